@@ -1,0 +1,74 @@
+# Everything a developer runs. `make` alone lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+BIN := .venv/bin
+ARGS ?=
+
+# Two to four test processes, whatever the machine has.
+CORES := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+WORKERS ?= $(shell echo $$(( $(CORES) < 2 ? 2 : $(CORES) > 4 ? 4 : $(CORES) )))
+
+# Folders that hold Python today; some arrive later than others.
+TREES = $(foreach tree,src tests scripts benchmarks,$(if $(wildcard $(tree)/*.py $(tree)/*/*.py),$(tree)))
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: environment-runtime ## start the gateway on its defaults; ARGS="…" adds options
+	@exec $(BIN)/koboshi run --supervise $(ARGS)
+
+.PHONY: test
+test: environment-dev ## lint, then run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
+	@scripts/system_packages.sh
+	@$(MAKE) lint
+	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+
+.PHONY: lint
+lint: environment-dev ## check formatting, style, types and the allowed imports
+	@$(BIN)/ruff format --quiet --check $(TREES)
+	@$(BIN)/ruff check --quiet $(TREES)
+	@$(BIN)/mypy $(TREES)
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: environment-dev ## format the code and fix what can be fixed
+	@$(BIN)/ruff check --quiet --fix-only $(TREES)
+	@$(BIN)/ruff format $(TREES)
+
+.PHONY: coverage
+coverage: environment-dev ## run the tests in one process and show the lines they miss
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+.PHONY: bench
+bench: environment-dev ## run the benchmarks and print the ratios
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: docs-generated
+docs-generated: environment-dev ## write the docs that are made from the code's tables
+	@$(BIN)/python scripts/state_diagrams.py
+	@$(BIN)/python scripts/rules_table.py
+
+.PHONY: lock
+lock: ## write requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer versions
+	@scripts/lock.sh
+
+.PHONY: clean
+clean: ## remove the environments and everything the tools left behind
+	@rm -rf .venv .venv-bench .venv-tools .venv.lock .bench build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests scripts $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: environment-runtime environment-dev
+environment-runtime:
+	@scripts/environment.sh runtime
+
+environment-dev:
+	@scripts/environment.sh dev

@@ -1,0 +1,100 @@
+"""Run the benchmarks and print one table: `make bench`, or `python -m benchmarks --help`."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.engines import Timing
+from benchmarks.place import ROOT, BenchmarkFailed, say, working_folder
+from benchmarks.report import Measure, table, write_json
+from benchmarks.stages.boot import measure_boot
+from benchmarks.stages.peers import measure_peers
+from benchmarks.stages.scale import Size, measure_scale
+from benchmarks.stages.store import measure_store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How long everything takes."""
+
+    store: Timing
+    peers: Timing
+    scale: Timing
+    size: Size
+    starts: int
+
+
+FULL = Plan(
+    store=Timing(warm_seconds=0.7, seconds=1.5, rounds=5),
+    peers=Timing(warm_seconds=2.0, seconds=4.0, rounds=3),
+    scale=Timing(warm_seconds=0.7, seconds=1.5, rounds=5),
+    size=Size(sessions=100_000, turns=1_000_000),
+    starts=5,
+)
+QUICK = Plan(
+    store=Timing(warm_seconds=0.4, seconds=0.8, rounds=2),
+    peers=Timing(warm_seconds=1.5, seconds=2.0, rounds=1),
+    scale=Timing(warm_seconds=0.4, seconds=0.8, rounds=2),
+    size=Size(sessions=10_000, turns=50_000),
+    starts=3,
+)
+
+
+def main() -> int:
+    chosen = _options().parse_args()
+    plan = QUICK if chosen.quick else FULL
+    measures: list[Measure] = []
+    try:
+        with working_folder(chosen.dir) as folder:
+            for name, stage in _stages(plan, folder).items():
+                if chosen.only in (None, name):
+                    measures += _carry_out(name, stage)
+    except BenchmarkFailed as failed:
+        print(f"bench: {failed}", file=sys.stderr)
+        return 1
+    print(table(measures))
+    if chosen.json:
+        write_json(measures, chosen.json)
+    return 0 if _is_good(measures) else 1
+
+
+def _options() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    options.add_argument("--quick", action="store_true", help="fewer rounds, a smaller file")
+    options.add_argument("--only", choices=("store", "peers", "scale", "boot"))
+    options.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    options.add_argument(
+        "--dir",
+        type=Path,
+        default=ROOT / ".bench",
+        help="work below this folder, on a real disk (default: .bench in the project)",
+    )
+    return options
+
+
+def _stages(plan: Plan, folder: Path) -> dict[str, Callable[[], list[Measure]]]:
+    return {
+        "store": lambda: measure_store(folder, plan.store),
+        "peers": lambda: measure_peers(folder, plan.peers),
+        "scale": lambda: measure_scale(folder, plan.scale, plan.size),
+        "boot": lambda: measure_boot(folder, plan.starts),
+    }
+
+
+def _carry_out(name: str, stage: Callable[[], list[Measure]]) -> list[Measure]:
+    """A stage that fails is a line of the table, and the others still run."""
+    try:
+        return stage()
+    except BenchmarkFailed as failed:
+        say(f"{name}: {failed}")
+        return [Measure(name=f"{name}: all of it", unit="", values=(), missing=str(failed))]
+
+
+def _is_good(measures: Sequence[Measure]) -> bool:
+    return all(measure.verdict in ("", "ok") for measure in measures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

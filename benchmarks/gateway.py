@@ -1,0 +1,131 @@
+"""The real `koboshi run`, from exec to its first "ready", as the operating system sees it."""
+
+import http.client
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.place import BenchmarkFailed
+
+_READY_SECONDS_MAX = 30
+_STOP_SECONDS_MAX = 20
+_POLL_SECONDS = 0.004
+_IDLE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boot:
+    """One start. The memory is that of the gateway a moment after it became ready."""
+
+    ready_seconds: float
+    cpu_seconds: float
+    resident_mb: float
+
+
+def boot(home: Path, *, measures_memory: bool = False) -> Boot:
+    """Start a gateway on `home`, wait until it is ready, stop it again. Raises BenchmarkFailed."""
+    with _gateway(home) as (process, port, began):
+        _wait_until_ready(process, port)
+        ready_seconds = time.monotonic() - began
+        cpu_seconds = _cpu_seconds(process.pid)
+        if measures_memory:
+            _wait(_IDLE_SECONDS)
+        return Boot(
+            ready_seconds=ready_seconds,
+            cpu_seconds=cpu_seconds,
+            resident_mb=_resident_mb(process.pid),
+        )
+
+
+@contextmanager
+def _gateway(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]:
+    """A running gateway with its port and when it was started; it is stopped afterwards."""
+    if not Path("/proc/self/stat").exists():
+        raise BenchmarkFailed("a process is measured by /proc, which this system does not have")
+    port = _free_port()
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (home.parent / f"{home.name}.log").open("wb") as log:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [Path(sys.executable).with_name("koboshi"), "run", "--home", str(home)],
+            env=_environment(home, port),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            yield process, port, began
+        finally:
+            _stop(process)
+
+
+def _environment(home: Path, port: int) -> dict[str, str]:
+    """The defaults, except for the port and for a folder where commands would run."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("KOBOSHI")}
+    return kept | {
+        "KOBOSHI__CHANNELS__WEB__MAIN__PORT": str(port),
+        "KOBOSHI__GATEWAY__WORKDIR": str(home.parent / "workdir"),
+    }
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
+    limit = time.monotonic() + _READY_SECONDS_MAX
+    while not _is_ready(port):
+        if process.poll() is not None:
+            raise BenchmarkFailed(f"koboshi run ended with exit code {process.returncode}")
+        if time.monotonic() > limit:
+            raise BenchmarkFailed(f"koboshi run was not ready within {_READY_SECONDS_MAX} s")
+        _wait(_POLL_SECONDS)
+
+
+def _is_ready(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def _cpu_seconds(pid: int) -> float:
+    """User and system time of all threads so far, those that ended included."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise BenchmarkFailed("the system does not tell how much memory is resident")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_STOP_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        port: int = asked.getsockname()[1]
+        return port
+
+
+def _wait(seconds: float) -> None:
+    select.select([], [], [], seconds)

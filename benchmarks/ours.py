@@ -1,0 +1,193 @@
+"""A turn on our own store, verb by verb as the gateway calls them. Prints one JSON line."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.fill import CHANNEL
+from benchmarks.steady import TEXT_BYTES, Load, load_of, measure, parser, print_line, words
+from koboshi.domain.command import Command, Response, SessionFacts
+from koboshi.domain.ids import CallId, ChannelName, SessionId, WorkerId
+from koboshi.domain.inbox import Words
+from koboshi.domain.outbox import Delivery, DeliveryState, Settle
+from koboshi.domain.recovery import Policy, World
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import Effect, ProposedCall, Reply, Result, ResultStatus
+from koboshi.domain.turn import Claim
+from koboshi.ports.channel import Inbound
+from koboshi.ports.store import Arrival, Loaded, Store
+from koboshi.stores.sqlite.store import StoreOptions, open_store
+
+
+class RealClock:
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class NoWakeups:
+    """Nobody waits for hints here: each client knows what comes next."""
+
+    def hint(self, topic: str) -> None:
+        return
+
+    async def wait(self, topic: str, at_most_s: float) -> None:
+        raise NotImplementedError(topic, at_most_s)
+
+
+@dataclass(slots=True)
+class Desk:
+    """Gives every claimed turn to the client whose session it belongs to.
+
+    Each client claims one turn after its message was accepted, so there are always enough; but the
+    store hands out the oldest, which may be a neighbour's.
+    """
+
+    store: Store
+    worker_id: WorkerId
+    waiting: dict[str, "asyncio.Future[tuple[Claim, Loaded]]"] = field(default_factory=dict)
+
+    async def claim(self, chat: str) -> tuple[Claim, Loaded]:
+        mine = self.waiting[chat] = asyncio.get_running_loop().create_future()
+        for claim in await self.store.turns.claim(self.worker_id, 1):
+            loaded = await self.store.turns.load(claim)
+            self.waiting.pop(loaded.session.route.chat).set_result((claim, loaded))
+        return await mine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """The turns of all clients; `chat_of` says in which chat a client has its turn."""
+
+    store: Store
+    desk: Desk
+    worker_id: WorkerId
+    run_id: str
+    chat_of: Callable[[int, int], str]
+
+    async def turn(self, client: int, number: int) -> None:
+        """From the message to the last part delivered: every line is on disk before the next."""
+        turns, chat = self.store.turns, self.chat_of(client, number)
+        waiting = self.desk.waiting
+        assert chat not in waiting, "two clients in one chat"
+        await self._accept(client, number, chat)
+        claim, _ = await self.desk.claim(chat)
+        reply = Reply(text=words(client, number, "reply"))
+        (step,) = await turns.append(claim, reply, _proposed())
+        assert isinstance(step.body, Reply)
+        for place, call in enumerate(step.body.calls, start=1):
+            await self._run_call(claim, call.call_id, words(client, number, f"result {place}"))
+        answer = words(client, number, "answer", 2 * TEXT_BYTES)
+        parts = (answer[:TEXT_BYTES], answer[TEXT_BYTES:])
+        await turns.answer(claim, Reply(text=answer), parts)
+        for _ in parts:
+            await self._deliver(claim.session_id)
+
+    async def _accept(self, client: int, number: int, chat: str) -> None:
+        external_id = f"{self.run_id}-{client}-{number}"
+        inbound = Inbound(
+            route=Route(channel=ChannelName(CHANNEL), chat=chat),
+            external_id=external_id,
+            sender=f"person-{client}",
+            words=Words(
+                text=words(client, number, "message"),
+                sent_ms=time.time_ns() // 1_000_000,
+                anchor=external_id,
+            ),
+        )
+        (receipt,) = await self.store.inbox.accept(
+            ChannelName(CHANNEL), [Arrival(inbound=inbound)], cursor=external_id, respond=_respond
+        )
+        assert receipt.state == "attached", receipt
+
+    async def _run_call(self, claim: Claim, call_id: CallId, text: str) -> None:
+        await self.store.turns.start_call(claim, call_id)
+        result = Result(call_id=call_id, status=ResultStatus.OK, text=text)
+        await self.store.turns.finish_call(claim, result)
+
+    async def _deliver(self, session_id: SessionId) -> None:
+        delivery = await self.store.outbox.claim(session_id, self.worker_id)
+        assert isinstance(delivery, Delivery), delivery
+        change = Settle(
+            state=DeliveryState.DELIVERED, platform_id=f"platform-{delivery.delivery_id}"
+        )
+        await self.store.outbox.settle(delivery, self.worker_id, change)
+
+
+def _proposed() -> list[ProposedCall]:
+    return [
+        ProposedCall(tool="read", arguments=f'{{"path": "file-{place}"}}', effect=Effect.NONE)
+        for place in (1, 2)
+    ]
+
+
+def _respond(command: Command, facts: SessionFacts) -> Response:
+    raise NotImplementedError(command, facts)
+
+
+def chats(load: Load, run_id: str, known: int, first: int) -> Callable[[int, int], str]:
+    """New chats all the time; or, in a filled database, `VISITED` of those it has, over and over."""
+
+    def visit(client: int, number: int) -> int:
+        return client + load.clients * (number // load.turns_per_session)
+
+    if not known:
+        return lambda client, number: f"{run_id}-{visit(client, number)}"
+    stride = known // VISITED
+    return lambda client, number: f"chat-{1 + first + visit(client, number) % VISITED * stride}"
+
+
+VISITED = 640
+"""How many of the known chats are used: the same in a small and in a large database, so that what
+they remember has the same length."""
+
+
+async def run(load: Load, *, batch_max: int, known: int, first: int) -> None:
+    home: Path = load.file.parent
+    home.mkdir(parents=True, exist_ok=True)
+    world = World(
+        policy=Policy(),
+        channels={ChannelName(CHANNEL): True},
+        is_allowed=lambda channel, person: True,
+    )
+    options = StoreOptions(batch_max=batch_max) if batch_max else StoreOptions()
+    store = await open_store(
+        home, world=world, clock=RealClock(), wakeups=NoWakeups(), options=options
+    )
+    worker = await store.workers.start("bench", os.getpid(), "bench", "0")
+    run_id = f"run-{os.getpid()}-{time.time_ns()}"
+    conversation = Conversation(
+        store=store,
+        desk=Desk(store, worker.worker_id),
+        worker_id=worker.worker_id,
+        run_id=run_id,
+        chat_of=chats(load, run_id, known, first),
+    )
+    measured = await measure(conversation.turn, load, lambda: store.commits)
+    await store.close()
+    print_line(measured)
+
+
+def main() -> None:
+    options = parser(__doc__ or "")
+    options.add_argument("--batch-max", type=int, default=0, help="operations in one commit")
+    options.add_argument("--known", type=int, default=0, help="chats that the database holds")
+    options.add_argument("--first", type=int, default=0, help="where among them to begin")
+    chosen = options.parse_args()
+    asyncio.run(
+        run(
+            load_of(chosen),
+            batch_max=chosen.batch_max,
+            known=chosen.known,
+            first=chosen.first,
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

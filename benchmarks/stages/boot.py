@@ -1,0 +1,35 @@
+"""What a start and an idle gateway cost, with the default configuration in a fresh home."""
+
+from pathlib import Path
+
+from benchmarks.gateway import boot
+from benchmarks.place import say
+from benchmarks.report import Measure, below
+
+
+def measure_boot(folder: Path, starts: int) -> list[Measure]:
+    say("boot: a first start, so that every module is compiled and cached")
+    boot(folder / "home-0")
+    boots = []
+    for number in range(1, starts + 1):
+        say(f"boot: start {number} of {starts}")
+        boots.append(boot(folder / f"home-{number}", measures_memory=True))
+    return [
+        Measure(
+            name="CPU from exec to ready",
+            unit="s",
+            values=tuple(each.cpu_seconds for each in boots),
+            target=below(0.5),
+        ),
+        Measure(
+            name="time from exec to ready",
+            unit="s",
+            values=tuple(each.ready_seconds for each in boots),
+        ),
+        Measure(
+            name="resident memory, idle",
+            unit="MB",
+            values=tuple(each.resident_mb for each in boots),
+            target=below(80),
+        ),
+    ]

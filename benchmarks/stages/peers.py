@@ -1,0 +1,60 @@
+"""The same turn on DBOS and on LangGraph, at 64 sessions, in one run with ours."""
+
+from pathlib import Path
+
+from benchmarks.engines import OURS, Engine, Timing, run_engine
+from benchmarks.peers.environment import peers_python
+from benchmarks.place import remove_database, say
+from benchmarks.report import Measure, Target, at_least
+from benchmarks.steady import Measured
+
+CLIENTS = 64
+
+
+def measure_peers(folder: Path, timing: Timing) -> list[Measure]:
+    peers = _peers(peers_python())
+    engines = [OURS, *peers]
+    runs: dict[str, list[Measured]] = {engine.name: [] for engine in engines}
+    for number in range(timing.rounds):
+        say(f"peers: round {number + 1} of {timing.rounds}")
+        # Nobody always runs first, or always after the same neighbour's flushes.
+        start = number % len(engines)
+        for engine in engines[start:] + engines[:start]:
+            file = folder / "peer.db"
+            try:
+                runs[engine.name].append(run_engine(engine, file, timing, CLIENTS))
+            finally:
+                remove_database(file)
+    measures = [_speed(engine.name, runs[engine.name]) for engine in engines]
+    for engine, target in peers.items():
+        measures.append(_ratio(engine.name, runs[OURS.name], runs[engine.name], target))
+    return measures
+
+
+def _peers(python: Path) -> dict[Engine, Target]:
+    dbos, langgraph = "benchmarks.peers.dbos_turns", "benchmarks.peers.langgraph_turns"
+    return {
+        Engine(name="DBOS", module=dbos, python=python): at_least(20),
+        Engine(name="DBOS, WAL by hand", module=dbos, python=python, options=("--wal",)): at_least(
+            20
+        ),
+        Engine(name="LangGraph", module=langgraph, python=python): at_least(10),
+    }
+
+
+def _speed(name: str, runs: list[Measured]) -> Measure:
+    return Measure(
+        name=f"turns/s, {CLIENTS} sessions, {name}",
+        unit="",
+        values=tuple(run.turns_per_second for run in runs),
+    )
+
+
+def _ratio(name: str, ours: list[Measured], theirs: list[Measured], target: Target) -> Measure:
+    pairs = zip(ours, theirs, strict=True)
+    return Measure(
+        name=f"koboshi / {name}, {CLIENTS} sessions",
+        unit="x",
+        values=tuple(our.turns_per_second / their.turns_per_second for our, their in pairs),
+        target=target,
+    )

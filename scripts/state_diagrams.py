@@ -1,0 +1,210 @@
+"""Write docs/state-machines.md from the tables in the code. Run it with the project's Python."""
+
+import inspect
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+
+from koboshi.domain.ids import ChannelName, DeliveryId, SessionId
+from koboshi.domain.outbox import (
+    UNSETTLED,
+    Delivery,
+    DeliveryChange,
+    DeliveryLimits,
+    DeliveryState,
+    Later,
+    Moved,
+    Refused,
+    Reroute,
+    Resolution,
+    SendOutcome,
+    Sent,
+    Settle,
+    Unsure,
+    after_send,
+    resolution_of,
+)
+from koboshi.domain.process import ENDED, ProcessState, WatcherKind, WatcherState
+from koboshi.domain.route import Route
+from koboshi.domain.turn import CLOSED, OPEN, TRANSITIONS, TurnEvent, TurnState
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "state-machines.md"
+
+TEMPLATE = """\
+<!-- Written by scripts/state_diagrams.py from the tables in the code. Do not edit. -->
+
+# State machines
+
+## Turns
+
+A turn is one unit of agent work, from what woke it to its answer. `advance()` in
+`src/koboshi/domain/turn.py` is the only door from one state to the next. A session has at most one
+open turn; closed states have no way out.
+
+```mermaid
+{turn_diagram}
+```
+
+{turn_states}
+
+{transition_count} transitions; every other pair of state and event is refused as a bug.
+
+{transitions}
+
+## Deliveries
+
+A delivery is one part of one text owed to a person. A settled one never changes.
+
+{delivery_states}
+
+What an attempt to send makes of it:
+
+{outcomes}
+
+How a send of unknown outcome is resolved, by what the platform can do:
+
+{resolutions}
+
+## Processes
+
+A process is a program started by a tool, under its runner.
+
+{process_states}
+
+## Watchers
+
+A watcher looks at a process; what it says is a report. Only an armed one says anything.
+Kinds: {watcher_kinds}.
+
+{watcher_states}
+"""
+
+
+def render() -> str:
+    """The whole page, as the code stands now."""
+    return TEMPLATE.format(
+        turn_diagram=turn_diagram(),
+        turn_states=states_table(TurnState, {"open": OPEN, "closed": CLOSED}),
+        transition_count=len(TRANSITIONS),
+        transitions=table(
+            ("event", "from", "to"),
+            (
+                (f"`{event}`", f"`{before}`", f"`{TRANSITIONS[before, event]}`")
+                for event in TurnEvent
+                for before in TurnState
+                if (before, event) in TRANSITIONS
+            ),
+        ),
+        delivery_states=states_table(DeliveryState, {"unsettled": UNSETTLED}, "settled"),
+        outcomes=outcomes_table(),
+        resolutions=resolutions_table(),
+        process_states=states_table(ProcessState, {"ended": ENDED}, "not ended"),
+        watcher_kinds=", ".join(f"`{kind}`" for kind in WatcherKind),
+        watcher_states=states_table(WatcherState, {}),
+    )
+
+
+def turn_diagram() -> str:
+    """A mermaid diagram with one arrow for each pair of states, named by all its events."""
+    lines = ["stateDiagram-v2", f"    [*] --> {TurnState.QUEUED}"]
+    for before in TurnState:
+        for after in TurnState:
+            events = [event for event in TurnEvent if TRANSITIONS.get((before, event)) is after]
+            if events:
+                lines.append(f"    {before} --> {after}: {', '.join(events)}")
+    lines += [f"    {state} --> [*]" for state in TurnState if state in CLOSED]
+    return "\n".join(lines)
+
+
+def states_table(
+    states: type[StrEnum], groups: dict[str, Collection[StrEnum]], otherwise: str = ""
+) -> str:
+    """Every state with its group, and with what the comment beside it in the source says."""
+    meanings = meanings_of(states)
+    rows = []
+    for state in states:
+        group = next((name for name, members in groups.items() if state in members), otherwise)
+        rows.append((f"`{state}`", group, meanings[state]))
+    if not any(group for _state, group, _meaning in rows):
+        return table(("state", "meaning"), ((state, meaning) for state, _, meaning in rows))
+    return table(("state", "group", "meaning"), rows)
+
+
+def meanings_of(states: type[StrEnum]) -> dict[str, str]:
+    """What the comment beside each member says; empty where there is none."""
+    member = re.compile(r'^ +[A-Z_]+ = "([^"]+)"(?: +# (.+))?$', re.MULTILINE)
+    return dict(member.findall(inspect.getsource(states)))
+
+
+def outcomes_table() -> str:
+    """What after_send() says of each outcome, at the first attempt and at the last."""
+    first = Delivery(
+        delivery_id=DeliveryId(1),
+        session_id=SessionId(1),
+        turn_id=None,
+        route=Route(channel=ChannelName("web"), chat="1"),
+        cause="step:1",
+        part=1,
+        parts=1,
+        text="",
+        choices=(),
+        question=None,
+        anchor="",
+        attempts=1,
+        created_ms=0,
+        is_ambiguous=False,
+        may_be_duplicate=False,
+    )
+    last = replace(first, attempts=DeliveryLimits().attempts_max)
+    outcomes: dict[str, SendOutcome] = {
+        "sent": Sent(platform_id="1"),
+        "later: provably not sent, the platform wants us to wait": Later(wait_ms=0),
+        "refused": Refused(reason=""),
+        "moved: the chat lives elsewhere now": Moved(chat="2"),
+        "unsure: it may have arrived": Unsure(),
+    }
+    return table(
+        ("outcome", "becomes", "at the last attempt"),
+        (
+            (words, *(words_of(after_send(delivery, outcome, 0)) for delivery in (first, last)))
+            for words, outcome in outcomes.items()
+        ),
+    )
+
+
+def words_of(change: DeliveryChange) -> str:
+    if isinstance(change, Settle):
+        return f"`{change.state}`"
+    if isinstance(change, Reroute):
+        return f"`{DeliveryState.OWED}`, in the other chat"
+    return f"`{DeliveryState.OWED}`" + (", ambiguous" if change.is_ambiguous else "")
+
+
+def resolutions_table() -> str:
+    meanings = meanings_of(Resolution)
+    abilities = ((True, False), (False, True), (False, False))
+    rows = []
+    for is_idempotent, finds_sent in abilities:
+        resolution = resolution_of(is_idempotent=is_idempotent, finds_sent=finds_sent)
+        ability = (
+            "it keeps one copy of a repeated send"
+            if is_idempotent
+            else "it can look up what was sent"
+            if finds_sent
+            else "neither"
+        )
+        rows.append((ability, f"`{resolution}`", meanings[resolution]))
+    return table(("the platform", "resolution", "meaning"), rows)
+
+
+def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(render(), encoding="utf-8")

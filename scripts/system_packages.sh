@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Install the system packages the tests use, or the ones named after --install.
+#
+# Quiet when nothing is missing. As root on Debian it calls apt-get; otherwise it says what to install.
+# Without arguments a missing package is not an error: the tests that need it skip and say so.
+set -euo pipefail
+
+# command:package
+TESTS_NEED=(
+    strace:strace
+    mount:mount
+    prlimit:util-linux
+)
+
+main() {
+    if [[ ${1:-} == --install ]]; then
+        shift
+        install "$@"
+        return
+    fi
+    local missing=() pair
+    for pair in "${TESTS_NEED[@]}"; do
+        command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+    done
+    ((${#missing[@]} == 0)) || install "${missing[@]}" || true
+}
+
+install() {
+    if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
+        echo "system packages: please install $*  (Debian: sudo apt-get install $*)" >&2
+        return 1
+    fi
+    echo "system packages: installing $*"
+    export DEBIAN_FRONTEND=noninteractive
+    local said
+    if ! said=$(apt-get update 2>&1 && apt-get install -y --no-install-recommends "$@" 2>&1); then
+        printf '%s\n' "$said" "system packages: apt-get could not install $*" >&2
+        return 1
+    fi
+}
+
+main "$@"

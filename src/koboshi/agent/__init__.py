@@ -1,0 +1,1 @@
+"""Transcript → what the model is asked."""

@@ -1,0 +1,149 @@
+"""What a claimed turn shows to the model. Pure."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from koboshi.domain.action import EMPTY_REPLY
+from koboshi.domain.ids import CallId, TurnId
+from koboshi.domain.inbox import Words, yes_or_no
+from koboshi.domain.notes import MOVED_ON, RECOVERY
+from koboshi.domain.transcript import (
+    Author,
+    Message,
+    Note,
+    Question,
+    Reply,
+    Result,
+    Step,
+)
+from koboshi.ports.model import Request, ToolSpec
+from koboshi.ports.store import Loaded
+
+STEPS_MAX = 400
+
+# Notes about the work itself. They ask for nothing by themselves; any other note is a report.
+_ABOUT_THE_WORK = frozenset({RECOVERY, MOVED_ON, EMPTY_REPLY})
+
+
+def build_request(
+    loaded: Loaded,
+    turn_id: TurnId,
+    system: str,
+    tools: Sequence[ToolSpec],
+    now_ms: int,
+    steps_max: int = STEPS_MAX,
+) -> Request:
+    """The request that the turn makes next.
+
+    It shows this turn, whole, and the newest earlier turns, each whole or not at all, as long as
+    there are at most `steps_max` steps. Every result stands right behind the reply that made the
+    call. Of each turn's recovery notes only the newest is shown; questions are not shown: the
+    model's own are calls with results, and the gateway's are between it and the person.
+
+    Raises ValueError if the turn has nothing to respond to: a blank turn never reaches the model.
+    """
+    steps = _shown(loaded.steps)
+    if not any(_asks_for_something(step) for step in steps):
+        raise ValueError(f"turn {turn_id} holds no message, report or result to respond to")
+    turns = [_shown(turn) for turn in _by_turn(loaded.context)]
+    context = _newest_turns(turns, steps_max - len(steps))
+    return Request(
+        session_id=loaded.session.session_id,
+        turn_id=turn_id,
+        system=_dated(system, now_ms),
+        steps=(*context, *steps),
+        tools=tuple(tools),
+    )
+
+
+def _by_turn(steps: Iterable[Step]) -> list[list[Step]]:
+    turns: dict[TurnId, list[Step]] = {}
+    for step in steps:
+        turns.setdefault(step.turn_id, []).append(step)
+    return list(turns.values())
+
+
+def _newest_turns(turns: Sequence[Sequence[Step]], room: int) -> list[Step]:
+    """The steps of the newest turns that fit into `room` without a gap between them."""
+    first = len(turns)
+    while first and len(turns[first - 1]) <= room:
+        first -= 1
+        room -= len(turns[first])
+    return [step for turn in turns[first:] for step in turn]
+
+
+def _shown(steps: Sequence[Step]) -> list[Step]:
+    """The steps of one turn that concern the model, in the order that it must see them in."""
+    hidden = _older_recovery_notes(steps) | _yes_or_no_to_gateway(steps)
+    kept = [
+        step
+        for place, step in enumerate(steps)
+        if place not in hidden and not isinstance(step.body, Question) and not _is_blank(step)
+    ]
+    return _with_results_in_place(kept)
+
+
+def _older_recovery_notes(steps: Sequence[Step]) -> set[int]:
+    places = [
+        place
+        for place, step in enumerate(steps)
+        if isinstance(step.body, Note) and step.body.cause == RECOVERY
+    ]
+    return set(places[:-1])
+
+
+def _yes_or_no_to_gateway(steps: Sequence[Step]) -> set[int]:
+    """Where the person answers a question of the gateway: the first message behind it, before any
+    work went on, if that is a literal yes or no."""
+    found: set[int] = set()
+    is_open = False
+    for place, step in enumerate(steps):
+        match step.body:
+            case Question(author=author):
+                is_open = author is Author.GATEWAY
+            case Message(text=text, sent_ms=sent_ms):
+                if is_open and yes_or_no(Words(text=text, sent_ms=sent_ms)) is not None:
+                    found.add(place)
+                is_open = False
+            case Reply() | Result():
+                is_open = False
+            case _:
+                pass
+    return found
+
+
+def _is_blank(step: Step) -> bool:
+    return isinstance(step.body, Message) and not step.body.text.strip()
+
+
+def _with_results_in_place(steps: Sequence[Step]) -> list[Step]:
+    """Put each result behind its reply, in the order of the calls: a recovery note may have come
+    between them, and calls that ran side by side end in any order."""
+    results: dict[CallId, Step] = {
+        step.body.call_id: step for step in steps if isinstance(step.body, Result)
+    }
+    placed: list[Step] = []
+    for step in steps:
+        if isinstance(step.body, Result):
+            continue
+        placed.append(step)
+        if isinstance(step.body, Reply):
+            calls = [call.call_id for call in step.body.calls]
+            placed.extend(results[call_id] for call_id in calls if call_id in results)
+    return placed
+
+
+def _asks_for_something(step: Step) -> bool:
+    match step.body:
+        case Message() | Result():
+            return True
+        case Note(cause=cause):
+            return cause not in _ABOUT_THE_WORK
+        case _:
+            return False
+
+
+def _dated(system: str, now_ms: int) -> str:
+    """The day alone: a time would make every request different, and no provider could cache it."""
+    day = datetime.fromtimestamp(now_ms / 1_000, UTC)
+    return f"{system}\n\nToday is {day:%Y-%m-%d} (UTC)."

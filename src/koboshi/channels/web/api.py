@@ -1,0 +1,237 @@
+"""The routes of the HTTP API."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import msgspec
+from anyio import fail_after
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route as Path
+from starlette.types import ASGIApp
+
+from koboshi.channels.web.codec import (
+    Unacceptable,
+    accepted_of,
+    check_name,
+    external_id,
+    inbound_of,
+    read_post,
+    standing_of,
+    too_large,
+)
+from koboshi.channels.web.follow import EventStream, Followers
+from koboshi.channels.web.guard import Guard, bears_token, failure_response
+from koboshi.channels.web.health import Health
+from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.openapi import document
+from koboshi.domain.ids import ChannelName, EntryId, parse_shown
+from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.clock import Clock
+from koboshi.ports.views import Views
+
+KEY = "Idempotency-Key"
+
+INDEX = """Koboshi: a crash-safe gateway between people and AI agents.
+
+Talk to it from a terminal:  koboshi chat
+The HTTP API is under /api/v1/ and described by /api/v1/openapi.json.
+It needs the header "Authorization: Bearer <token>"; the token is in <home>/web-token.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """What the routes need. `store` has one message committed, or raises Unacceptable."""
+
+    channel: ChannelName
+    host: str
+    token: str
+    views: Views
+    health: Health
+    clock: Clock
+    limits: WebLimits
+    followers: Followers
+    store: Callable[[Inbound], Awaitable[Receipt]]
+
+    def app(self) -> ASGIApp:
+        """The application, guarded."""
+        base = "/api/v1"
+        chat = f"{base}/sessions/{{chat}}"
+        routes = [
+            Path("/", _index),
+            Path("/healthz", self._healthz),
+            Path("/readyz", self._readyz),
+            Path(f"{base}/openapi.json", _openapi),
+            Path(f"{base}/status", self._status),
+            Path(f"{chat}/messages", self._post, methods=["POST"]),
+            Path(f"{chat}/messages/{{message}}", self._message),
+            Path(f"{chat}/events", self._events),
+        ]
+        app = Starlette(
+            routes=routes,
+            exception_handlers={
+                Unacceptable: _refuse,
+                HTTPException: _refuse_http,
+                Exception: _confess,
+            },
+        )
+        app.router.redirect_slashes = False
+        return Guard(app, token=self.token, host=self.host)
+
+    async def _post(self, request: Request) -> Response:
+        """Store a message. Nothing is said about it before it is on disk."""
+        chat, key = self._chat(request), self._key(request)
+        post = read_post(await self._body(request), self.limits)
+        inbound = inbound_of(
+            post, channel=self.channel, chat=chat, key=key, now_ms=self.clock.now_ms()
+        )
+        receipt = await self.store(inbound)
+        if not receipt.is_same:
+            message = f"this {KEY} was used in this chat before, with another body"
+            raise Unacceptable(409, "key-reused", message)
+        return _json(accepted_of(receipt), 202)
+
+    async def _message(self, request: Request) -> Response:
+        chat, named = self._chat(request), parse_shown(request.path_params["message"])
+        if named is not None and named[0] == "message":
+            entry = await self.views.entry(EntryId(named[1]))
+            # The id is counted over all chats; the key was stored with its chat.
+            if entry is not None and entry.external_id.startswith(external_id(chat, "")):
+                return _json(standing_of(entry))
+        raise Unacceptable(404, "no-message", "there is no such message in this chat")
+
+    async def _events(self, request: Request) -> Response:
+        chat, thread = self._chat(request), request.query_params.get("thread")
+        if thread is not None:
+            check_name("thread", thread, self.limits.route_chars_max, may_be_empty=True)
+        after = await self._place(request, chat)
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        return EventStream(
+            self.views,
+            self.followers,
+            channel=self.channel,
+            chat=chat,
+            thread=thread,
+            after=after,
+            limits=self.limits,
+        )
+
+    async def _place(self, request: Request, chat: str) -> int:
+        """After which journal line to begin. What a browser sends by itself when it comes back
+        counts more than what the address said in the beginning."""
+        newest = await self.views.last_event(self.channel, chat)
+        given = request.headers.get("last-event-id") or request.query_params.get("after")
+        if given is not None:
+            if not (given.isascii() and given.isdigit() and len(given) < 19):
+                raise Unacceptable(400, "bad-place", "after is not the id of an event")
+            # A place that the journal has not reached is from before a restored backup.
+            return min(int(given), newest)
+        match request.query_params.get("from", "recent"):
+            case "start":
+                return 0
+            case "now":
+                return newest
+            case "recent":
+                return await self._recent(chat, newest)
+            case _:
+                raise Unacceptable(400, "bad-place", "from is one of recent, start, now")
+
+    async def _recent(self, chat: str, newest: int) -> int:
+        """The place before the last few lines of the chat. Ids count the lines of all chats, so
+        it is searched for by halves."""
+        lines = self.limits.recent_lines
+        low, high = 0, newest
+        while low < high:
+            middle = (low + high) // 2
+            behind = await self.views.events(self.channel, chat, after=middle, limit=lines + 1)
+            if len(behind) > lines:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    async def _status(self, _request: Request) -> Response:
+        return _json(await self.views.status())
+
+    async def _healthz(self, _request: Request) -> Response:
+        is_alive = self.health.is_alive()
+        return _json({"ok": is_alive}, 200 if is_alive else 503)
+
+    async def _readyz(self, request: Request) -> Response:
+        checks = self.health.readiness()
+        is_ready = all(is_ok for _, is_ok, _ in checks)
+        body: dict[str, object] = {"ok": is_ready}
+        if bears_token(request.headers, self.token):
+            body["checks"] = [
+                {"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in checks
+            ]
+        return _json(body, 200 if is_ready else 503)
+
+    def _chat(self, request: Request) -> str:
+        chat: str = request.path_params["chat"]
+        check_name("chat", chat, self.limits.route_chars_max)
+        return chat
+
+    def _key(self, request: Request) -> str:
+        keys = request.headers.getlist(KEY)
+        if len(keys) != 1:
+            message = f"needs the header {KEY}: one of your own choice for each new message"
+            raise Unacceptable(400, "no-idempotency-key", message)
+        check_name(KEY, keys[0], self.limits.key_chars_max)
+        return keys[0]
+
+    async def _body(self, request: Request) -> bytes:
+        """The body, read no further than it may be long. Raises Unacceptable."""
+        announced = request.headers.get("content-length", "0")
+        if announced.isdigit() and int(announced) > self.limits.body_bytes_max:
+            raise too_large(self.limits)
+        body = bytearray()
+        try:
+            with fail_after(self.limits.body_s):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > self.limits.body_bytes_max:
+                        raise too_large(self.limits)
+        except TimeoutError:
+            message = f"the body did not arrive within {self.limits.body_s:g} s"
+            raise Unacceptable(408, "too-slow", message) from None
+        except ClientDisconnect:
+            # Nobody is there to read this.
+            raise Unacceptable(400, "gone", "the connection ended within the body") from None
+        return bytes(body)
+
+
+async def _index(_request: Request) -> Response:
+    return PlainTextResponse(INDEX)
+
+
+async def _openapi(_request: Request) -> Response:
+    return _json(document())
+
+
+async def _refuse(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Unacceptable)
+    return failure_response(error)
+
+
+async def _refuse_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kinds = {404: "not-found", 405: "wrong-method"}
+    kind = kinds.get(error.status_code, "http")
+    message = f"{request.method} {request.url.path}: {str(error.detail).lower()}"
+    return failure_response(Unacceptable(error.status_code, kind, message))
+
+
+async def _confess(_request: Request, _error: Exception) -> Response:
+    """A bug. The server logs the traceback; what is on disk is on disk."""
+    return failure_response(
+        Unacceptable(500, "bug", "something went wrong here; the log says what")
+    )
+
+
+def _json(body: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(body), status, media_type="application/json")

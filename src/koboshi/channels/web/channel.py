@@ -1,0 +1,170 @@
+"""The web channel: people reach us by HTTP, and follow what happens in the journal.
+
+The journal is this platform's own log. So what is stored is delivered, and there is no send whose
+outcome could be unknown.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from socket import socket
+
+from anyio import Event, create_task_group, move_on_after, sleep_forever
+from anyio.abc import TaskGroup
+
+from koboshi.channels.web.api import Api
+from koboshi.channels.web.codec import Unacceptable
+from koboshi.channels.web.follow import Followers
+from koboshi.channels.web.health import Health
+from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.server import EmbeddedServer, listen
+from koboshi.domain.ids import ChannelName
+from koboshi.domain.outbox import Delivery, SendOutcome, Sent
+from koboshi.domain.route import Route
+from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
+from koboshi.ports.clock import Clock
+from koboshi.ports.views import Views
+from koboshi.ports.wakeups import Wakeups
+
+
+class WebChannel:
+    def __init__(
+        self,
+        *,
+        name: ChannelName,
+        host: str,
+        port: int,
+        token: str,
+        views: Views,
+        wakeups: Wakeups,
+        health: Health,
+        clock: Clock,
+        limits: WebLimits = WebLimits(),  # noqa: B008  (frozen)
+    ) -> None:
+        if not token:
+            raise ValueError(f'channel "{name}" needs a token')
+        self._name = name
+        self._host = host
+        self._port = port
+        self._token = token
+        self._views = views
+        self._wakeups = wakeups
+        self._health = health
+        self._clock = clock
+        self._limits = limits
+        self._followers = Followers(limits.followers_max)
+        self._bound_port: int | None = None
+        self._is_listening = Event()
+
+    @property
+    def name(self) -> ChannelName:
+        return self._name
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(
+            text_max=self._limits.text_max,
+            threads=True,
+            typing=True,
+            idempotent_send=True,
+            finds_sent=True,
+            interactive=True,
+        )
+
+    @property
+    def bound_port(self) -> int | None:
+        """The port it listens on; None while it does not."""
+        return self._bound_port
+
+    async def listening(self) -> int:
+        """Wait until it serves. Returns the port."""
+        while self._bound_port is None:
+            await self._is_listening.wait()
+        return self._bound_port
+
+    async def receive(self, cursor: str | None, accept: Accept) -> None:  # noqa: ARG002
+        """Serve until cancelled. There is no cursor: clients post, and repeat with the same key
+        what was not acknowledged.
+
+        Raises CannotListen where the address can not be had, and whatever `accept` raised.
+        """
+        with await listen(self._host, self._port) as listener:
+            try:
+                await self._serve(listener, accept)
+            except ExceptionGroup as group:
+                raise _one_of(group) from group
+            finally:
+                self._bound_port = None
+                self._is_listening = Event()
+
+    async def send(self, delivery: Delivery) -> SendOutcome:
+        """Delivered, because it is stored: followers see the line that this outcome writes."""
+        return Sent(platform_id=str(delivery.delivery_id))
+
+    async def find(self, delivery: Delivery) -> SendOutcome | None:
+        return Sent(platform_id=str(delivery.delivery_id))
+
+    async def typing(self, route: Route) -> None:
+        self._followers.show_typing(route, self._clock.now_ms())
+
+    async def _serve(self, listener: socket, accept: Accept) -> None:
+        followers = self._followers = Followers(self._limits.followers_max)
+        async with create_task_group() as tasks:
+            store = partial(self._store, accept=accept, tasks=tasks)
+            server = EmbeddedServer(self._api(followers, store).app(), self._limits)
+            try:
+                tasks.start_soon(server.run_until_told, listener)
+                tasks.start_soon(followers.stir, self._wakeups, self._limits.poll_s)
+                await server.is_serving.wait()
+                self._bound_port = listener.getsockname()[1]
+                self._is_listening.set()
+                await sleep_forever()
+            finally:
+                followers.dismiss()
+                server.should_exit = True
+
+    def _api(self, followers: Followers, store: Callable[[Inbound], Awaitable[Receipt]]) -> Api:
+        return Api(
+            channel=self._name,
+            host=self._host,
+            token=self._token,
+            views=self._views,
+            health=self._health,
+            clock=self._clock,
+            limits=self._limits,
+            followers=followers,
+            store=store,
+        )
+
+    async def _store(self, inbound: Inbound, *, accept: Accept, tasks: TaskGroup) -> Receipt:
+        """Have one message committed. Raises Unacceptable where that is not known in time.
+
+        The commit is a task of the channel, not of the request: it goes on when the client has
+        gone or the time is up, and an error in it ends the channel, not a connection.
+        """
+        receipts: list[Receipt] = []
+        is_over = Event()
+
+        async def commit() -> None:
+            try:
+                receipts.extend(await accept([inbound]))
+            finally:
+                is_over.set()
+
+        tasks.start_soon(commit)
+        with move_on_after(self._limits.store_s):
+            await is_over.wait()
+        if not receipts:
+            message = (
+                "it is not known whether this message is stored; "
+                "send it again with the same Idempotency-Key"
+            )
+            raise Unacceptable(503, "not-known", message, retry_after_s=1)
+        return receipts[0]
+
+
+def _one_of(group: ExceptionGroup[Exception]) -> Exception:
+    """The error itself where there is only one, so that callers can tell it by its name."""
+    error: Exception = group
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,187 @@
+"""Bytes to values and values to bytes, and nothing else.
+
+What a client posts is read strictly: its size is looked at before it is parsed, and a field that
+is not known is an error. What the journal tells is written as server-sent events, one JSON object
+on one line each.
+"""
+
+import msgspec
+
+from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.lines import Line, TypingLine, line_of, moment
+from koboshi.domain.ids import ChannelName, Seq, shown
+from koboshi.domain.inbox import EntryState, Words
+from koboshi.domain.route import Route
+from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.views import EntryView, Event
+
+NOT_A_NAME = "must be {low} to {high} printable characters"
+
+
+class Unacceptable(Exception):
+    """The request is refused: `status` for the protocol, `kind` for programs, the words for
+    people."""
+
+    def __init__(
+        self, status: int, kind: str, message: str, *, retry_after_s: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.message = message
+        self.retry_after_s = retry_after_s
+
+
+class Post(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A message as a client posts it. `question` and `choice` answer a question by its button."""
+
+    text: str = ""
+    thread: str = ""
+    sender: str = "web"
+    question: int | None = None
+    choice: str | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """The message is on disk."""
+
+    message: str
+    state: EntryState
+    duplicate: bool
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What has become of a message."""
+
+    message: str
+    state: str
+    turn: str | None = None
+    reason: str | None = None
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    message: str
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Every answer that is not a success."""
+
+    ok: bool = False
+    error: Problem
+
+
+_posts = msgspec.json.Decoder(Post)
+
+
+def read_post(body: bytes, limits: WebLimits) -> Post:
+    """The message in `body`. Raises Unacceptable, with words that say what is wrong with it."""
+    if len(body) > limits.body_bytes_max:
+        raise too_large(limits)
+    try:
+        post = _posts.decode(body)
+    except msgspec.ValidationError as error:
+        raise Unacceptable(400, "bad-body", f"the body does not fit: {error}") from error
+    except UnicodeDecodeError as error:
+        raise Unacceptable(400, "bad-body", f"the body is not valid UTF-8: {error}") from error
+    except msgspec.DecodeError as error:
+        raise Unacceptable(400, "bad-body", f"the body is not valid JSON: {error}") from error
+    _check(post, limits)
+    return post
+
+
+def _check(post: Post, limits: WebLimits) -> None:
+    if len(post.text) > limits.message_chars_max:
+        message = f"text is longer than {limits.message_chars_max} characters"
+        raise Unacceptable(413, "too-large", message)
+    if "\0" in post.text:
+        raise Unacceptable(400, "bad-body", "text contains a NUL character")
+    check_name("thread", post.thread, limits.route_chars_max, may_be_empty=True)
+    check_name("sender", post.sender, limits.route_chars_max)
+    if post.choice is None and not post.text.strip():
+        raise Unacceptable(400, "bad-body", "text is empty")
+    if post.choice is not None:
+        check_name("choice", post.choice, limits.route_chars_max)
+        if post.question is None:
+            message = "choice needs the number of the question that it answers, as question"
+            raise Unacceptable(400, "bad-body", message)
+    if post.question is not None and not 0 < post.question < 2**63:
+        raise Unacceptable(400, "bad-body", "question is not the number of a question")
+
+
+def check_name(what: str, name: str, chars_max: int, *, may_be_empty: bool = False) -> None:
+    """Raises Unacceptable unless `name` can name something: short, and nothing invisible in it."""
+    low = 0 if may_be_empty else 1
+    # U+FFFD stands where a path held bytes that are no UTF-8: two such names would be one.
+    is_fit = low <= len(name) <= chars_max and name.isprintable() and "\ufffd" not in name
+    if not is_fit:
+        words = NOT_A_NAME.format(low=low, high=chars_max)
+        raise Unacceptable(400, f"bad-{what.lower()}", f"{what} {words}")
+
+
+def too_large(limits: WebLimits) -> Unacceptable:
+    message = f"the body is larger than {limits.body_bytes_max} bytes"
+    return Unacceptable(413, "too-large", message)
+
+
+def external_id(chat: str, key: str) -> str:
+    """A key counts within its chat. A chat's name has no slash, so no two pairs meet."""
+    return f"{chat}/{key}"
+
+
+def inbound_of(post: Post, *, channel: ChannelName, chat: str, key: str, now_ms: int) -> Inbound:
+    return Inbound(
+        route=Route(channel=channel, chat=chat, thread=post.thread),
+        external_id=external_id(chat, key),
+        sender=post.sender,
+        words=Words(
+            text=post.text,
+            sent_ms=now_ms,
+            question=None if post.question is None else Seq(post.question),
+            choice_id=post.choice,
+        ),
+    )
+
+
+def accepted_of(receipt: Receipt) -> Accepted:
+    return Accepted(
+        message=shown("message", receipt.entry_id),
+        state=receipt.state,
+        duplicate=receipt.is_duplicate,
+    )
+
+
+def standing_of(entry: EntryView) -> Standing:
+    return Standing(
+        message=shown("message", entry.entry_id),
+        state=entry.state,
+        turn=None if entry.turn_id is None else shown("turn", entry.turn_id),
+        reason=entry.reason,
+    )
+
+
+def failure_of(refusal: Unacceptable) -> bytes:
+    problem = Problem(type=refusal.kind, message=refusal.message)
+    return msgspec.json.encode(Failure(error=problem))
+
+
+def encode_event(event: Event) -> bytes | None:
+    """The server-sent event that tells of `event`; None where there is nothing to tell."""
+    told = line_of(event)
+    return None if told is None else frame(told[0], told[1], event.line.seq)
+
+
+def frame(kind: str, line: Line, seq: int | None) -> bytes:
+    """One server-sent event. JSON has no raw line ends, so the words can not break out of it."""
+    place = b"" if seq is None else b"id: %d\n" % seq
+    return b"%sevent: %s\ndata: %s\n\n" % (place, kind.encode(), msgspec.json.encode(line))
+
+
+def place_frame(seq: int) -> bytes:
+    """Tells a follower how far it has been served. It is also what keeps a quiet connection
+    open."""
+    return b": koboshi\nid: %d\n\n" % seq
+
+
+def typing_frame(route: Route, now_ms: int) -> bytes:
+    return frame("typing", TypingLine(at=moment(now_ms), thread=route.thread), None)

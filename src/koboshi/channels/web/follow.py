@@ -1,0 +1,171 @@
+"""Followers: connections that are told what happens in a chat, from the journal, as it happens.
+
+The journal is the truth and each follower reads it by itself, from its own place. A hint only
+says that it may be worth looking again, so none that is lost can cost an event.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from anyio import CancelScope, Event, create_task_group, current_time, move_on_after
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from koboshi.channels.web.codec import Unacceptable, encode_event, place_frame, typing_frame
+from koboshi.channels.web.limits import WebLimits
+from koboshi.domain.ids import ChannelName
+from koboshi.domain.route import Route
+from koboshi.ports.views import Views
+from koboshi.ports.wakeups import JOURNAL, Wakeups
+
+
+class Follower:
+    """One connection. What it has not been told lies in the journal, behind its place there."""
+
+    def __init__(self, chat: str, thread: str | None) -> None:
+        self.chat = chat
+        self.thread = thread
+        self.is_behind = True
+        self.is_dismissed = False
+        self._passing: dict[str, bytes] = {}
+        self._stirred = Event()
+
+    def stir(self) -> None:
+        """The journal may have grown."""
+        self.is_behind = True
+        self._stirred.set()
+
+    def show(self, thread: str, frame: bytes) -> None:
+        """Show something that is not in the journal; only the newest for each thread is kept."""
+        self._passing[thread] = frame
+        self._stirred.set()
+
+    def dismiss(self) -> None:
+        self.is_dismissed = True
+        self._stirred.set()
+
+    def take_passing(self) -> bytes:
+        frames = b"".join(self._passing.values())
+        self._passing.clear()
+        return frames
+
+    def follows(self, thread: str) -> bool:
+        return self.thread is None or self.thread == thread
+
+    async def rest(self, at_most_s: float) -> bool:
+        """Wait until there may be something to do. Returns False if the time was up before."""
+        with move_on_after(at_most_s) as limit:
+            await self._stirred.wait()
+        self._stirred = Event()
+        return not limit.cancelled_caught
+
+
+class Followers:
+    """All followers of one channel."""
+
+    def __init__(self, followers_max: int) -> None:
+        self._followers_max = followers_max
+        self._followers: set[Follower] = set()
+        self._is_over = False
+
+    @contextmanager
+    def joined(self, chat: str, thread: str | None) -> Iterator[Follower]:
+        """One more follower. Raises Unacceptable when there are too many, or the channel ends."""
+        if self._is_over:
+            message = "the gateway is about to stop"
+            raise Unacceptable(503, "stopping", message, retry_after_s=1)
+        if len(self._followers) >= self._followers_max:
+            message = f"{self._followers_max} connections follow already"
+            raise Unacceptable(503, "too-many-followers", message, retry_after_s=5)
+        follower = Follower(chat, thread)
+        self._followers.add(follower)
+        try:
+            yield follower
+        finally:
+            self._followers.discard(follower)
+
+    def show_typing(self, route: Route, now_ms: int) -> None:
+        frame = typing_frame(route, now_ms)
+        for follower in self._followers:
+            if follower.chat == route.chat and follower.follows(route.thread):
+                follower.show(route.thread, frame)
+
+    def dismiss(self) -> None:
+        """Send everybody home: the channel ends."""
+        self._is_over = True
+        for follower in self._followers:
+            follower.dismiss()
+
+    async def stir(self, wakeups: Wakeups, poll_s: float) -> None:
+        """Stir everybody whenever the journal may have grown, until cancelled. One waits for all,
+        because a hint is for whoever comes first."""
+        while True:
+            await wakeups.wait(JOURNAL, poll_s)
+            for follower in self._followers:
+                follower.stir()
+
+
+class EventStream(Response):
+    """The answer to somebody who follows a chat: it ends when they leave or the channel does."""
+
+    def __init__(
+        self,
+        views: Views,
+        followers: Followers,
+        *,
+        channel: ChannelName,
+        chat: str,
+        thread: str | None,
+        after: int,
+        limits: WebLimits,
+    ) -> None:
+        self._views = views
+        self._followers = followers
+        self._channel = channel
+        self._chat = chat
+        self._thread = thread
+        self._after = after
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        with self._followers.joined(self._chat, self._thread) as follower:
+            headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            async with create_task_group() as tasks:
+                tasks.start_soon(_cancel_when_gone, receive, tasks.cancel_scope)
+                await self._tell(follower, send)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                tasks.cancel_scope.cancel()
+
+    async def _tell(self, follower: Follower, send: Send) -> None:
+        # The place comes first, so that a client which loses us before anything has happened
+        # knows where to go on.
+        frames, quiet_until = place_frame(self._after), current_time()
+        while not follower.is_dismissed:
+            if frames:
+                await send({"type": "http.response.body", "body": frames, "more_body": True})
+                quiet_until = current_time() + self._limits.keep_alive_s
+            if follower.is_behind:
+                frames = await self._read(follower)
+            elif not (frames := follower.take_passing()):
+                is_quiet = not await follower.rest(quiet_until - current_time())
+                frames = place_frame(self._after) if is_quiet else b""
+
+    async def _read(self, follower: Follower) -> bytes:
+        """The next page of the journal, as far as this follower wants to hear of it."""
+        # Cleared before reading: what is committed while we read stirs the follower again.
+        follower.is_behind = False
+        events = await self._views.events(
+            self._channel, self._chat, after=self._after, limit=self._limits.page_lines
+        )
+        if events:
+            self._after = events[-1].line.seq
+            follower.is_behind = True
+        told = [encode_event(each) for each in events if follower.follows(each.route.thread)]
+        return b"".join(each for each in told if each is not None)
+
+
+async def _cancel_when_gone(receive: Receive, scope: CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+    scope.cancel()

@@ -1,0 +1,33 @@
+"""Every bound of the web channel."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebLimits:
+    # What comes in.
+    body_bytes_max: int = 1_000_000
+    message_chars_max: int = 64_000
+    route_chars_max: int = 256
+    """A chat, a thread, a sender."""
+    key_chars_max: int = 200
+    body_s: float = 10.0
+    """To receive a body."""
+    store_s: float = 10.0
+    """To have it stored; after that the client is told that nobody knows."""
+
+    # What goes out.
+    text_max: int = 16_000
+    page_lines: int = 100
+    """Journal lines that are read at once for one follower."""
+    recent_lines: int = 200
+    """How far back a follower without a position begins."""
+    keep_alive_s: float = 15.0
+    poll_s: float = 5.0
+    """The longest wait for a hint that may have been lost."""
+
+    # All of it together.
+    followers_max: int = 256
+    connections_max: int = 1_024
+    goodbye_s: int = 2
+    """For requests that are under way when the channel ends."""

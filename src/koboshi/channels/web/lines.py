@@ -1,0 +1,205 @@
+"""What a chat's journal tells, as the events that followers get."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from koboshi.domain.ids import shown
+from koboshi.domain.outbox import DeliveryState
+from koboshi.domain.transcript import Call, Message, Note, Reply, Result, Summary
+from koboshi.ports.views import Event, JournalLine, Shown
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    label: str
+
+
+class ShownCall(msgspec.Struct, frozen=True, kw_only=True):
+    call: str
+    tool: str
+    arguments: str
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """What all events have in common."""
+
+    at: str
+    thread: str
+    turn: str | None = None
+
+
+class MessageLine(Line, frozen=True, kw_only=True):
+    """`message`: a person's words were stored."""
+
+    message: str
+    sender: str
+    text: str
+
+
+class EntryLine(Line, frozen=True, kw_only=True):
+    """`entry`: something else arrived, or what had arrived was dropped."""
+
+    message: str
+    event: str
+    state: str | None = None
+    reason: str | None = None
+
+
+class StepLine(Line, frozen=True, kw_only=True):
+    """`step`: the agent did something on the way to its answer."""
+
+    kind: str
+    text: str
+    calls: tuple[ShownCall, ...] = ()
+    call: str | None = None
+    status: str | None = None
+
+
+class DeliveryLine(Line, frozen=True, kw_only=True):
+    """`answer`, `question` or `notice`: words for the person, each part once."""
+
+    delivery: str
+    cause: str
+    part: int
+    parts: int
+    text: str
+    choices: tuple[Option, ...] = ()
+    question: int | None = None
+    may_be_duplicate: bool = False
+
+
+class TurnLine(Line, frozen=True, kw_only=True):
+    """`turn`: a turn went from one state to another."""
+
+    state: str
+    event: str
+    before: str | None = None
+    rule: str | None = None
+    reason: str | None = None
+
+
+class TypingLine(Line, frozen=True, kw_only=True):
+    """`typing`: somebody is at work. It has no id: it is not in the journal."""
+
+
+LINES: dict[str, type[Line]] = {
+    "message": MessageLine,
+    "entry": EntryLine,
+    "step": StepLine,
+    "answer": DeliveryLine,
+    "question": DeliveryLine,
+    "notice": DeliveryLine,
+    "turn": TurnLine,
+    "typing": TypingLine,
+}
+"""The types of events and what their data is."""
+
+
+def line_of(event: Event) -> tuple[str, Line] | None:
+    """The type of the event and its data.
+
+    The answer of a turn and its questions are steps as well. They are told when they are
+    delivered, not twice.
+    """
+    line = event.line
+    if event.delivery is not None:
+        is_news = line.after == DeliveryState.DELIVERED
+        return _delivery_line(event, event.delivery) if is_news else None
+    match event.body:
+        case Message() as message:
+            return "message", MessageLine(
+                at=moment(line.at_ms),
+                thread=event.route.thread,
+                turn=_turn(line),
+                message=shown("message", message.entry_id),
+                sender=message.sender,
+                text=message.text,
+            )
+        case Reply() | Result() | Note() | Summary() as body:
+            return "step", _step_line(event, body)
+        case _:
+            return _plain_line(event)
+
+
+def _plain_line(event: Event) -> tuple[str, Line] | None:
+    line = event.line
+    at, thread = moment(line.at_ms), event.route.thread
+    if line.subject == "turn" and line.after is not None and line.after != line.before:
+        return "turn", TurnLine(
+            at=at,
+            thread=thread,
+            turn=shown("turn", line.number),
+            state=line.after,
+            event=line.event,
+            before=line.before,
+            rule=line.rule,
+            reason=line.reason,
+        )
+    if line.subject == "message":
+        return "entry", EntryLine(
+            at=at,
+            thread=thread,
+            turn=_turn(line),
+            message=shown("message", line.number),
+            event=line.event,
+            state=line.after,
+            reason=line.reason,
+        )
+    return None
+
+
+def _step_line(event: Event, body: Reply | Result | Note | Summary) -> StepLine:
+    at, thread, turn = moment(event.line.at_ms), event.route.thread, _turn(event.line)
+    match body:
+        case Reply(text=text, calls=calls):
+            told = tuple(_call(call) for call in calls)
+            return StepLine(at=at, thread=thread, turn=turn, kind="reply", text=text, calls=told)
+        case Result(call_id=call, status=status, text=text):
+            return StepLine(
+                at=at, thread=thread, turn=turn, kind="result", text=text, call=call, status=status
+            )
+        case Note(text=text):
+            return StepLine(at=at, thread=thread, turn=turn, kind="note", text=text)
+        case Summary(text=text):
+            return StepLine(at=at, thread=thread, turn=turn, kind="summary", text=text)
+
+
+def _call(call: Call) -> ShownCall:
+    return ShownCall(call=call.call_id, tool=call.tool, arguments=call.arguments)
+
+
+def _delivery_line(event: Event, delivery: Shown) -> tuple[str, DeliveryLine]:
+    return delivery_kind(delivery), DeliveryLine(
+        at=moment(event.line.at_ms),
+        thread=event.route.thread,
+        turn=_turn(event.line),
+        delivery=shown("delivery", delivery.delivery_id),
+        cause=delivery.cause,
+        part=delivery.part,
+        parts=delivery.parts,
+        text=delivery.text,
+        choices=tuple(
+            Option(id=choice.choice_id, label=choice.label) for choice in delivery.choices
+        ),
+        question=delivery.question,
+        may_be_duplicate=delivery.may_be_duplicate,
+    )
+
+
+def delivery_kind(delivery: Shown) -> str:
+    """What a delivery is to the person: a question, an answer, or a notice of the gateway."""
+    if delivery.choices or delivery.question is not None:
+        return "question"
+    origin = delivery.cause.partition(":")[0]
+    return "answer" if origin in ("step", "answer") else "notice"
+
+
+def moment(at_ms: int) -> str:
+    """A time as programs and people can both read it: UTC, to the millisecond."""
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _turn(line: JournalLine) -> str | None:
+    return None if line.turn_id is None else shown("turn", line.turn_id)

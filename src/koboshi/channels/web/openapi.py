@@ -1,0 +1,107 @@
+"""The description of the API, for programs that read such things."""
+
+from functools import cache
+from typing import Any, TypeAlias
+
+import msgspec
+
+from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
+from koboshi.channels.web.lines import LINES
+from koboshi.ports.views import Status
+
+# JSON has no types to offer; this is a codec.
+Json: TypeAlias = dict[str, Any]
+
+REFERENCE = "#/components/schemas/{name}"
+
+EVENTS = """Server-sent events: `id` is the place in the journal, `event` one of {kinds}, `data` a
+JSON object on one line. Begins behind `Last-Event-ID` or `after` if one is given; otherwise as
+`from` says: `recent` (the newest 200 lines of the chat, the default), `start` (all of it) or `now`.
+An `id` without data only tells the place. Nothing is skipped or repeated for a client that comes
+back with the last id it saw."""
+
+
+@cache
+def document() -> Json:
+    """The API as an OpenAPI 3.1 document."""
+    shapes = [Post, Accepted, Standing, Failure, Status, *dict.fromkeys(LINES.values())]
+    _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Koboshi", "version": "1"},
+        "security": [{"token": []}],
+        "paths": {
+            "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
+            "/api/v1/sessions/{chat}/messages/{message}": {
+                "get": {
+                    "summary": "What has become of a message",
+                    "parameters": [_in("path", "chat"), _in("path", "message")],
+                    "responses": {"200": _answer("Standing"), **_failures("401", "404")},
+                }
+            },
+            "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
+            "/api/v1/status": {
+                "get": {
+                    "summary": "How the gateway is doing",
+                    "responses": {"200": _answer("Status"), **_failures("401")},
+                }
+            },
+            "/healthz": {"get": _health("Whether the process makes progress")},
+            "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
+        },
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": components,
+        },
+    }
+
+
+def _post_message() -> Json:
+    return {
+        "summary": "Send a message",
+        "description": "202 says that it is on disk. After anything else, or nothing, send it "
+        "again with the same key: it is stored once.",
+        "parameters": [_in("path", "chat"), _in("header", "Idempotency-Key")],
+        "requestBody": {"required": True, "content": _content("Post")},
+        "responses": {
+            "202": _answer("Accepted"),
+            **_failures("400", "401", "403", "408", "409", "413", "421", "503"),
+        },
+    }
+
+
+def _follow_events() -> Json:
+    optional = [
+        _in("header", "Last-Event-ID", is_required=False),
+        *(_in("query", name, is_required=False) for name in ("after", "from", "thread")),
+    ]
+    return {
+        "summary": "Follow a chat",
+        "description": EVENTS.format(kinds=", ".join(f"`{kind}`" for kind in LINES)),
+        "parameters": [_in("path", "chat"), *optional],
+        "responses": {
+            "200": {"description": "events, for ever", "content": {"text/event-stream": {}}},
+            **_failures("400", "401", "503"),
+        },
+    }
+
+
+def _health(summary: str) -> Json:
+    said = {"200": {"description": "yes"}, "503": {"description": "no"}}
+    return {"summary": summary, "security": [], "responses": said}
+
+
+def _in(place: str, name: str, *, is_required: bool = True) -> Json:
+    return {"in": place, "name": name, "required": is_required, "schema": {"type": "string"}}
+
+
+def _content(name: str) -> Json:
+    return {"application/json": {"schema": {"$ref": REFERENCE.format(name=name)}}}
+
+
+def _answer(name: str) -> Json:
+    return {"description": name, "content": _content(name)}
+
+
+def _failures(*statuses: str) -> Json:
+    return {status: _answer("Failure") for status in statuses}

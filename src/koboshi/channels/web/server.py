@@ -1,0 +1,70 @@
+"""The HTTP server, held like any other task of ours."""
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from anyio import CancelScope, Event, getaddrinfo
+from starlette.types import ASGIApp
+from uvicorn.config import Config
+from uvicorn.server import Server
+
+from koboshi.channels.web.limits import WebLimits
+from koboshi.domain.errors import KoboshiError
+
+
+class CannotListen(KoboshiError):
+    """The address can not be had: choose another, or end whoever holds it."""
+
+
+async def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens on the address. Raises CannotListen, naming it."""
+    try:
+        found = await getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, _, _, _, address = found[0]
+        return socket.create_server(address, family=family)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            words = "is in use by another program (or another gateway)"
+        else:
+            words = f"can not be used: {error.strerror or error}"
+        raise CannotListen(f"{host} port {port} {words}") from error
+
+
+class EmbeddedServer(Server):
+    """A server that leaves signals to the gateway and says when it serves."""
+
+    def __init__(self, app: ASGIApp, limits: WebLimits) -> None:
+        super().__init__(
+            Config(
+                app,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                interface="asgi3",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                # Nobody in front of us may say where a request comes from.
+                proxy_headers=False,
+                server_header=False,
+                limit_concurrency=limits.connections_max,
+                timeout_graceful_shutdown=limits.goodbye_s,
+            )
+        )
+        self.is_serving = Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_serving.set()
+
+    async def run_until_told(self, listener: socket.socket) -> None:
+        """Serve until `should_exit`. Cancelling does not end it: it has connections to close, and
+        does that within the time for goodbyes."""
+        with CancelScope(shield=True), listener:
+            await self.serve([listener])

@@ -1,0 +1,180 @@
+"""The chat client's connection: it comes back by itself, and says so once."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import httpx2
+import msgspec
+from anyio import Event, sleep
+
+from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
+from koboshi.channels.web.lines import LINES, Line
+
+LOST = "connection lost, reconnecting…"
+BACK = "back"
+CONNECTED = "connected"
+
+See = Callable[[str, Line, int], None]
+
+
+class ChatOver(Exception):
+    """The conversation can not go on: say why, and exit with the code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+
+
+class NotThere(Exception):
+    """There is no gateway at the address, or it can not serve us now."""
+
+
+class Link:
+    """One chat of one gateway, over HTTP.
+
+    `read_token` gives the token, or None while there is none; `start` is where to begin the first
+    time: `recent` or `now`. A pause before each new try is taken from `pauses_s`, the last one for
+    ever.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        chat: str,
+        thread: str,
+        start: str,
+        read_token: Callable[[], str | None],
+        say: Callable[[str], None],
+        pauses_s: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0),
+        silence_s: float = 45.0,
+    ) -> None:
+        self._url = url
+        self._base = f"{url.rstrip('/')}/api/v1/sessions/{quote(chat, safe='')}"
+        self._thread = thread
+        self._start = start
+        self._read_token = read_token
+        self._say = say
+        self._pauses_s = pauses_s
+        self._client = httpx2.AsyncClient(
+            trust_env=False, timeout=httpx2.Timeout(30.0, connect=5.0)
+        )
+        self._stream_timeout = httpx2.Timeout(silence_s, connect=5.0)
+        self._place: int | None = None
+        self._is_up = Event()
+        self._has_been_up = False
+        self._has_told = False
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def follow(self, see: See) -> None:
+        """Tell `see` of every event, each once, across all reconnections, until cancelled.
+
+        Raises ChatOver when the gateway does not want us.
+        """
+        tries = 0
+        while True:
+            try:
+                await self._follow_once(see)
+            except (httpx2.TransportError, NotThere):
+                tries += 1
+            if self._is_up.is_set():
+                tries = 0
+            self._lose()
+            await sleep(self._pause_s(tries))
+
+    async def _follow_once(self, see: See) -> None:
+        place = {} if self._place is None else {"Last-Event-ID": str(self._place)}
+        async with self._client.stream(
+            "GET",
+            f"{self._base}/events",
+            params={"thread": self._thread, "from": self._start},
+            headers=self._headers() | place,
+            timeout=self._stream_timeout,
+        ) as response:
+            if response.status_code != 200:
+                await response.aread()
+                raise _complaint(response)
+            async for event in httpx2.EventSource(response):
+                place_now = int(event.id or 0)
+                if event.data and event.event in LINES:
+                    see(event.event, msgspec.json.decode(event.data, type=LINES[event.event]), place_now)
+                self._place = place_now
+                self._greet()
+
+    async def post(self, key: str, post: Post) -> Accepted | str:
+        """Have a message stored, however long that takes: always the same key, so that it is
+        stored once. Returns the words of the gateway if it refuses. Raises ChatOver."""
+        tries = 0
+        while True:
+            await self._is_up.wait()
+            try:
+                response = await self._client.post(
+                    f"{self._base}/messages",
+                    content=msgspec.json.encode(post),
+                    headers=self._headers() | {"Idempotency-Key": key},
+                )
+                if response.status_code == 202:
+                    return msgspec.json.decode(response.content, type=Accepted)
+                problem = _complaint(response)
+                if isinstance(problem, ChatOver):
+                    if response.status_code == 401:
+                        raise problem
+                    return problem.message
+            except (httpx2.TransportError, NotThere):
+                # Nobody knows whether it arrived; the key makes it safe to ask again.
+                tries += 1
+            await sleep(self._pause_s(tries))
+
+    async def standing(self, message: str) -> Standing | None:
+        """What has become of a message; None if that can not be learned now."""
+        try:
+            response = await self._client.get(
+                f"{self._base}/messages/{message}", headers=self._headers()
+            )
+        except (httpx2.TransportError, NotThere):
+            return None
+        if response.status_code != 200:
+            return None
+        return msgspec.json.decode(response.content, type=Standing)
+
+    def _headers(self) -> dict[str, str]:
+        token = self._read_token()
+        if token is None:
+            raise NotThere
+        return {"Authorization": f"Bearer {token}"}
+
+    def _greet(self) -> None:
+        if not self._is_up.is_set():
+            self._is_up.set()
+            if self._has_been_up:
+                self._say(BACK)
+            elif self._has_told:
+                self._say(CONNECTED)
+            self._has_been_up = True
+
+    def _lose(self) -> None:
+        if self._is_up.is_set():
+            self._is_up = Event()
+            self._say(LOST)
+        elif not self._has_been_up and not self._has_told:
+            self._has_told = True
+            self._say(f"no gateway at {self._url} yet; start one with: koboshi run")
+
+    def _pause_s(self, tries: int) -> float:
+        return self._pauses_s[min(max(tries - 1, 0), len(self._pauses_s) - 1)]
+
+
+def _complaint(response: httpx2.Response) -> ChatOver | NotThere:
+    """What an answer means that is not the hoped-for one."""
+    if response.status_code in (408, 429) or response.status_code >= 500:
+        return NotThere()
+    if response.status_code == 401:
+        return ChatOver("the gateway does not accept this token; is this the right home?", 78)
+    try:
+        words = msgspec.json.decode(response.content, type=Failure).error.message
+    except msgspec.MsgspecError:
+        words = f"what answers there is no koboshi gateway (status {response.status_code})"
+    return ChatOver(words, 78)

@@ -1,0 +1,183 @@
+"""Command and facts → what to say and what to cut. Pure: every sentence rests on the facts."""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+
+from koboshi.commands.durations import ago
+from koboshi.domain.command import Command, CommandName, Response, SessionFacts, TurnGlance
+from koboshi.domain.ids import shown
+from koboshi.domain.phrases import excerpt, failure
+from koboshi.domain.session import CutKind
+from koboshi.domain.turn import TurnState
+
+REPLY_CHARS_MAX = 3_500
+PROCESSES_SHOWN_MAX = 5
+STORY_LINE_CHARS_MAX = 300
+
+HELP = """\
+/new – begin anew; what was said is kept, but I no longer look at it
+/stop – stop what I am doing and drop what waits; /stop all also ends background processes
+/status – what I am doing now
+/why – what happened to your last request, and why
+/help – this list
+Anything else you write is for the agent."""
+
+
+def respond(command: Command, facts: SessionFacts) -> Response:
+    """What the command does in a session with these facts.
+
+    The reply is true when the cut, if there is one, is made in the transaction that read the
+    facts. `/help`, `/status`, `/why` and words that are no command never cut.
+    """
+    response = _DOES[command.name](command, facts)
+    if len(response.reply) <= REPLY_CHARS_MAX:
+        return response
+    return Response(reply=response.reply[: REPLY_CHARS_MAX - 1] + "…", cut=response.cut)
+
+
+def _help(_command: Command, _facts: SessionFacts) -> Response:
+    return Response(reply=HELP)
+
+
+def _unknown(command: Command, _facts: SessionFacts) -> Response:
+    said = excerpt(command.said, 40)
+    word = said.removeprefix("/").partition("@")[0].casefold()
+    near = get_close_matches(word, [name.value for name in CommandName], n=1)
+    guess = f" Did you mean /{near[0]}?" if near else ""
+    return Response(reply=f"I do not know {said}.{guess} /help lists what I understand.")
+
+
+def _stop(command: Command, facts: SessionFacts) -> Response:
+    ends_processes = command.argument.casefold().strip(" .,!") == "all"
+    has_work = facts.open_turn is not None or facts.waiting > 0
+    if ends_processes and (has_work or facts.running_processes):
+        sentences = [*_stopped(facts), *_ending(facts.running_processes)]
+        return Response(reply=" ".join(sentences), cut=CutKind.STOP_ALL)
+    if not has_work:
+        sentences = ["There is nothing to stop.", *_still_running(facts.running_processes)]
+        return Response(reply=" ".join(sentences))
+    sentences = [*_stopped(facts), *_still_running(facts.running_processes)]
+    return Response(reply=" ".join(sentences), cut=CutKind.STOP)
+
+
+def _new(_command: Command, facts: SessionFacts) -> Response:
+    if facts.open_turn is None and facts.last_turn is None and not facts.waiting:
+        return Response(reply="Nothing has been said here yet: this is a new conversation.")
+    sentences = [
+        "We begin anew. The old conversation is kept, but I no longer look at it.",
+        *_stopped(facts),
+        *_still_running(facts.running_processes),
+    ]
+    return Response(reply=" ".join(sentences), cut=CutKind.NEW)
+
+
+def _status(_command: Command, facts: SessionFacts) -> Response:
+    lines = [_standing(facts.open_turn, facts.now_ms)] if facts.open_turn else _idle(facts)
+    if facts.waiting:
+        lines.append(f"Waiting behind it: {_counted(facts.waiting, 'message')}.")
+    if facts.owed:
+        lines.append(f"On the way to you: {_counted(facts.owed, 'message')}.")
+    if facts.running_processes:
+        lines.append(f"Running in the background: {_named(facts.running_processes)}.")
+    return Response(reply="\n".join(lines))
+
+
+def _why(_command: Command, facts: SessionFacts) -> Response:
+    turn = facts.open_turn or facts.last_turn
+    if turn is None:
+        return Response(reply="Nothing has been asked here yet, so there is nothing to explain.")
+    standing = _standing(turn, facts.now_ms)
+    header = f"{standing} ({shown('turn', turn.turn_id)})"
+    room = REPLY_CHARS_MAX - len(header) - 60
+    return Response(reply="\n".join([header, *_story(turn.story, room)]))
+
+
+_DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
+    None: _unknown,
+    CommandName.HELP: _help,
+    CommandName.NEW: _new,
+    CommandName.STOP: _stop,
+    CommandName.STATUS: _status,
+    CommandName.WHY: _why,
+}
+
+
+def _stopped(facts: SessionFacts) -> list[str]:
+    sentences = []
+    if facts.open_turn is not None:
+        sentences.append(f"Stopped: {_request(facts.open_turn)}.")
+    if facts.waiting:
+        verb = "was" if facts.waiting == 1 else "were"
+        sentences.append(f"{_counted(facts.waiting, 'waiting message')} {verb} dropped.")
+    return sentences
+
+
+def _still_running(processes: Sequence[str]) -> list[str]:
+    if not processes:
+        return []
+    them = "it" if len(processes) == 1 else "them"
+    return [f"Still running: {_named(processes)}. /stop all ends {them}, too."]
+
+
+def _ending(processes: Sequence[str]) -> list[str]:
+    return [f"I am ending: {_named(processes)}."] if processes else []
+
+
+def _named(processes: Sequence[str]) -> str:
+    names = [excerpt(name, 60) for name in processes[:PROCESSES_SHOWN_MAX]]
+    more = len(processes) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
+
+
+def _idle(facts: SessionFacts) -> list[str]:
+    if facts.last_turn is None:
+        return ["I am idle: nothing has been asked here yet."]
+    return ["I am idle.", f"Last: {_standing(facts.last_turn, facts.now_ms)}"]
+
+
+def _standing(turn: TurnGlance, now_ms: int) -> str:
+    """Where the turn stands, in one sentence."""
+    request = _request(turn)
+    begun, changed = ago(turn.opened_ms, now_ms), ago(turn.changed_ms, now_ms)
+    because = f" ({excerpt(failure(turn.reason), 200)})" if turn.reason else ""
+    steps = f"{_counted(turn.steps, 'step')} so far"
+    match turn.state:
+        case TurnState.QUEUED:
+            return f"In the queue: {request}, begun {begun}."
+        case TurnState.RUNNING:
+            return f"Working on {request}: begun {begun}, {steps}, the last change {changed}."
+        case TurnState.WAITING:
+            return f"Waiting for your answer in {request}: asked {changed}, {steps}."
+        case TurnState.SUSPENDED:
+            return f"Set aside {changed}: {request}{because}."
+        case TurnState.ANSWERED:
+            return f"Answered {changed}: {request}; the answer is on its way to you."
+        case TurnState.DONE:
+            return f"Answered {changed}: {request}{because}."
+        case TurnState.STOPPED:
+            return f"Stopped {changed}: {request}{because}."
+        case TurnState.FAILED:
+            return f"Failed {changed}: {request}{because}."
+
+
+def _story(story: Sequence[str], room: int) -> list[str]:
+    """The newest lines of the story that fit into `room` characters, oldest first."""
+    kept: list[str] = []
+    for line in reversed(story):
+        told = f"• {excerpt(line, STORY_LINE_CHARS_MAX)}"
+        room -= len(told) + 1
+        if room < 0:
+            break
+        kept.append(told)
+    left_out = len(story) - len(kept)
+    first = [f"({_counted(left_out, 'earlier line')} left out)"] if left_out else []
+    return [*first, *reversed(kept)]
+
+
+def _request(turn: TurnGlance) -> str:
+    words = excerpt(turn.request)
+    return f"«{words}»" if words else "what a background process reported"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

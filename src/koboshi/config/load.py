@@ -1,0 +1,184 @@
+"""From files and environment to one `Config`, or to everything that is wrong with them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from koboshi.config.lines import KeyPath
+from koboshi.config.places import Places, expand, find_places, is_there, read_config_text
+from koboshi.config.problems import NOWHERE, Problems, Unfit
+from koboshi.config.read import Settings, parse_toml, read_environ, read_tree
+from koboshi.config.schema import dotted
+from koboshi.config.secret import Secret
+from koboshi.config.shape import (
+    PLATFORMS,
+    SECTIONS,
+    ChannelConfig,
+    Config,
+    GatewayConfig,
+    ModelConfig,
+    RecoveryConfig,
+    Section,
+    StoreConfig,
+    TelegramConfig,
+    TerminalConfig,
+    ToolsConfig,
+    WebConfig,
+    keys_of,
+)
+from koboshi.config.specs import fit_secret
+from koboshi.config.tokens import TOKEN_KEYS, TokenKeys, find_token, is_clear
+from koboshi.config.warn import warnings_about
+
+
+def load(home: Path | None, config_file: Path | None, environ: Mapping[str, str]) -> Config:
+    """The configuration, complete and checked.
+
+    Arguments rule over KOBOSHI_HOME and KOBOSHI_CONFIG; `KOBOSHI__SECTION__KEY` variables rule over
+    the file. Nothing is written. Raises ConfigError with every problem found, not only the first.
+    """
+    places = find_places(home, config_file, environ)
+    problems, settings = Problems(), Settings()
+    text = read_config_text(places, problems)
+    tree = parse_toml(text, places.file, problems) if text is not None else None
+    if text is not None and tree is not None:
+        read_tree(tree, text, places.file, settings, problems)
+    read_environ(environ, settings, problems)
+    if tree is None:
+        # Without the file, which channels there are and what they need would be guesswork.
+        problems.raise_if_any()
+    config = _Draft(places=places, environ=environ, settings=settings, problems=problems).config()
+    problems.raise_if_any()
+    return config
+
+
+@dataclass(slots=True, kw_only=True)
+class _Draft:
+    """A configuration in the making. What it returns counts only if no problem was noted."""
+
+    places: Places
+    environ: Mapping[str, str]
+    settings: Settings
+    problems: Problems
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def config(self) -> Config:
+        if not any(path[:2] == ("channels", "web") for path in self.settings.channels):
+            self.settings.channels[("channels", "web", "main")] = NOWHERE
+        parts = {
+            name: self._values(kind, tuple(name.split("."))) for name, kind in SECTIONS.items()
+        }
+        channels = tuple(self._channel(path) for path in self.settings.channels)
+        self._check_together(channels)
+        config = Config(
+            home=self.places.home,
+            file=self.places.file if is_there(self.places.file) else None,
+            gateway=GatewayConfig(**parts["gateway"]),
+            model=self._with_api_key(ModelConfig(**parts["model"])),
+            recovery=RecoveryConfig(**parts["recovery"]),
+            tools=ToolsConfig(terminal=TerminalConfig(**parts["tools.terminal"])),
+            store=StoreConfig(**parts["store"]),
+            channels=channels,
+            sources=MappingProxyType(self.sources),
+        )
+        written = {dotted(path): setting.origin for path, setting in self.settings.values.items()}
+        return replace(config, warnings=warnings_about(config, written))
+
+    def _values(self, section: Section, path: KeyPath) -> dict[str, Any]:
+        """The value of every key of `section`: as it was set, else its default."""
+        values: dict[str, Any] = {each.name: each.default for each in fields(section)}
+        for name, spec in keys_of(section).items():
+            key = (*path, name)
+            setting = self.settings.values.get(key)
+            self.sources[dotted(key)] = str(setting.origin if setting else NOWHERE)
+            if setting is not None:
+                values[name] = setting.value
+            if spec.is_path and values[name] is not None:
+                values[name] = self._expanded(key, values[name])
+        return values
+
+    def _expanded(self, key: KeyPath, path: Path) -> Path:
+        """`path` made absolute; a relative one starts at the folder of the configuration file."""
+        setting = self.settings.values.get(key)
+        try:
+            return expand(path, self.places.file.parent, self.environ)
+        except Unfit as unfit:
+            origin = setting.origin if setting else NOWHERE
+            message = f"{dotted(key)}: {unfit.message}"
+            self.problems.add(dotted(key), message, hint=unfit.hint, origin=origin)
+            return path
+
+    def _with_api_key(self, model: ModelConfig) -> ModelConfig:
+        """The model with its key, if it needs one and the variable is set."""
+        text = self.environ.get(model.api_key_env, "") if model.api_key_env else ""
+        if model.is_scripted or not text:
+            return model
+        name = f"variable {model.api_key_env}"
+        try:
+            secret = Secret(fit_secret(text.strip()))
+        except Unfit as unfit:
+            self.problems.add("model.api_key_env", f"the api key in {name} {unfit.message}")
+            return model
+        self.sources["model.api_key"] = name
+        return replace(model, api_key=secret)
+
+    def _channel(self, path: KeyPath) -> ChannelConfig:
+        _, platform, account = path
+        kind = PLATFORMS[platform]
+        values = self._values(kind, path) | {"name": f"{platform}:{account}"}
+        given = {
+            name: self.settings.values[(*path, name)].origin
+            for name in TOKEN_KEYS
+            if (*path, name) in self.settings.values and values[name] != ""
+        }
+        if given and "token_env" not in given:
+            values["token_env"] = ""  # the default steps aside
+        keys = TokenKeys(
+            section=dotted(path),
+            credential=f"{platform}_{account}_token",
+            origin=self.settings.channels[path],
+            given=given,
+            token=values["token"],
+            token_env=values["token_env"],
+            token_file=values["token_file"],
+        )
+        judged = [dotted((*path, name)) for name in ("enabled", *TOKEN_KEYS)]
+        if self.problems.concern(judged) or not is_clear(keys, self.problems):
+            return kind(**values)
+        if values["enabled"]:
+            values["token"] = self._token(keys, is_needed=kind is TelegramConfig)
+        return kind(**values)
+
+    def _token(self, keys: TokenKeys, *, is_needed: bool) -> Secret | None:
+        found = find_token(keys, self.environ, self.problems)
+        if found is not None:
+            self.sources[f"{keys.section}.token"] = found.source
+            return found.secret
+        names = [keys.section, *(f"{keys.section}.{name}" for name in TOKEN_KEYS)]
+        if is_needed and not self.problems.concern(names):
+            message = f"{keys.section} needs a token"
+            hint = "set token_env or token_file"
+            self.problems.add(keys.section, message, hint=hint, origin=keys.origin)
+        return None
+
+    def _check_together(self, channels: tuple[ChannelConfig, ...]) -> None:
+        """Two channels must not share what only one can hold."""
+        holders: dict[object, str] = {}
+        for channel, path in zip(channels, self.settings.channels, strict=True):
+            match channel:
+                case _ if not channel.enabled:
+                    continue
+                case TelegramConfig(token=Secret() as token, api_base=api_base):
+                    held: object = (token, api_base)
+                    what = "the same bot token"
+                case WebConfig(host=host, port=port) if port != 0:
+                    held, what = (host, port), f"the same port {port}"
+                case _:
+                    continue
+            other = holders.setdefault(held, dotted(path))
+            if other != dotted(path):
+                message = f"{dotted(path)} and {other} use {what}"
+                origin = self.settings.channels[path]
+                self.problems.add(dotted(path), message, origin=origin)

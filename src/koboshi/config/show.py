@@ -1,0 +1,99 @@
+"""A configuration as a person may see it, and the secrets that nobody may."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from koboshi.config.problems import escaped
+from koboshi.config.secret import Secret
+from koboshi.config.shape import ChannelConfig, Config, keys_of
+
+_UNSET = "(not set)"
+_PASSWORD_IN_QUERY = re.compile(r"(?<=[?&])((?:ssl)?password=)([^&#]+)")
+
+
+def describe(config: Config) -> list[tuple[str, str, str]]:
+    """Every key with its value and where it was written, for `koboshi config show`.
+
+    Secrets and passwords are masked.
+    """
+    sources = config.sources
+    rows = [("home", escaped(str(config.home)), ""), ("config", _value(config.file), "")]
+    for key, value in _keys(config):
+        rows.append((key, _value(value), sources.get(key, "default")))
+    return rows
+
+
+def secrets_of(config: Config) -> tuple[str, ...]:
+    """Every secret text the configuration holds, for the log to redact."""
+    tokens = [channel.token for channel in config.channels]
+    known = [secret.reveal() for secret in (config.model.api_key, *tokens) if secret]
+    for _, value in _keys(config):
+        if isinstance(value, str):
+            known.extend(passwords_in(value))
+    return tuple(dict.fromkeys(known))
+
+
+def section_of(channel: ChannelConfig) -> str:
+    """The section of a channel: "channels.telegram.main" for "telegram:main"."""
+    return f"channels.{channel.name.replace(':', '.', 1)}"
+
+
+def passwords_in(url: str) -> tuple[str, ...]:
+    """The passwords in an address, as written and as meant; empty for any other text."""
+    if "://" not in url:
+        return ()
+    password = _password_of(url)
+    found = [password] if password else []
+    found.extend(match[2] for match in _PASSWORD_IN_QUERY.finditer(url))
+    return tuple(dict.fromkeys(text for raw in found for text in (raw, unquote(raw))))
+
+
+def _keys(config: Config) -> Iterator[tuple[str, object]]:
+    sections = {
+        "gateway": config.gateway,
+        "model": config.model,
+        "recovery": config.recovery,
+        "tools.terminal": config.tools.terminal,
+        **{section_of(channel): channel for channel in config.channels},
+        "store": config.store,
+    }
+    for name, section in sections.items():
+        for key in keys_of(type(section)):
+            yield f"{name}.{key}", getattr(section, key)
+        if section is config.model:
+            yield "model.api_key", config.model.api_key
+
+
+def _value(value: object) -> str:
+    match value:
+        case None:
+            return _UNSET
+        case Secret():
+            return "***"
+        case Path():
+            return escaped(str(value))
+        case str():
+            return escaped(json.dumps(_masked(value), ensure_ascii=False))
+        case tuple():
+            return json.dumps(list(value))
+        case _:
+            return json.dumps(value)
+
+
+def _masked(text: str) -> str:
+    if not passwords_in(text):
+        return text
+    password = _password_of(text)
+    if password:
+        text = text.replace(f":{password}@", ":***@", 1)
+    return _PASSWORD_IN_QUERY.sub(r"\1***", text)
+
+
+def _password_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).password
+    except ValueError:
+        return None

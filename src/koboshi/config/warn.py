@@ -1,0 +1,58 @@
+"""What is allowed and yet unwise, in sentences for the person who wrote it."""
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from koboshi.config.places import is_open_to_others
+from koboshi.config.problems import Origin
+from koboshi.config.shape import ChannelConfig, Config, TelegramConfig, WebConfig
+from koboshi.config.show import passwords_in, section_of
+from koboshi.config.specs import is_loopback
+
+_WEB_TOKEN_CHARS_MIN = 16
+
+
+def warnings_about(config: Config, written: Mapping[str, Origin]) -> tuple[str, ...]:
+    """One sentence for each unwise setting; `written` says where each key that was set stands."""
+    return (
+        *_secrets_in_the_file(config, written),
+        *_plain_connections(config),
+        *(sentence for channel in config.enabled_channels for sentence in _about(channel)),
+    )
+
+
+def _secrets_in_the_file(config: Config, written: Mapping[str, Origin]) -> Iterator[str]:
+    urls = {"store.url": config.store.url, "model.base_url": config.model.base_url}
+    passwords = [key for key, url in urls.items() if passwords_in(url)]
+    tokens = [f"{section_of(channel)}.token" for channel in config.channels]
+    for key in (*tokens, *passwords):
+        origin = written.get(key)
+        if origin is None or origin.file is None:
+            continue
+        is_open = is_open_to_others(origin.file)
+        closing = ", which other users can read or write" if is_open else ""
+        instead = "use token_env or token_file" if key in tokens else "set it by a variable"
+        yield f"{key} puts a secret into {origin}{closing}; {instead} instead"
+
+
+def _plain_connections(config: Config) -> Iterator[str]:
+    urls = {"model.base_url": config.model.base_url if config.model.api_key else ""}
+    for channel in config.enabled_channels:
+        if isinstance(channel, TelegramConfig):
+            urls[f"{section_of(channel)}.api_base"] = channel.api_base
+    for key, url in urls.items():
+        parts = urlsplit(url)
+        if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+            yield f"{key} is plain http: the secret crosses the network for everyone to read"
+
+
+def _about(channel: ChannelConfig) -> Iterator[str]:
+    match channel:
+        case TelegramConfig(allow=allow) if "*" in allow:
+            yield f'{section_of(channel)}.allow has "*": everyone may talk to the agent'
+        case WebConfig(token=token) if token is not None:
+            if len(token.reveal()) < _WEB_TOKEN_CHARS_MIN:
+                yield (
+                    f"{section_of(channel)} has a token of fewer than {_WEB_TOKEN_CHARS_MIN} "
+                    "characters: it can be guessed"
+                )

@@ -1,0 +1,60 @@
+"""What a person can tell the gateway itself, what it must know for that, and what it then does."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from koboshi.domain.session import CutKind, Session
+from koboshi.domain.turn import TurnState
+
+
+class CommandName(StrEnum):
+    HELP = "help"
+    NEW = "new"
+    STOP = "stop"
+    STATUS = "status"
+    WHY = "why"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """`name` is None for a word that is no command of ours; `said` is what the person wrote."""
+
+    name: CommandName | None
+    said: str
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnGlance:
+    """A turn as `/status` and `/why` speak of it."""
+
+    turn_id: int
+    state: TurnState
+    request: str
+    opened_ms: int
+    changed_ms: int
+    steps: int
+    reason: str | None
+    story: tuple[str, ...] = ()
+    """What happened to it, a line each, oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """What a command may rest its reply on, read in the transaction that stores the command."""
+
+    session: Session
+    now_ms: int
+    open_turn: TurnGlance | None
+    last_turn: TurnGlance | None
+    waiting: int
+    owed: int
+    running_processes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """What a command does, stored with its reply in one transaction."""
+
+    reply: str
+    cut: CutKind | None = None

@@ -1,0 +1,50 @@
+"""Errors that say what the caller must do."""
+
+
+class KoboshiError(Exception):
+    """The root of all errors raised by this package on purpose."""
+
+
+class Fenced(KoboshiError):
+    """The claim is no longer ours: drop what you hold, write nothing more about this turn."""
+
+
+class IllegalTransition(KoboshiError):
+    """A bug: an event was applied to a state that has no such way out."""
+
+
+class ContradictoryFacts(KoboshiError):
+    """A bug in the store: durable facts about one turn exclude each other."""
+
+
+class NoSuchRow(KoboshiError):
+    """The id names nothing that is stored."""
+
+
+class StoreFailed(KoboshiError):
+    """The outcome of a commit is unknown: end this process, the next one reads what is there."""
+
+
+class StoreRefused(KoboshiError):
+    """The home or its database is not usable as it is; nothing was changed, a person decides."""
+
+
+class HomeHeld(StoreRefused):
+    """Another gateway owns the home."""
+
+
+class ModelBusy(KoboshiError):
+    """The model did not answer this time: ask again after `retry_after_ms`."""
+
+    def __init__(self, reason: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after_ms = retry_after_ms
+
+
+class ModelRefused(KoboshiError):
+    """The model will not answer this request, however often it is asked."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -1,0 +1,192 @@
+"""What arrives, and what becomes of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from koboshi.domain.ids import EntryId, Generation, ProcessId, Seq, SessionId, TurnId
+from koboshi.domain.session import Busy
+from koboshi.domain.transcript import Choice, Question
+from koboshi.domain.turn import TurnState
+
+
+class EntryKind(StrEnum):
+    MESSAGE = "message"
+    COMMAND = "command"
+    REPORT = "report"
+    IGNORED = "ignored"  # kept so that the cursor moves and `trace` can tell
+
+
+class EntryState(StrEnum):
+    WAITING = "waiting"
+    ATTACHED = "attached"  # it belongs to a turn
+    HANDLED = "handled"  # a command: effect and reply are stored with it
+    DROPPED = "dropped"  # with a reason
+    IGNORED = "ignored"  # with a reason
+
+
+class ReportKind(StrEnum):
+    EXIT = "exit"
+    MATCH = "match"
+    EVERY = "every"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What a person sent. `question` and `choice_id` come from a button, bound to what it answers;
+    `anchor` is the platform's id of the message, for replies to it."""
+
+    text: str
+    sent_ms: int
+    anchor: str = ""
+    question: Seq | None = None
+    choice_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportWords:
+    """What a watcher has to say."""
+
+    kind: ReportKind
+    process_id: ProcessId
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A message or a report that may wake its session."""
+
+    entry_id: EntryId
+    session_id: SessionId
+    generation: Generation
+    kind: EntryKind
+    source: str
+    external_id: str
+    sender: str
+    body: Words | ReportWords
+    during_turn: TurnId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """The session's open turn, as far as an arriving entry must know it."""
+
+    turn_id: TurnId
+    state: TurnState
+    question: Seq | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attach:
+    """It joins the open turn: as the answer to its question, or at its step boundary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """It opens a turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """It waits in the inbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interrupt:
+    """It ends the running turn and opens the next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redecide:
+    """The open turn was set aside: recovery decides again, now that somebody has written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    reason: str
+
+
+Admission: TypeAlias = Attach | Open | Hold | Interrupt | Redecide | Drop
+
+
+def admit(
+    entry: Entry,
+    *,
+    generation: Generation,
+    open_turn: OpenTurn | None,
+    busy: Busy,
+    is_exit_read: bool = False,
+    is_boundary: bool = False,
+) -> Admission:
+    """What becomes of `entry` now.
+
+    `generation` is the session's, `is_boundary` says that the claim holder of the open turn asks,
+    with every call of its last reply resolved; `is_exit_read` that the model already knows how the
+    reporting process ended.
+    """
+    is_report = entry.kind is EntryKind.REPORT
+    if entry.generation != generation:
+        return Drop(reason="cut")
+    if is_report and is_exit_read:
+        return Drop(reason="already-read")
+    if _belongs_to_ended_turn(entry, open_turn):
+        return Drop(reason="turn-ended")
+    if open_turn is None:
+        return Drop(reason="question-closed") if _presses(entry) else Open()
+    match open_turn.state:
+        case TurnState.WAITING:
+            return _admit_to_question(entry, open_turn)
+        case TurnState.RUNNING if is_boundary:
+            return Attach() if is_report or busy is Busy.STEER else Hold()
+        case TurnState.RUNNING:
+            interrupts = busy is Busy.INTERRUPT and not is_report and not _presses(entry)
+            return Interrupt() if interrupts else Hold()
+        case TurnState.QUEUED:
+            return Attach() if is_report else Hold()
+        case TurnState.SUSPENDED:
+            return Hold() if is_report else Redecide()
+        case _:
+            return Hold()
+
+
+def _belongs_to_ended_turn(entry: Entry, open_turn: OpenTurn | None) -> bool:
+    """A match that was seen during a turn is of interest to that turn only."""
+    if not isinstance(entry.body, ReportWords) or entry.body.kind is not ReportKind.MATCH:
+        return False
+    if entry.during_turn is None:
+        return False
+    return open_turn is None or open_turn.turn_id != entry.during_turn
+
+
+def _presses(entry: Entry) -> bool:
+    return isinstance(entry.body, Words) and entry.body.question is not None
+
+
+def _admit_to_question(entry: Entry, open_turn: OpenTurn) -> Admission:
+    if entry.kind is not EntryKind.MESSAGE or not isinstance(entry.body, Words):
+        return Hold()
+    if entry.body.question is not None and entry.body.question != open_turn.question:
+        return Drop(reason="question-closed")
+    return Attach()
+
+
+def picked_choice(question: Question, words: Words) -> Choice | None:
+    """The choice these words name: by button, by its label or id, or by its number."""
+    if words.choice_id is not None:
+        by_id = [choice for choice in question.choices if choice.choice_id == words.choice_id]
+        return by_id[0] if by_id else None
+    said = words.text.strip().casefold()
+    for number, choice in enumerate(question.choices, start=1):
+        if said in (choice.label.casefold(), choice.choice_id.casefold(), str(number)):
+            return choice
+    return None
+
+
+YES = frozenset({"yes", "y", "ok", "okay", "sure", "continue", "ja", "oui", "si", "sí", "はい"})
+NO = frozenset({"no", "n", "nope", "stop", "drop", "nein", "non", "いいえ"})
+
+
+def yes_or_no(words: Words) -> bool | None:
+    """Whether the words are a literal yes or no; None for anything else."""
+    said = (words.choice_id or words.text).strip().casefold().rstrip(".!")
+    return True if said in YES else False if said in NO else None

@@ -1,0 +1,196 @@
+"""What is owed to a person, and what a send made of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias, assert_never
+
+from koboshi.domain.ids import DeliveryId, SessionId, TurnId
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import Choice
+
+
+class DeliveryState(StrEnum):
+    DRAFT = "draft"  # shown while it grows; not yet owed
+    OWED = "owed"
+    SENDING = "sending"  # under one worker; if that dies, nobody knows whether it arrived
+    DELIVERED = "delivered"
+    REJECTED = "rejected"  # the platform will never take it
+    ABANDONED = "abandoned"  # given up by us, with a reason
+
+
+UNSETTLED = frozenset({DeliveryState.DRAFT, DeliveryState.OWED, DeliveryState.SENDING})
+SETTLED = frozenset(
+    {DeliveryState.DELIVERED, DeliveryState.REJECTED, DeliveryState.ABANDONED},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One part of one text owed to a person."""
+
+    delivery_id: DeliveryId
+    session_id: SessionId
+    turn_id: TurnId | None
+    route: Route
+    cause: str
+    part: int
+    parts: int
+    text: str
+    choices: tuple[Choice, ...]
+    question: int | None
+    anchor: str
+    attempts: int
+    created_ms: int
+    is_ambiguous: bool
+    """An earlier send has an unknown outcome."""
+    may_be_duplicate: bool
+    """The person is told that they may see it twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    platform_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """Provably not sent; the platform wants us to wait."""
+
+    wait_ms: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The chat lives elsewhere now; provably not sent."""
+
+    chat: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsure:
+    """It may have arrived."""
+
+    reason: str = ""
+
+
+SendOutcome: TypeAlias = Sent | Later | Refused | Moved | Unsure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    state: DeliveryState
+    platform_id: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postpone:
+    """Owed again, not before `not_before_ms`. `is_ambiguous` stays true once it was."""
+
+    not_before_ms: int
+    is_ambiguous: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reroute:
+    chat: str
+
+
+DeliveryChange: TypeAlias = Settle | Postpone | Reroute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryLimits:
+    attempts_max: int = 20
+    age_ms_max: int = 24 * 3_600_000
+    wait_ms_max: int = 15 * 60_000
+
+
+def after_send(
+    delivery: Delivery,
+    outcome: SendOutcome,
+    now_ms: int,
+    limits: DeliveryLimits = DeliveryLimits(),  # noqa: B008  (frozen)
+) -> DeliveryChange:
+    """What the outcome of one attempt makes of the delivery. `delivery.attempts` counts it."""
+    match outcome:
+        case Sent(platform_id=platform_id):
+            return Settle(state=DeliveryState.DELIVERED, platform_id=platform_id)
+        case Refused(reason=reason):
+            return Settle(state=DeliveryState.REJECTED, reason=reason)
+        case Moved(chat=chat):
+            return Reroute(chat=chat)
+        case Later() | Unsure():
+            given_up = _why_give_up(delivery, now_ms, limits)
+            if given_up:
+                return Settle(state=DeliveryState.ABANDONED, reason=given_up)
+            wait_ms = outcome.wait_ms if isinstance(outcome, Later) else 0
+            wait_ms = max(wait_ms, _backoff_ms(delivery.attempts, limits))
+            return Postpone(
+                not_before_ms=now_ms + wait_ms,
+                is_ambiguous=delivery.is_ambiguous or isinstance(outcome, Unsure),
+                reason=outcome.reason,
+            )
+        case _:
+            assert_never(outcome)
+
+
+def _why_give_up(delivery: Delivery, now_ms: int, limits: DeliveryLimits) -> str | None:
+    if delivery.attempts >= limits.attempts_max:
+        return f"not accepted by the platform in {delivery.attempts} attempts"
+    if now_ms - delivery.created_ms > limits.age_ms_max:
+        return "not accepted by the platform before it expired"
+    return None
+
+
+def _backoff_ms(attempts: int, limits: DeliveryLimits) -> int:
+    return int(min(1_000 * 2 ** min(max(attempts - 1, 0), 20), limits.wait_ms_max))
+
+
+def split_text(text: str, limit: int) -> tuple[str, ...]:
+    """Split `text` into parts of at most `limit` characters, at paragraph ends where possible.
+
+    Joining the parts gives `text` back. Raises ValueError if `limit` is below 100.
+    """
+    if limit < 100:
+        raise ValueError("parts of less than 100 characters can not be read")
+    parts: list[str] = []
+    begin = 0
+    while len(text) - begin > limit:
+        end = _good_end(text, begin, begin + limit)
+        parts.append(text[begin:end])
+        begin = end
+    parts.append(text[begin:])
+    return tuple(parts)
+
+
+def _good_end(text: str, begin: int, end: int) -> int:
+    """The best place in the second half of `text[begin:end]` to end a part."""
+    half = begin + (end - begin) // 2
+    for mark in ("\n\n", "\n", ". ", " "):
+        place = text.rfind(mark, half, end)
+        if place >= 0:
+            return place + len(mark)
+    return end
+
+
+class Resolution(StrEnum):
+    """How a send of unknown outcome is resolved."""
+
+    REPEAT = "repeat"  # with the same key: the platform keeps one copy
+    FIND = "find"  # look it up first
+    LABEL = "label"  # send again, saying that it may be a duplicate
+
+
+def resolution_of(*, is_idempotent: bool, finds_sent: bool) -> Resolution:
+    """The best that the platform allows."""
+    if is_idempotent:
+        return Resolution.REPEAT
+    return Resolution.FIND if finds_sent else Resolution.LABEL

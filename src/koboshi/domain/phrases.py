@@ -1,0 +1,84 @@
+"""Every sentence that the gateway says to a person: one line, plain words, what to do next."""
+
+from datetime import UTC, datetime
+
+from koboshi.domain.transcript import Choice
+
+YES_NO = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
+
+DUPLICATE_LABEL = "(may be a duplicate: my connection broke while I was sending this)\n"
+
+
+def excerpt(text: str, limit: int = 80) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def clock_words(at_ms: int) -> str:
+    """A moment as people read it."""
+    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%H:%M UTC")
+
+
+def offer_stale(request: str, at: str) -> str:
+    return f"I was interrupted at {at} while working on «{excerpt(request)}». Shall I continue?"
+
+
+def offer_worn_out(request: str) -> str:
+    return (
+        f"I was interrupted many times while working on «{excerpt(request)}». Shall I keep trying?"
+    )
+
+
+def offer_unknown(request: str, tool: str) -> str:
+    return (
+        f"I was interrupted while `{tool}` ran for «{excerpt(request)}», and I can not tell "
+        "whether it went through. I will not repeat it by myself. Shall I go on and check?"
+    )
+
+
+def offer_policy(request: str, at: str) -> str:
+    return f"I was interrupted at {at} in «{excerpt(request)}». Shall I continue?"
+
+
+def gave_up_deaths(request: str, deaths: int) -> str:
+    return (
+        f"I am sorry: I was stopped {deaths} times in a row while working on "
+        f"«{excerpt(request)}» and have given it up. Nothing else is affected. "
+        "Write again if you still want it."
+    )
+
+
+def gave_up_stale(request: str) -> str:
+    return f"I was interrupted while working on «{excerpt(request)}» long ago and gave it up."
+
+
+def failed(request: str, reason: str) -> str:
+    return f"I could not finish «{excerpt(request)}»: {reason}. Write again to try once more."
+
+
+FAILURES = {
+    "empty-reply": "the model sent an empty answer twice",
+    "too-many-steps": "it took too many steps",
+    "contradiction": "what I had stored about it does not fit together; the log says more",
+}
+
+
+def failure(reason: str) -> str:
+    return FAILURES.get(reason, reason)
+
+
+def expired(question: str) -> str:
+    return f"Nobody answered «{excerpt(question)}», so I have let it go."
+
+
+def declined() -> str:
+    return "All right, I have let it go."
+
+
+def queued(ahead: int) -> str:
+    return "Queued: I will answer after this one." if ahead < 2 else f"Queued: {ahead} before it."
+
+
+def undeliverable(reason: str) -> str:
+    return f"A part of my answer could not be delivered: {reason}"

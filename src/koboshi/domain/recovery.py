@@ -1,0 +1,308 @@
+"""What happens to a turn that nobody works on, decided from durable facts by one table of rules.
+
+The first rule whose condition holds speaks. Every verdict names its rule and says why; the same
+function, without applying, is what `koboshi explain` prints. `docs/recovery-rules.md` is drawn
+from `RULES`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from koboshi.domain.errors import ContradictoryFacts
+from koboshi.domain.ids import ChannelName
+from koboshi.domain.transcript import Author, Effect, Tail
+from koboshi.domain.turn import CLOSED, TurnState
+
+
+class RecoveryPolicy(StrEnum):
+    AUTO = "auto"  # continue what is fresh
+    ASK = "ask"  # ask before continuing
+    OFF = "off"  # set it aside
+
+
+class Interruption(StrEnum):
+    NONE = "none"  # it was not interrupted
+    CRASH = "crash"
+    DRAIN = "drain"
+    NODE_LOST = "node-lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    recovery: RecoveryPolicy = RecoveryPolicy.AUTO
+    fresh_ms: int = 3_600_000
+    """At most this long idle is fresh; zero or less means that everything is."""
+    deaths_max: int = 3
+    recoveries_max: int = 10
+    backoff_ms: tuple[int, ...] = (2_000, 30_000)
+
+    def not_before(self, crash_streak: int, worked_ms: int) -> int:
+        """When a turn that died may be tried again: counted from the last sign of life, so that a
+        crash loop is slowed down and a gateway that was down for a while does not wait."""
+        if crash_streak < 1 or not self.backoff_ms:
+            return 0
+        return worked_ms + self.backoff_ms[min(crash_streak, len(self.backoff_ms)) - 1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What recovery must know that no row says: the configuration of this boot."""
+
+    policy: Policy
+    channels: Mapping[ChannelName, bool]
+    """The configured channels; True where a person can answer a question."""
+    is_allowed: Callable[[ChannelName, str], bool]
+    busy: str = "queue"
+    """What a message does while a turn runs, where the session does not say otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFacts:
+    """All that the decision may rest on: rows, and the configuration of this boot."""
+
+    state: TurnState
+    tail: Tail
+    under_way: Effect | None
+    """The gravest effect of a call that was started and has no result."""
+    is_claimed_before: bool
+    is_willed: bool
+    """A person asked for it since it was last worked on: an answer, a yes, /resume, /retry."""
+    is_current: bool
+    """The turn's generation is the session's."""
+    recoveries: int
+    crash_streak: int
+    idle_ms: int
+    message_waits: bool
+    """A message of an allowed person, accepted after the question or the death, waits."""
+    asked_by: Author | None
+    is_person_allowed: bool
+    is_channel_known: bool
+    is_interactive: bool
+    interruption: Interruption
+    policy: RecoveryPolicy
+
+
+class VerdictKind(StrEnum):
+    RESUME = "resume"  # back to the queue
+    DELIVER = "deliver"  # the answer exists; only its delivery is left
+    STAND = "stand"  # leave it as it is
+    CLEAR = "clear"  # end it; a newer message goes on
+    ASK_USER = "ask-user"  # a person decides
+    SUSPEND = "suspend"  # set it aside until the world changes
+    GIVE_UP = "give-up"  # end it with one apology
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    kind: VerdictKind
+    rule: str
+    because: str
+
+
+When: TypeAlias = Callable[[TurnFacts, Policy], bool]
+Then: TypeAlias = Callable[[TurnFacts], VerdictKind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    label: str
+    when: When
+    then: Then
+    says: str
+    """The condition in words, for the table in the docs."""
+    because: str
+    """The reason in words, for a person who asks why."""
+
+
+def is_stale(facts: TurnFacts, policy: Policy) -> bool:
+    return policy.fresh_ms > 0 and facts.idle_ms > policy.fresh_ms
+
+
+def _is_taken_up(facts: TurnFacts) -> bool:
+    """Rules about how it went so far concern only turns that somebody worked on before, and that
+    no person has asked for since."""
+    return facts.is_claimed_before and not facts.is_willed
+
+
+def _always(kind: VerdictKind) -> Then:
+    return lambda _facts: kind
+
+
+def _ask_or(kind: VerdictKind) -> Then:
+    return lambda facts: VerdictKind.ASK_USER if facts.is_interactive else kind
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        label="answered",
+        when=lambda facts, _: facts.state is TurnState.ANSWERED,
+        then=_always(VerdictKind.DELIVER),
+        says="the answer is stored",
+        because="the answer exists and is on its way; there is nothing to work on",
+    ),
+    Rule(
+        label="replied",
+        when=lambda facts, _: facts.state is TurnState.WAITING and facts.message_waits,
+        then=_always(VerdictKind.RESUME),
+        says="waiting for a person, and their message is there",
+        because="the person has answered the question",
+    ),
+    Rule(
+        label="question-open",
+        when=lambda facts, _: facts.state is TurnState.WAITING,
+        then=_always(VerdictKind.STAND),
+        says="waiting for a person",
+        because="a question is open and waits for its answer",
+    ),
+    Rule(
+        label="person-not-allowed",
+        when=lambda facts, _: not facts.is_person_allowed and not facts.message_waits,
+        then=_always(VerdictKind.SUSPEND),
+        says="the person who asked is no longer allowed, and no allowed person has written since",
+        because="the person who asked is no longer allowed to use this gateway",
+    ),
+    Rule(
+        label="channel-unknown",
+        when=lambda facts, _: not facts.is_channel_known,
+        then=_always(VerdictKind.SUSPEND),
+        says="the channel is not in the configuration",
+        because="its channel is not configured; it comes back when the channel does",
+    ),
+    Rule(
+        label="exhausted",
+        when=lambda facts, policy: _is_taken_up(facts) and facts.crash_streak >= policy.deaths_max,
+        then=_always(VerdictKind.GIVE_UP),
+        says="as many deaths without a new step as `attempts` allows",
+        because="the gateway died each time this was tried, without getting any further",
+    ),
+    Rule(
+        label="worn-out",
+        when=lambda facts, policy: (
+            _is_taken_up(facts) and facts.recoveries >= policy.recoveries_max
+        ),
+        then=_ask_or(VerdictKind.GIVE_UP),
+        says="taken up again ten times, with progress or without",
+        because="this was interrupted and taken up again too often",
+    ),
+    Rule(
+        label="policy-moved-on",
+        when=lambda facts, _: (
+            _is_taken_up(facts) and facts.policy is not RecoveryPolicy.AUTO and facts.message_waits
+        ),
+        then=_always(VerdictKind.CLEAR),
+        says="recovery is `ask` or `off`, and the person has written since",
+        because="the person went on with a new message; it sees what was done so far",
+    ),
+    Rule(
+        label="policy-off",
+        when=lambda facts, _: _is_taken_up(facts) and facts.policy is RecoveryPolicy.OFF,
+        then=_always(VerdictKind.SUSPEND),
+        says="recovery is `off`",
+        because="recovery is switched off for this session; /resume continues it",
+    ),
+    Rule(
+        label="policy-ask",
+        when=lambda facts, _: _is_taken_up(facts) and facts.policy is RecoveryPolicy.ASK,
+        then=_ask_or(VerdictKind.SUSPEND),
+        says="recovery is `ask`",
+        because="recovery asks first in this session",
+    ),
+    Rule(
+        label="stale-moved-on",
+        when=lambda facts, policy: (
+            _is_taken_up(facts) and is_stale(facts, policy) and facts.message_waits
+        ),
+        then=_always(VerdictKind.CLEAR),
+        says="idle for longer than `fresh_seconds`, and the person has written since",
+        because="it was interrupted long ago and the person has written since",
+    ),
+    Rule(
+        label="stale",
+        when=lambda facts, policy: (
+            _is_taken_up(facts) and is_stale(facts, policy) and facts.is_interactive
+        ),
+        then=_always(VerdictKind.ASK_USER),
+        says="idle for longer than `fresh_seconds`",
+        because="it was interrupted long ago; nobody may want it any more",
+    ),
+    Rule(
+        label="stale-unattended",
+        when=lambda facts, policy: _is_taken_up(facts) and is_stale(facts, policy),
+        then=_always(VerdictKind.GIVE_UP),
+        says="idle for longer than `fresh_seconds`, and nobody can be asked",
+        because="it was interrupted long ago and nobody can be asked",
+    ),
+    Rule(
+        label="outcome-unknown",
+        when=lambda facts, _: (
+            _is_taken_up(facts)
+            and facts.under_way is Effect.ONCE
+            and facts.is_interactive
+            and not facts.message_waits
+        ),
+        then=_always(VerdictKind.ASK_USER),
+        says="a call that must not be repeated was under way, and nobody has written since",
+        because="something that must not be done twice was under way, and its outcome is unknown",
+    ),
+    Rule(
+        label="fresh",
+        when=lambda _facts, _policy: True,
+        then=_always(VerdictKind.RESUME),
+        says="otherwise",
+        because="it was interrupted a moment ago; it goes on from its last durable step",
+    ),
+)
+
+
+def decide(facts: TurnFacts, policy: Policy) -> Verdict:
+    """The verdict over a turn that is not closed. Total; raises ContradictoryFacts for facts that
+    a correct store can not produce."""
+    contradiction = contradiction_in(facts)
+    if contradiction:
+        raise ContradictoryFacts(contradiction)
+    rule = next(rule for rule in RULES if rule.when(facts, policy))
+    return Verdict(kind=rule.then(facts), rule=rule.label, because=rule.because)
+
+
+def contradiction_in(facts: TurnFacts) -> str | None:
+    """The first pair of facts that exclude each other, in words."""
+    waiting = facts.state is TurnState.WAITING
+    started = facts.tail is Tail.STARTED
+    impossible = {
+        "a closed turn was brought to recovery": facts.state in CLOSED,
+        "an open turn belongs to an older generation": not facts.is_current
+        and facts.state is not TurnState.ANSWERED,
+        "answered and answer do not go together": (facts.state is TurnState.ANSWERED)
+        != (facts.tail is Tail.ANSWER),
+        "waiting and question do not go together": waiting != (facts.tail is Tail.QUESTION),
+        "waiting and asked do not go together": waiting != (facts.asked_by is not None),
+        "a call is under way without having been started": (facts.under_way is not None) != started
+        and not waiting,
+        "running without ever having been claimed": facts.state is TurnState.RUNNING
+        and not facts.is_claimed_before,
+        "died without ever having been claimed": (facts.crash_streak > 0 or facts.recoveries > 0)
+        and not facts.is_claimed_before,
+        "idle for less than no time": facts.idle_ms < 0,
+    }
+    return next((words for words, holds in impossible.items() if holds), None)
+
+
+class CallFate(StrEnum):
+    """What the gateway does with a call that was under way when it died."""
+
+    RUN_AGAIN = "run-again"
+    REATTACH = "reattach"
+    UNKNOWN = "unknown"  # the model is told; it is never run again by the gateway
+
+
+def fate_of(effect: Effect) -> CallFate:
+    """Repeating it changes nothing, it can be taken up by its id, or it must not be repeated."""
+    match effect:
+        case Effect.NONE | Effect.REPEATABLE:
+            return CallFate.RUN_AGAIN
+        case Effect.RESUMABLE:
+            return CallFate.REATTACH
+        case Effect.ONCE:
+            return CallFate.UNKNOWN

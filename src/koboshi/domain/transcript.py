@@ -1,0 +1,238 @@
+"""What was said and done in a session, as steps that are only ever appended."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from koboshi.domain.ids import CallId, EntryId, Epoch, Seq, TurnId
+
+
+class Effect(StrEnum):
+    """What repeating a call would do to the world, declared by its tool."""
+
+    NONE = "none"  # nothing: read, list, search
+    REPEATABLE = "repeatable"  # the same again: write a whole file
+    RESUMABLE = "resumable"  # it can be taken up by its call id: a command under its runner
+    ONCE = "once"  # nobody knows: never repeated by the gateway
+
+
+class Need(StrEnum):
+    """Whom a call waits for before it may run."""
+
+    NOBODY = "nobody"
+    ANSWER = "answer"  # the call *is* a question to the person
+    APPROVAL = "approval"  # a person must allow it first
+
+
+class Author(StrEnum):
+    MODEL = "model"
+    GATEWAY = "gateway"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    choice_id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One tool call as the model proposed it. `arguments` is a JSON object, as text."""
+
+    call_id: CallId
+    tool: str
+    arguments: str
+    effect: Effect
+    need: Need = Need.NOBODY
+    provider_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedCall:
+    """A call that is not stored yet; the store gives it its id."""
+
+    tool: str
+    arguments: str
+    effect: Effect
+    need: Need = Need.NOBODY
+    provider_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """Words of a person."""
+
+    text: str
+    sender: str
+    entry_id: EntryId
+    sent_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A sentence from the gateway to the model. Not progress, and never a person's words."""
+
+    cause: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What the model said, with the calls it proposed.
+
+    A reply without calls ends the turn: it is stored only as its `Answer`, so that "answered but
+    still running" can not be stored. `raw` is the provider's own form, for the next request.
+    """
+
+    text: str
+    calls: tuple[Call, ...] = ()
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    raw: str = ""
+
+
+class ResultStatus(StrEnum):
+    OK = "ok"
+    ERROR = "error"
+    UNKNOWN = "unknown"  # started, and nobody knows how it ended
+    STOPPED = "stopped"  # the turn ended before the call did
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    call_id: CallId
+    status: ResultStatus
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Asked of a person; the turn waits. The gateway's own take yes or no."""
+
+    author: Author
+    text: str
+    choices: tuple[Choice, ...] = ()
+    call_id: CallId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The last words of a turn."""
+
+    text: str
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Stands for every step up to `covers`."""
+
+    text: str
+    covers: Seq
+
+
+Body: TypeAlias = Message | Note | Reply | Result | Question | Answer | Summary
+
+
+class StepKind(StrEnum):
+    MESSAGE = "message"
+    NOTE = "note"
+    REPLY = "reply"
+    RESULT = "result"
+    QUESTION = "question"
+    ANSWER = "answer"
+    SUMMARY = "summary"
+
+
+KIND_OF: dict[type[Body], StepKind] = {
+    Message: StepKind.MESSAGE,
+    Note: StepKind.NOTE,
+    Reply: StepKind.REPLY,
+    Result: StepKind.RESULT,
+    Question: StepKind.QUESTION,
+    Answer: StepKind.ANSWER,
+    Summary: StepKind.SUMMARY,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One line of the transcript. `seq` grows over all sessions; a session's steps are in order."""
+
+    seq: Seq
+    turn_id: TurnId
+    epoch: Epoch
+    at_ms: int
+    body: Body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """A call and how far it got. Proposed, then started, then finished: one commit each."""
+
+    call: Call
+    started_ms: int | None = None
+    died_ms: int | None = None
+    finished_ms: int | None = None
+    skipped_ms: int | None = None
+    """It got its result without having run: denied, refused, or its turn was ended first."""
+    approved_by: str | None = None
+    approved_ms: int | None = None
+
+    @property
+    def is_unresolved(self) -> bool:
+        return self.finished_ms is None and self.skipped_ms is None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Started, and no result: after a crash nobody knows how far it got."""
+        return self.started_ms is not None and self.finished_ms is None
+
+    @property
+    def waits_for_person(self) -> bool:
+        match self.call.need:
+            case Need.NOBODY:
+                return False
+            case Need.ANSWER:
+                return True
+            case Need.APPROVAL:
+                return self.approved_ms is None
+
+
+class Tail(StrEnum):
+    """What a turn's transcript ends with. Notes and the gateway's own questions do not count."""
+
+    TRIGGER = "trigger"  # somebody wrote, or a process reported; the model has not replied
+    PROPOSED = "proposed"  # calls were proposed; none of the unresolved ones was started
+    STARTED = "started"  # a call was started and has no result
+    RESULT = "result"  # every call has its result; the model has not gone on
+    QUESTION = "question"  # a person was asked and has not answered
+    ANSWER = "answer"  # the turn is over
+
+
+def tail_of(*, last: StepKind | None, is_waiting: bool, unresolved: Iterable[CallRecord]) -> Tail:
+    """What the transcript ends with: `last` is the kind of the last step that is neither a note
+    nor a question, `unresolved` are the calls without a result."""
+    if is_waiting:
+        return Tail.QUESTION
+    if last is StepKind.ANSWER:
+        return Tail.ANSWER
+    calls = tuple(unresolved)
+    if any(record.is_under_way for record in calls):
+        return Tail.STARTED
+    if calls:
+        return Tail.PROPOSED
+    if last in (StepKind.RESULT, StepKind.REPLY):
+        return Tail.RESULT
+    return Tail.TRIGGER
+
+
+def fingerprint(tool: str, arguments: str) -> str:
+    """The same for the same tool with the same arguments, so that a repeat is recognised."""
+    return hashlib.sha256(f"{tool}\n{arguments}".encode()).hexdigest()[:32]

@@ -1,0 +1,1 @@
+"""The models that a gateway can ask, each behind `ports.model`."""

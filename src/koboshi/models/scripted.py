@@ -1,0 +1,161 @@
+"""The offline model: it needs no key and no network, and does the same each time.
+
+It keeps nothing between two requests. All it knows is in the steps of the turn, so a turn that was
+killed goes on where its last durable step is, in whatever process.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import anyio
+import msgspec
+
+from koboshi.domain.action import EMPTY_REPLY
+from koboshi.domain.errors import ModelRefused
+from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step
+from koboshi.models.script import BadScript, calls_of, error_of, item_at, read_script
+from koboshi.models.wishes import (
+    AskThem,
+    Count,
+    FollowScript,
+    Refuse,
+    Say,
+    SayNothing,
+    Wish,
+    counted,
+    wish_in,
+)
+from koboshi.ports.model import CallRequest, ModelReply, Request
+
+NAME = "scripted"
+
+WELCOME = """\
+Hello! I am the scripted model: I work offline and need no key. I understand:
+• echo <text>
+• count to 20 slowly (kill the gateway while I count: I go on after it)
+• ask me which drink: tea, coffee or water
+• say nothing, or fail (to see what happens then)
+A real model is set in koboshi.toml, as `name` under [model]."""
+
+NOTED = "Noted."
+
+
+class ScriptedModel:
+    """A `ports.model.Model` that follows the newest words of the turn that it understands."""
+
+    async def respond(self, request: Request) -> ModelReply:
+        steps = [step for step in request.steps if step.turn_id == request.turn_id]
+        task = task_in(steps)
+        match task.wish:
+            case Say(text=text):
+                return _says(text)
+            case SayNothing():
+                return _says("")
+            case Refuse():
+                raise ModelRefused("the scripted model was asked to fail")
+            case Count(last=last):
+                return _next_number(last, task)
+            case AskThem() as wish:
+                return _next_of_question(wish, task)
+            case FollowScript(script=script):
+                return await _next_of_script(script, task)
+            case _:
+                assert_never(task.wish)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is to be done, and what was done about it since it was asked for."""
+
+    wish: Wish
+    replies: int
+    """Replies so far; an empty one left only a note, and counts as well."""
+    results: tuple[Result, ...]
+
+
+def task_in(steps: Sequence[Step]) -> Task:
+    """The task of a turn with these steps. Only people give tasks: notes are passed over."""
+    bodies = [step.body for step in steps]
+    wish: Wish = Say(text=NOTED)
+    begin = 0
+    for place, body in enumerate(bodies):
+        if not isinstance(body, Message):
+            continue
+        found = wish_in(body.text)
+        if found is not None:
+            wish, begin = found, place
+        elif wish == Say(text=NOTED):
+            wish = Say(text=WELCOME)
+    done = bodies[begin:]
+    return Task(
+        wish=wish,
+        replies=sum(isinstance(body, Reply) or _is_nudge(body) for body in done),
+        results=tuple(body for body in done if isinstance(body, Result)),
+    )
+
+
+def _is_nudge(body: object) -> bool:
+    return isinstance(body, Note) and body.cause == EMPTY_REPLY
+
+
+def _says(text: str) -> ModelReply:
+    return ModelReply(text=text, model=NAME)
+
+
+def _next_number(last: int, task: Task) -> ModelReply:
+    failed = _failure_in(task)
+    if failed is not None:
+        return _says(f"I could not go on counting: {failed.text}")
+    done = len(task.results)
+    if done >= last:
+        return _says(counted(last))
+    pause = CallRequest(provider_id=f"{NAME}-{done}", tool="pause", arguments='{"seconds":1}')
+    return ModelReply(text=str(done + 1), calls=(pause,), model=NAME)
+
+
+def _next_of_question(wish: AskThem, task: Task) -> ModelReply:
+    failed = _failure_in(task)
+    if failed is not None:
+        return _says(f"I could not ask you: {failed.text}")
+    if task.results:
+        said = answer_in(task.results[-1].text)
+        return _says(
+            f"You said: {said}" if said.endswith((".", "!", "?")) else f"You said: {said}."
+        )
+    arguments: dict[str, object] = {"question": wish.question}
+    if wish.choices:
+        arguments["choices"] = wish.choices
+    encoded = msgspec.json.encode(arguments).decode()
+    call = CallRequest(provider_id=f"{NAME}-ask", tool="ask", arguments=encoded)
+    return ModelReply(text="", calls=(call,), model=NAME)
+
+
+async def _next_of_script(script: str, task: Task) -> ModelReply:
+    try:
+        item = item_at(read_script(script), task.replies)
+    except BadScript as error:
+        return _says(f"I can not follow this script: {error}")
+    if item.sleep_ms:
+        await anyio.sleep(item.sleep_ms / 1_000)
+    failure = error_of(item)
+    if failure is not None:
+        raise failure
+    return ModelReply(text=item.text, calls=calls_of(item, task.replies), model=NAME)
+
+
+def _failure_in(task: Task) -> Result | None:
+    """The first result that says that something went wrong: repeating it would not end."""
+    return next((each for each in task.results if each.status is not ResultStatus.OK), None)
+
+
+class _Answered(msgspec.Struct):
+    answer: str
+
+
+def answer_in(result: str) -> str:
+    """What the person said, from the result of an `ask`."""
+    try:
+        return msgspec.json.decode(result, type=_Answered).answer.strip()
+    except (ValueError, RecursionError):
+        return result.strip()

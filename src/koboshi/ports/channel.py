@@ -1,0 +1,80 @@
+"""A connection to a platform: where messages come from and deliveries go to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from koboshi.domain.ids import ChannelName, EntryId
+from koboshi.domain.inbox import EntryState, Words
+from koboshi.domain.outbox import Delivery, SendOutcome
+from koboshi.domain.route import Route
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    text_max: int
+    edits: bool = False
+    threads: bool = False
+    typing: bool = False
+    idempotent_send: bool = False
+    """Repeating a send with the same delivery id leaves one copy."""
+    finds_sent: bool = False
+    """`find` can tell whether a delivery arrived."""
+    interactive: bool = True
+    """A person reads along and can answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inbound:
+    """One thing a platform delivered, as its codec read it. `ignored` says why it is not for us."""
+
+    route: Route
+    external_id: str
+    sender: str
+    words: Words
+    ignored: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of one `Inbound`; it is on disk. `is_same` is False where the external id was
+    used before with other words."""
+
+    entry_id: EntryId
+    state: EntryState
+    is_duplicate: bool
+    is_same: bool = True
+
+
+class Accept(Protocol):
+    async def __call__(
+        self, batch: Sequence[Inbound], cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
+        """Store the batch, and how far we have read, in one transaction. Acknowledge to the
+        platform only after this has returned."""
+        ...
+
+
+class Channel(Protocol):
+    @property
+    def name(self) -> ChannelName: ...
+
+    @property
+    def abilities(self) -> Abilities: ...
+
+    async def receive(self, cursor: str | None, accept: Accept) -> None:
+        """Bring in what people write, from `cursor` on, until cancelled. Raises when the
+        connection is lost; the caller comes back after a pause."""
+        ...
+
+    async def send(self, delivery: Delivery) -> SendOutcome:
+        """Try to deliver once. Never raises for what a platform or a network may do."""
+        ...
+
+    async def find(self, delivery: Delivery) -> SendOutcome | None:
+        """Whether an earlier send of unknown outcome arrived; None if that can not be told."""
+        ...
+
+    async def typing(self, route: Route) -> None:
+        """Show that somebody is at work, where the platform can. Best effort."""
+        ...

@@ -1,0 +1,50 @@
+"""The model: a transcript goes in, one reply comes out."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from koboshi.domain.ids import SessionId, TurnId
+from koboshi.domain.transcript import Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as the model is told of it. `parameters` is a JSON schema, as text."""
+
+    name: str
+    description: str
+    parameters: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    session_id: SessionId
+    turn_id: TurnId
+    system: str
+    steps: tuple[Step, ...]
+    tools: tuple[ToolSpec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRequest:
+    provider_id: str
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """A whole reply: the stream reached its end, and the arguments of every call parse."""
+
+    text: str
+    calls: tuple[CallRequest, ...] = ()
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    raw: str = ""
+
+
+class Model(Protocol):
+    async def respond(self, request: Request) -> ModelReply:
+        """The model's next reply. Raises ModelBusy (ask again) or ModelRefused (do not)."""
+        ...

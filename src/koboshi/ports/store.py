@@ -1,0 +1,205 @@
+"""The store: the one truth. Each verb is one transaction; it is durable when it has returned.
+
+A verb that takes a `Claim` raises `Fenced` and writes nothing when the claim is no longer valid.
+Any verb raises `StoreFailed` when the outcome of a commit is unknown: then this process must end.
+A verb that was called is never withdrawn: cancelling the caller does not cancel the write.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from koboshi.domain.command import Command, Response, SessionFacts
+from koboshi.domain.ids import CallId, ChannelName, DeliveryId, SessionId, TurnId, WorkerId
+from koboshi.domain.outbox import Delivery, DeliveryChange
+from koboshi.domain.recovery import Verdict
+from koboshi.domain.route import Route
+from koboshi.domain.session import Session, Settings
+from koboshi.domain.transcript import CallRecord, Choice, Note, ProposedCall, Reply, Result, Step
+from koboshi.domain.turn import Claim
+from koboshi.domain.worker import EndedHow, Worker
+from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.views import Views
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """An `Inbound` after it was looked at: a command if it is one, ignored if it is not for us."""
+
+    inbound: Inbound
+    command: Command | None = None
+    ignored: str | None = None
+
+
+Respond: TypeAlias = Callable[[Command, SessionFacts], Response]
+"""What a command does; pure, called inside the transaction that stores the command."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What a claimed turn starts from: what was said before, and its own steps and calls."""
+
+    session: Session
+    context: tuple[Step, ...]
+    """Steps of earlier turns that the model may be shown, oldest first."""
+    steps: tuple[Step, ...]
+    calls: tuple[CallRecord, ...]
+    model_tries: int
+
+
+class Sessions(Protocol):
+    async def find(self, route: Route) -> Session | None: ...
+
+    async def set(self, session_id: SessionId, settings: Settings) -> None:
+        """Replace the session's own settings."""
+        ...
+
+
+class Inbox(Protocol):
+    async def cursor(self, channel: ChannelName) -> str | None:
+        """How far the channel was read."""
+        ...
+
+    async def accept(
+        self,
+        channel: ChannelName,
+        arrivals: Sequence[Arrival],
+        *,
+        cursor: str | None,
+        respond: Respond,
+    ) -> tuple[Receipt, ...]:
+        """Store what arrived and how far we have read, and do at once what follows from it: open a
+        turn where the session is idle, answer its open question, carry out a command. An external
+        id that is already there changes nothing."""
+        ...
+
+
+class Turns(Protocol):
+    async def claim(self, worker_id: WorkerId, limit: int) -> tuple[Claim, ...]:
+        """Claim up to `limit` queued turns that are due, oldest first. One that was worked on
+        before is judged first; only a verdict to resume lets it through."""
+        ...
+
+    async def due_in_ms(self) -> int | None:
+        """How long until the next queued turn is due; None if there is none."""
+        ...
+
+    async def load(self, claim: Claim) -> Loaded: ...
+
+    async def holds(self, claim: Claim) -> bool:
+        """Whether the claim is still valid."""
+        ...
+
+    async def append(
+        self, claim: Claim, reply: Reply, calls: Sequence[ProposedCall]
+    ) -> tuple[Step, ...]:
+        """Store a reply with its calls. Returns the new steps."""
+        ...
+
+    async def note(self, claim: Claim, note: Note) -> tuple[Step, ...]:
+        """Say something to the model. Not progress."""
+        ...
+
+    async def start_call(self, claim: Claim, call_id: CallId) -> int:
+        """The call is about to run: from here on its outcome is unknown until it is finished.
+        Returns when that was."""
+        ...
+
+    async def finish_call(self, claim: Claim, result: Result) -> tuple[Step, ...]:
+        """Store the result. Returns the new steps: the result, and where a step boundary is
+        reached, what was waiting for it."""
+        ...
+
+    async def ask(
+        self, claim: Claim, call_id: CallId, text: str, choices: Sequence[Choice], age_ms_max: int
+    ) -> None:
+        """Ask the person; the turn waits, and the claim is given back."""
+        ...
+
+    async def answer(self, claim: Claim, reply: Reply, parts: Sequence[str]) -> None:
+        """End the turn with its answer: the words, the state and the deliveries owed are one
+        transaction, which also opens the next turn if something waits."""
+        ...
+
+    async def fail(self, claim: Claim, reason: str) -> None:
+        """End the turn with an apology."""
+        ...
+
+    async def retry_model(self, claim: Claim) -> int:
+        """Count a request that the model did not answer. Returns how many there were."""
+        ...
+
+    async def release(self, claim: Claim) -> None:
+        """Give the claim back cleanly, to be taken up by the next worker."""
+        ...
+
+    async def unowned(self, worker_id: WorkerId) -> tuple[TurnId, ...]:
+        """Turns that need a verdict: running under a worker that is gone, or set aside. Newest
+        first."""
+        ...
+
+    async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
+        """Read the facts, decide, apply, journal: one transaction. None if there was nothing to
+        decide any more."""
+        ...
+
+    async def expire(self, limit: int) -> int:
+        """End turns whose question nobody answered in time. Returns how many."""
+        ...
+
+
+class Outbox(Protocol):
+    async def due(self, after: DeliveryId) -> tuple[tuple[DeliveryId, SessionId, Route], ...]:
+        """Sessions to which something is owed, by a delivery newer than `after`: the newest one
+        each. Rows that another worker left in the middle of sending count."""
+        ...
+
+    async def claim(self, session_id: SessionId, worker_id: WorkerId) -> Delivery | int | None:
+        """Take the session's oldest unsettled delivery for sending. A number says that it is not
+        due for so many milliseconds; None that nothing is owed."""
+        ...
+
+    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
+        """Store what the send made of it. The last one of an answered turn makes it done."""
+        ...
+
+    async def label(self, delivery: Delivery, worker_id: WorkerId) -> None:
+        """From now on it says that it may be a duplicate."""
+        ...
+
+
+class Workers(Protocol):
+    async def start(self, host: str, pid: int, birth: str, version: str) -> Worker:
+        """A new row for this boot; rows of boots that ended without a word get their end."""
+        ...
+
+    async def beat(self, worker_id: WorkerId) -> bool:
+        """Still alive. Returns whether somebody asked for a drain."""
+        ...
+
+    async def request_drain(self, worker_id: WorkerId) -> None: ...
+
+    async def end(self, worker_id: WorkerId, how: EndedHow) -> None: ...
+
+
+class Store(Protocol):
+    @property
+    def sessions(self) -> Sessions: ...
+    @property
+    def inbox(self) -> Inbox: ...
+    @property
+    def turns(self) -> Turns: ...
+    @property
+    def outbox(self) -> Outbox: ...
+    @property
+    def workers(self) -> Workers: ...
+    @property
+    def views(self) -> Views: ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why writes are waiting (a full disk, another program's lock), in words; None if they are
+        not."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,49 @@
+"""A tool: something the agent can do in the world."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from koboshi.domain.ids import CallId
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import Effect, Need
+from koboshi.domain.turn import Claim
+from koboshi.ports.model import ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """On whose behalf a call runs."""
+
+    claim: Claim
+    call_id: CallId
+    route: Route
+
+
+class ToolFailed(Exception):
+    """The call did not do what it was asked for; the model is told the words."""
+
+
+class Tool(Protocol):
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def effect(self) -> Effect:
+        """What repeating a call would do."""
+        ...
+
+    def need_of(self, arguments: str) -> Need:
+        """Whom a call with these arguments waits for."""
+        ...
+
+    def complaint_about(self, arguments: str) -> str | None:
+        """Why these arguments can not be used, in words for the model; None if they can."""
+        ...
+
+    async def run(self, arguments: str, context: ToolContext) -> str:
+        """Do it. Raises ToolFailed with words for the model."""
+        ...
+
+    async def resume(self, arguments: str, context: ToolContext) -> str:
+        """Take up a call that was under way when the gateway died. Only for `resumable` ones."""
+        ...

@@ -1,0 +1,157 @@
+"""What people and programs may look at. Reading never waits for writing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, SessionId, TurnId
+from koboshi.domain.recovery import TurnFacts, Verdict
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import Body, Choice
+from koboshi.domain.worker import Worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalLine:
+    """One thing that happened, in the order of its commit."""
+
+    seq: int
+    at_ms: int
+    subject: str
+    """What it happened to: turn, step, call, message, delivery, session, worker."""
+    number: int
+    event: str
+    before: str | None
+    after: str | None
+    rule: str | None
+    reason: str | None
+    session_id: SessionId | None
+    turn_id: TurnId | None
+    worker_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What was delivered, for an event."""
+
+    delivery_id: DeliveryId
+    cause: str
+    part: int
+    parts: int
+    text: str
+    choices: tuple[Choice, ...]
+    question: int | None
+    may_be_duplicate: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A journal line together with what it is about, for those who follow a chat."""
+
+    line: JournalLine
+    route: Route
+    body: Body | None = None
+    delivery: Shown | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    worker: Worker | None
+    previous: Worker | None
+    turns: dict[str, int]
+    """How many turns are in each state that is not closed."""
+    inbox_waiting: int
+    outbox_unsettled: int
+    sessions: int
+    sqlite: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnView:
+    turn_id: TurnId
+    session_id: SessionId
+    route: Route
+    state: str
+    event: str
+    reason: str | None
+    epoch: int
+    recoveries: int
+    crash_streak: int
+    request: str
+    opened_ms: int
+    changed_ms: int
+    closed_ms: int | None
+    worker_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryView:
+    entry_id: EntryId
+    session_id: SessionId | None
+    turn_id: TurnId | None
+    kind: str
+    state: str
+    reason: str | None
+    source: str
+    external_id: str
+    sender: str
+    text: str
+    received_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryView:
+    delivery_id: DeliveryId
+    session_id: SessionId
+    turn_id: TurnId | None
+    cause: str
+    part: int
+    parts: int
+    state: str
+    reason: str | None
+    attempts: int
+    platform_id: str | None
+    text: str
+    created_ms: int
+    settled_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A turn's story, and what recovery would decide about it now. `why` is None when it is
+    closed."""
+
+    turn: TurnView
+    facts: TurnFacts | None
+    why: Verdict | None
+    lines: tuple[JournalLine, ...]
+    entries: tuple[EntryView, ...]
+    deliveries: tuple[DeliveryView, ...]
+
+
+class Views(Protocol):
+    async def status(self) -> Status: ...
+
+    async def turns_of(self, session_id: SessionId, limit: int) -> tuple[TurnView, ...]:
+        """The session's turns, newest first."""
+        ...
+
+    async def session_of(self, route: Route) -> SessionId | None: ...
+
+    async def entry(self, entry_id: EntryId) -> EntryView | None: ...
+
+    async def entry_by_external_id(self, external_id: str) -> EntryView | None: ...
+
+    async def delivery(self, delivery_id: DeliveryId) -> DeliveryView | None: ...
+
+    async def explain(self, turn_id: TurnId) -> Explanation | None: ...
+
+    async def events(
+        self, channel: ChannelName, chat: str, *, after: int, limit: int
+    ) -> Sequence[Event]:
+        """What happened in a chat after the journal line `after`, oldest first."""
+        ...
+
+    async def last_event(self, channel: ChannelName, chat: str) -> int:
+        """The newest journal line of a chat; 0 if there is none."""
+        ...

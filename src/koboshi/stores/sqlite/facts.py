@@ -1,0 +1,107 @@
+"""What is durably known about a turn, read for recovery and for `explain` alike."""
+
+from dataclasses import replace
+
+from koboshi.domain.recovery import Interruption, Policy, TurnFacts
+from koboshi.domain.session import Session
+from koboshi.domain.transcript import Effect, StepKind, tail_of
+from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.rows import EntryRow, TurnRow, call_of, entry_of, number
+from koboshi.stores.sqlite.transaction import Reading
+from koboshi.stores.sqlite.writes import read_question
+
+BY_PERSON = "person"
+"""The reason of a RESUMED that a person asked for."""
+
+_GRAVEST = (Effect.ONCE, Effect.RESUMABLE, Effect.REPEATABLE, Effect.NONE)
+
+
+def policy_of(ground: Ground, session: Session) -> Policy:
+    policy = ground.world.policy
+    chosen = session.settings.policy
+    return policy if chosen is None else replace(policy, recovery=chosen)
+
+
+def facts_of(tx: Reading, ground: Ground, turn: TurnRow, session: Session) -> TurnFacts:
+    """Everything that is durably known about a turn and matters for recovery."""
+    world, channel = ground.world, session.route.channel
+    unresolved = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn.turn_id)]
+    under_way = [record.call.effect for record in unresolved if record.is_under_way]
+    is_waiting = turn.state is TurnState.WAITING
+    is_dead = turn.state is TurnState.RUNNING
+    asked_by = None
+    if is_waiting and turn.question_seq is not None:
+        asked_by = read_question(tx, turn.question_seq).author
+    gravest = min(under_way, key=_GRAVEST.index, default=None)
+    return TurnFacts(
+        state=turn.state,
+        tail=tail_of(last=_last_kind(tx, turn), is_waiting=is_waiting, unresolved=unresolved),
+        under_way=None if is_waiting else gravest,
+        is_claimed_before=turn.epoch > 0,
+        is_willed=_is_willed(turn),
+        is_current=turn.generation == session.generation,
+        recoveries=turn.recoveries,
+        crash_streak=turn.crash_streak + int(is_dead),
+        idle_ms=max(0, tx.now_ms - max(turn.progressed_ms, worked_ms_of(tx, turn))),
+        message_waits=waiting_message(tx, ground, turn, session) is not None,
+        asked_by=asked_by,
+        is_person_allowed=world.is_allowed(channel, turn.person),
+        is_channel_known=channel in world.channels,
+        is_interactive=world.channels.get(channel, False),
+        interruption=_interruption(turn),
+        policy=policy_of(ground, session).recovery,
+    )
+
+
+def worked_ms_of(tx: Reading, turn: TurnRow) -> int:
+    """When the turn was last worked on: for a dead worker's, its last sign of life."""
+    if turn.state is not TurnState.RUNNING:
+        return turn.worked_ms
+    row = tx.row("worker_heartbeat", worker_id=turn.worker_id)
+    return turn.worked_ms if row is None else number(row[0])
+
+
+def waiting_message(
+    tx: Reading, ground: Ground, turn: TurnRow, session: Session
+) -> EntryRow | None:
+    """The oldest message of an allowed person that was accepted after the question or the death."""
+    for row in tx.rows("entries_waiting", session_id=turn.session_id):
+        waiting = entry_of(row)
+        if turn.state is TurnState.RUNNING:
+            is_after = (waiting.accepted_by or 0) > (turn.worker_id or 0)
+        else:
+            is_after = waiting.received_ms >= turn.changed_ms
+        is_message = waiting.entry.kind == "message"
+        if is_after and is_message and _is_allowed(ground, session, waiting.entry.sender):
+            return waiting
+    return None
+
+
+def _is_allowed(ground: Ground, session: Session, person: str) -> bool:
+    return ground.world.is_allowed(session.route.channel, person)
+
+
+def _last_kind(tx: Reading, turn: TurnRow) -> StepKind | None:
+    row = tx.row(
+        "step_last_kind",
+        session_id=turn.session_id,
+        first_seq=turn.first_seq,
+        turn_id=turn.turn_id,
+    )
+    return None if row is None else StepKind(str(row[0]))
+
+
+def _is_willed(turn: TurnRow) -> bool:
+    if turn.state is not TurnState.QUEUED:
+        return False
+    resumed_by_person = turn.event == TurnEvent.RESUMED and turn.reason == BY_PERSON
+    return turn.event == TurnEvent.REPLIED or resumed_by_person
+
+
+def _interruption(turn: TurnRow) -> Interruption:
+    if turn.state is TurnState.RUNNING:
+        return Interruption.CRASH
+    if turn.event == TurnEvent.RELEASED:
+        return Interruption.DRAIN
+    return Interruption.NONE

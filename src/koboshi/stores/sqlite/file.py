@@ -1,0 +1,138 @@
+"""Opening the database file: whose it is, which version it has, and what to do when it is damaged.
+
+Only apsw opens it, only here, once at boot: a second `open()` by this process, even to look at the
+header, would drop SQLite's locks on it.
+"""
+
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import apsw
+
+from koboshi.domain.errors import StoreRefused
+from koboshi.stores.sqlite.transaction import QUERIES
+
+DATABASE_NAME = "koboshi.db"
+APPLICATION_ID = 0x6B6F626F  # "kobo"
+SQLITE_OLDEST = (3, 51, 3)
+READER_COUNT = 2
+
+_PRAGMAS = (
+    "PRAGMA synchronous = FULL",
+    "PRAGMA fullfsync = 1",
+    "PRAGMA checkpoint_fullfsync = 1",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA mmap_size = 0",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA journal_size_limit = 67108864",
+    # Small checkpoints: the checkpoint is the latency tail, and a small log is a fast boot.
+    "PRAGMA wal_autocheckpoint = 500",
+)
+
+
+class Damaged(StoreRefused):
+    """The file is not a database any more, or pages of it are broken."""
+
+
+def open_writer(path: Path) -> apsw.Connection:
+    """The connection that writes, on a database of the newest version.
+
+    Raises StoreRefused for a file of another program or of a newer version, which stays untouched,
+    and Damaged for a broken one.
+    """
+    if sqlite_version() < SQLITE_OLDEST:
+        raise StoreRefused(
+            f"SQLite {apsw.sqlite_lib_version()} can lose data; 3.51.3 or newer is needed"
+        )
+    try:
+        connection = apsw.Connection(str(path), statementcachesize=256)
+        connection.set_busy_timeout(5_000)
+        _check_owner(connection, path)
+        connection.execute("PRAGMA page_size = 8192")
+        connection.execute("PRAGMA journal_mode = WAL")
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        _migrate(connection, path)
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise Damaged(f"{path} is damaged: {error}") from error
+    except apsw.CantOpenError as error:
+        raise StoreRefused(f"{path} can not be opened: {error}") from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError) as error:
+        raise StoreRefused(f"{path} can not be written: {error}") from error
+    _keep_name(path)
+    return connection
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that only looks."""
+    connection = apsw.Connection(str(path), statementcachesize=256)
+    connection.set_busy_timeout(5_000)
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    return connection
+
+
+def sqlite_version() -> tuple[int, ...]:
+    return tuple(int(number) for number in apsw.sqlite_lib_version().split("."))
+
+
+def _check_owner(connection: apsw.Connection, path: Path) -> None:
+    application = connection.pragma("application_id")
+    tables = connection.execute(QUERIES["view_tables"]).get
+    if application == APPLICATION_ID or not tables:
+        return
+    connection.close()
+    raise StoreRefused(
+        f"{path} is a database of another program; it was left as it is. "
+        "Move it away or choose another --home"
+    )
+
+
+def _migrate(connection: apsw.Connection, path: Path) -> None:
+    """Bring the schema to the newest version in one transaction: all of it, or nothing."""
+    version = connection.pragma("user_version")
+    scripts = schema_scripts()
+    newest = max(scripts)
+    if version > newest:
+        connection.close()
+        raise StoreRefused(
+            f"{path} was written by a newer koboshi (schema {version}, this one knows {newest}); "
+            "install that version again"
+        )
+    if version == newest:
+        return
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        for number in sorted(scripts):
+            if number > version:
+                connection.execute(scripts[number])
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", newest)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def schema_scripts() -> dict[int, str]:
+    """The scripts that make the schema, by version: the first is the whole of version 1."""
+    folder = files("koboshi.stores.sqlite")
+    scripts = {1: folder.joinpath("schema.sql").read_text(encoding="utf-8")}
+    for script in folder.joinpath("migrations").iterdir():
+        number, _, _ = script.name.partition("_")
+        if script.name.endswith(".sql") and number.isdigit():
+            scripts[int(number)] = script.read_text(encoding="utf-8")
+    return scripts
+
+
+def _keep_name(path: Path) -> None:
+    """A power cut may lose the name of a new file unless its folder is flushed, too."""
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

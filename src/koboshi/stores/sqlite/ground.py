@@ -1,0 +1,19 @@
+"""What every verb stands on beside its transaction."""
+
+from dataclasses import dataclass
+
+from koboshi.domain.ids import WorkerId
+from koboshi.domain.recovery import World
+
+
+@dataclass(slots=True, kw_only=True)
+class Ground:
+    world: World
+    waiting_max: int
+    """How many messages may wait in one session."""
+    question_age_ms_max: int
+    """How long a question of the gateway stays open."""
+    context_steps_max: int
+    """How many steps of earlier turns a claimed turn is given."""
+    worker_id: WorkerId | None = None
+    """This boot, once it has its row."""

@@ -1,0 +1,260 @@
+"""The inbox: what arrived is stored, together with what follows from it."""
+
+from collections.abc import Sequence
+
+from koboshi.domain.command import Command, SessionFacts, TurnGlance
+from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
+from koboshi.domain.inbox import (
+    Attach,
+    Drop,
+    Entry,
+    EntryKind,
+    EntryState,
+    Hold,
+    Interrupt,
+    Open,
+    OpenTurn,
+    Redecide,
+    Words,
+)
+from koboshi.domain.session import Session
+from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.ports.channel import Receipt
+from koboshi.ports.store import Arrival, Respond
+from koboshi.ports.wakeups import JOURNAL
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.judge import judge
+from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.replies import answer_question
+from koboshi.stores.sqlite.rows import TurnRow, encoded, number, text, turn_of, words_of
+from koboshi.stores.sqlite.sessions import (
+    abandon_deliveries,
+    cut_session,
+    find_or_make_session,
+)
+from koboshi.stores.sqlite.story import story_of
+from koboshi.stores.sqlite.transaction import Transaction
+from koboshi.stores.sqlite.writer import Writer
+from koboshi.stores.sqlite.writes import (
+    admission_of,
+    drop_entry,
+    move_turn,
+    open_next,
+    open_turn,
+    owe,
+    read_open_turn,
+    read_request,
+    resolve_calls,
+)
+
+
+class SqliteInbox:
+    def __init__(self, writer: Writer, readers: Readers, ground: Ground) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._ground = ground
+
+    async def cursor(self, channel: ChannelName) -> str | None:
+        row = await self._readers.read(lambda tx: tx.row("cursor_get", channel=channel))
+        return None if row is None else text(row[0])
+
+    async def accept(
+        self,
+        channel: ChannelName,
+        arrivals: Sequence[Arrival],
+        *,
+        cursor: str | None,
+        respond: Respond,
+    ) -> tuple[Receipt, ...]:
+        def operation(tx: Transaction) -> tuple[Receipt, ...]:
+            if cursor is not None:
+                tx.change("cursor_set", channel=channel, token=cursor)
+            return tuple(_take_in(tx, self._ground, arrival, respond) for arrival in arrivals)
+
+        return await self._writer.write("inbox.accept", operation)
+
+
+def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond) -> Receipt:
+    if arrival.ignored is not None:
+        return _insert(tx, ground, arrival, None, EntryKind.IGNORED, EntryState.IGNORED)
+    session = find_or_make_session(tx, arrival.inbound.route)
+    if arrival.command is not None:
+        receipt = _insert(tx, ground, arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
+        if not receipt.is_duplicate:
+            _carry_out(tx, session, arrival.inbound.words, receipt, arrival.command, respond)
+        return receipt
+    receipt = _insert(tx, ground, arrival, session, EntryKind.MESSAGE, EntryState.WAITING)
+    if receipt.is_duplicate:
+        return receipt
+    state = _admit(tx, ground, session, _entry(arrival, session, receipt.entry_id))
+    return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
+
+
+def _insert(
+    tx: Transaction,
+    ground: Ground,
+    arrival: Arrival,
+    session: Session | None,
+    kind: EntryKind,
+    state: EntryState,
+) -> Receipt:
+    """The one place where a row enters the inbox; a key that is there already changes nothing."""
+    inbound = arrival.inbound
+    source, body = inbound.route.channel, encoded(inbound.words)
+    worker_id: WorkerId | None = ground.worker_id
+    inserted = tx.change(
+        "entry_insert",
+        session_id=None if session is None else session.session_id,
+        generation=None if session is None else session.generation,
+        kind=kind,
+        source=source,
+        external_id=inbound.external_id,
+        sender=inbound.sender,
+        body=body,
+        during_turn=None,
+        accepted_by=worker_id,
+        now=tx.now_ms,
+        state=state,
+        reason=arrival.ignored,
+    )
+    row = tx.row("entry_by_key", source=source, external_id=inbound.external_id)
+    assert row is not None
+    tx.hints.add(JOURNAL)
+    return Receipt(
+        entry_id=EntryId(number(row[0])),
+        state=EntryState(text(row[1])),
+        is_duplicate=not inserted,
+        is_same=bool(inserted) or _is_same(row[2], inbound.words),
+    )
+
+
+def _is_same(stored: object, words: Words) -> bool:
+    """Whether a repeated key came with the same words; when they were sent does not matter."""
+    before = words_of(str(stored))
+    return (before.text, before.question, before.choice_id) == (
+        words.text,
+        words.question,
+        words.choice_id,
+    )
+
+
+def _entry(arrival: Arrival, session: Session, entry_id: EntryId) -> Entry:
+    inbound = arrival.inbound
+    return Entry(
+        entry_id=entry_id,
+        session_id=session.session_id,
+        generation=session.generation,
+        kind=EntryKind.MESSAGE,
+        source=inbound.route.channel,
+        external_id=inbound.external_id,
+        sender=inbound.sender,
+        body=inbound.words,
+    )
+
+
+def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> EntryState:
+    """Do with a message what `admit()` says."""
+    turn = read_open_turn(tx, session.session_id)
+    match admission_of(ground, session, _as_open(turn), entry):
+        case Open():
+            open_turn(tx, session, entry)
+            return EntryState.ATTACHED
+        case Attach() if turn is not None:
+            answer_question(tx, ground, session, turn, entry)
+        case Interrupt() if turn is not None:
+            _interrupt(tx, ground, turn)
+        case Redecide() if turn is not None:
+            judge(tx, ground, turn)
+        case Drop(reason=reason):
+            drop_entry(tx, entry.entry_id, reason)
+        case Hold() | _:
+            if _is_full(tx, ground, session.session_id):
+                _turn_away(tx, session, entry)
+    row = tx.row("entry_by_key", source=entry.source, external_id=entry.external_id)
+    assert row is not None
+    return EntryState(text(row[1]))
+
+
+def _as_open(turn: TurnRow | None) -> OpenTurn | None:
+    if turn is None:
+        return None
+    return OpenTurn(turn_id=turn.turn_id, state=turn.state, question=turn.question_seq)
+
+
+def _interrupt(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
+    """The running turn ends, and the message that ended it opens the next."""
+    by = "interrupted by a new message"
+    resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, by)
+    move_turn(tx, turn.turn_id, turn.epoch, TurnState.RUNNING, TurnEvent.INTERRUPTED, reason=by)
+    abandon_deliveries(tx, turn.session_id, turn.turn_id, by)
+    tx.change(
+        "processes_ask_end",
+        session_id=turn.session_id,
+        turn_id=turn.turn_id,
+        everything=0,
+        now=tx.now_ms,
+    )
+    open_next(tx, ground, turn.session_id)
+
+
+def _is_full(tx: Transaction, ground: Ground, session_id: SessionId) -> bool:
+    return tx.number("entries_waiting_count", session_id=session_id) > ground.waiting_max
+
+
+def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
+    drop_entry(tx, entry.entry_id, "inbox-full")
+    words = "Too many messages are waiting here; I did not take this one. Try again later."
+    anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
+    cause = f"refused:{entry.entry_id}"
+    owe(tx, session.session_id, None, cause, (words,), anchor=anchor)
+
+
+def _carry_out(
+    tx: Transaction,
+    session: Session,
+    words: Words,
+    receipt: Receipt,
+    command: Command,
+    respond: Respond,
+) -> None:
+    """A command's effect and its reply, in the transaction that stores it."""
+    response = respond(command, _facts(tx, session))
+    if response.cut is not None:
+        cut_session(tx, session, response.cut)
+    cause = f"command:{receipt.entry_id}"
+    owe(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
+
+
+def _facts(tx: Transaction, session: Session) -> SessionFacts:
+    session_id = session.session_id
+    newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=1)]
+    open_row = read_open_turn(tx, session_id)
+    return SessionFacts(
+        session=session,
+        now_ms=tx.now_ms,
+        open_turn=None if open_row is None else _glance(tx, open_row),
+        last_turn=_glance(tx, newest[0]) if newest else None,
+        waiting=tx.number("entries_waiting_count", session_id=session_id),
+        owed=tx.number("deliveries_unsettled_count", session_id=session_id),
+        running_processes=tuple(
+            text(row[0]) for row in tx.rows("session_processes", session_id=session_id)
+        ),
+    )
+
+
+def _glance(tx: Transaction, turn: TurnRow) -> TurnGlance:
+    return TurnGlance(
+        turn_id=turn.turn_id,
+        state=turn.state,
+        request=read_request(tx, turn),
+        opened_ms=turn.opened_ms,
+        changed_ms=turn.changed_ms,
+        steps=tx.number(
+            "steps_count",
+            session_id=turn.session_id,
+            first_seq=turn.first_seq,
+            turn_id=turn.turn_id,
+        ),
+        reason=turn.reason,
+        story=story_of(tx, turn),
+    )

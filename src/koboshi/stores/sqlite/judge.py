@@ -1,0 +1,164 @@
+"""Recovery inside the transaction: read the facts, decide, apply."""
+
+from koboshi.domain import notes, phrases
+from koboshi.domain.errors import ContradictoryFacts
+from koboshi.domain.recovery import (
+    Policy,
+    TurnFacts,
+    Verdict,
+    VerdictKind,
+    decide,
+)
+from koboshi.domain.session import Session
+from koboshi.domain.transcript import (
+    Author,
+    Effect,
+    Note,
+    Question,
+)
+from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.stores.sqlite.facts import facts_of, policy_of, waiting_message, worked_ms_of
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.replies import answer_question
+from koboshi.stores.sqlite.resume import resume
+from koboshi.stores.sqlite.rows import TurnRow, call_of
+from koboshi.stores.sqlite.transaction import Transaction
+from koboshi.stores.sqlite.writes import (
+    add_step,
+    move_turn,
+    open_next,
+    owe,
+    read_request,
+    read_session,
+    resolve_calls,
+)
+
+
+def judge(tx: Transaction, ground: Ground, turn: TurnRow) -> Verdict:
+    """Decide about a turn and do what was decided. A turn whose facts contradict each other is
+    closed alone, so that the others go on."""
+    session = read_session(tx, turn.session_id)
+    facts = facts_of(tx, ground, turn, session)
+    policy = policy_of(ground, session)
+    try:
+        verdict = decide(facts, policy)
+    except ContradictoryFacts as error:
+        verdict = Verdict(
+            kind=VerdictKind.GIVE_UP, rule="contradiction", because=f"contradiction: {error}"
+        )
+    _apply(tx, ground, turn, session, facts, verdict, policy)
+    return verdict
+
+
+def _apply(
+    tx: Transaction,
+    ground: Ground,
+    turn: TurnRow,
+    session: Session,
+    facts: TurnFacts,
+    verdict: Verdict,
+    policy: Policy,
+) -> None:
+    match verdict.kind:
+        case VerdictKind.DELIVER | VerdictKind.STAND:
+            return
+        case VerdictKind.RESUME if turn.state is TurnState.QUEUED:
+            return
+        case VerdictKind.RESUME if turn.state is TurnState.WAITING:
+            waiting = waiting_message(tx, ground, turn, session)
+            assert waiting is not None
+            answer_question(tx, ground, session, turn, waiting.entry)
+        case VerdictKind.RESUME:
+            worked_ms = worked_ms_of(tx, turn)
+            not_before = policy.not_before(facts.crash_streak, worked_ms)
+            resume(tx, turn, facts, rule=verdict.rule, not_before_ms=not_before)
+        case VerdictKind.SUSPEND if turn.state is TurnState.SUSPENDED:
+            return
+        case VerdictKind.SUSPEND:
+            _move(tx, turn, TurnEvent.PARKED, verdict)
+        case VerdictKind.ASK_USER:
+            _ask_user(tx, ground, turn, session, verdict)
+        case VerdictKind.CLEAR:
+            request = read_request(tx, turn)
+            resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
+            _move(tx, turn, TurnEvent.CLEARED, verdict)
+            note = Note(cause=notes.MOVED_ON, text=notes.unfinished(phrases.excerpt(request, 400)))
+            open_next(tx, ground, turn.session_id, (note,))
+        case VerdictKind.GIVE_UP:
+            resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "given up")
+            _move(tx, turn, TurnEvent.GAVE_UP, verdict)
+            cause = f"verdict:{turn.turn_id}:{turn.epoch}"
+            words = _apology(tx, turn, facts, verdict)
+            owe(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
+            open_next(tx, ground, turn.session_id)
+
+
+def _move(tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict) -> None:
+    move_turn(
+        tx,
+        turn.turn_id,
+        turn.epoch,
+        turn.state,
+        event,
+        rule=verdict.rule,
+        reason=verdict.because,
+        worked_ms=worked_ms_of(tx, turn),
+    )
+
+
+def _ask_user(
+    tx: Transaction, ground: Ground, turn: TurnRow, session: Session, verdict: Verdict
+) -> None:
+    words = _offer(tx, turn, verdict)
+    question = Question(author=Author.GATEWAY, text=words, choices=phrases.YES_NO)
+    cause = f"verdict:{verdict.rule}"
+    step = add_step(tx, turn.session_id, turn.turn_id, turn.epoch, cause, question)
+    move_turn(
+        tx,
+        turn.turn_id,
+        turn.epoch,
+        turn.state,
+        TurnEvent.PROMPTED,
+        rule=verdict.rule,
+        reason=verdict.because,
+        question_seq=step.seq,
+        expires_ms=tx.now_ms + ground.question_age_ms_max,
+        worked_ms=worked_ms_of(tx, turn),
+    )
+    owe(
+        tx,
+        session.session_id,
+        turn.turn_id,
+        f"step:{step.seq}",
+        (words,),
+        anchor=turn.anchor,
+        choices=phrases.YES_NO,
+        question=step.seq,
+    )
+
+
+def _offer(tx: Transaction, turn: TurnRow, verdict: Verdict) -> str:
+    request = read_request(tx, turn)
+    at = phrases.clock_words(max(turn.progressed_ms, worked_ms_of(tx, turn)))
+    match verdict.rule:
+        case "worn-out":
+            return phrases.offer_worn_out(request)
+        case "outcome-unknown":
+            calls = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn.turn_id)]
+            once = [record for record in calls if record.call.effect is Effect.ONCE]
+            return phrases.offer_unknown(request, once[0].call.tool)
+        case "policy-ask":
+            return phrases.offer_policy(request, at)
+        case _:
+            return phrases.offer_stale(request, at)
+
+
+def _apology(tx: Transaction, turn: TurnRow, facts: TurnFacts, verdict: Verdict) -> str:
+    request = read_request(tx, turn)
+    match verdict.rule:
+        case "exhausted":
+            return phrases.gave_up_deaths(request, facts.crash_streak)
+        case "stale-unattended":
+            return phrases.gave_up_stale(request)
+        case rule:
+            return phrases.failed(request, phrases.failure(rule))

@@ -1,0 +1,69 @@
+"""One process owns the home: a kernel lock on a file of its own, held for life.
+
+The kernel gives it back when the holder dies, however it dies, so it can not be stale. What is
+written in the file only says who holds it; nothing rests on that.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio import sleep
+
+from koboshi.domain.errors import HomeHeld
+from koboshi.ports.clock import Clock
+
+LOCK_NAME = "koboshi.lock"
+_TRY_EVERY_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class HomeLock:
+    """The ownership of a home. Giving it up is closing the file."""
+
+    descriptor: int
+
+    def release(self) -> None:
+        os.close(self.descriptor)
+
+
+async def take_lock(home: Path, *, wait_seconds: float, clock: Clock, who: str) -> HomeLock:
+    """Own the home, waiting for it at most so long. Raises HomeHeld that says who has it."""
+    path = home / LOCK_NAME
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = clock.monotonic() + wait_seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if clock.monotonic() >= deadline:
+                os.close(descriptor)
+                raise HomeHeld(
+                    f"{home} is held by {holder_of(home)}; stop it first, or use another --home"
+                ) from None
+            await sleep(_TRY_EVERY_SECONDS)
+            continue
+        _say_who(descriptor, who, clock)
+        return HomeLock(descriptor)
+
+
+def holder_of(home: Path) -> str:
+    """Who holds the home, as far as the file tells."""
+    try:
+        said = json.loads((home / LOCK_NAME).read_bytes())
+        return f"{said['who']} (pid {said['pid']} on {said['host']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+def _say_who(descriptor: int, who: str, clock: Clock) -> None:
+    words = json.dumps(
+        {"who": who, "pid": os.getpid(), "host": os.uname().nodename, "since_ms": clock.now_ms()}
+    )
+    # A full disk must not keep us from serving: the lock is held, only its label is missing.
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, words.encode(), 0)

@@ -1,0 +1,147 @@
+"""The outbox: what is owed is sent by one worker at a time, in order, and settled once."""
+
+from typing import assert_never
+
+from koboshi.domain.errors import Fenced
+from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, WorkerId
+from koboshi.domain.outbox import (
+    Delivery,
+    DeliveryChange,
+    DeliveryState,
+    Postpone,
+    Reroute,
+    Settle,
+)
+from koboshi.domain.route import Route
+from koboshi.ports.wakeups import JOURNAL, OUTBOX
+from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.rows import delivery_of, number, text
+from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.writer import Writer
+
+
+class SqliteOutbox:
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def due(self, after: DeliveryId) -> tuple[tuple[DeliveryId, SessionId, Route], ...]:
+        def look(tx: Reading) -> tuple[tuple[DeliveryId, SessionId, Route], ...]:
+            rows = (
+                tx.rows("deliveries_due_new", after=after)
+                if after
+                else tx.rows("deliveries_due_all")
+            )
+            return tuple(
+                (
+                    DeliveryId(number(row[0])),
+                    SessionId(number(row[1])),
+                    Route(
+                        channel=ChannelName(text(row[2])), chat=text(row[3]), thread=text(row[4])
+                    ),
+                )
+                for row in rows
+            )
+
+        return await self._readers.read(look)
+
+    async def claim(self, session_id: SessionId, worker_id: WorkerId) -> Delivery | int | None:
+        return await self._writer.write(
+            "outbox.claim", lambda tx: _claim(tx, session_id, worker_id)
+        )
+
+    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
+        await self._writer.write(
+            "outbox.settle", lambda tx: _settle(tx, delivery, worker_id, change)
+        )
+
+    async def label(self, delivery: Delivery, worker_id: WorkerId) -> None:
+        def operation(tx: Transaction) -> None:
+            touched = tx.change(
+                "delivery_label", delivery_id=delivery.delivery_id, worker_id=worker_id
+            )
+            _check(touched, delivery)
+
+        await self._writer.write("outbox.label", operation)
+
+
+def _claim(tx: Transaction, session_id: SessionId, worker_id: WorkerId) -> Delivery | int | None:
+    row = tx.row("delivery_head", session_id=session_id)
+    if row is None or row[14] == DeliveryState.DRAFT:
+        return None
+    is_left = row[14] == DeliveryState.SENDING
+    if is_left and row[16] == worker_id:
+        return None
+    wait_ms = number(row[15]) - tx.now_ms
+    if wait_ms > 0 and not is_left:
+        return wait_ms
+    is_ambiguous = is_left or bool(row[12])
+    tx.change(
+        "delivery_send",
+        delivery_id=row[0],
+        worker_id=worker_id,
+        ambiguous=int(is_ambiguous),
+        now=tx.now_ms,
+    )
+    return delivery_of(row, is_ambiguous=is_ambiguous)
+
+
+def _settle(
+    tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange
+) -> None:
+    delivery_id = delivery.delivery_id
+    tx.hints.add(JOURNAL)
+    match change:
+        case Settle(state=state, platform_id=platform_id, reason=reason):
+            touched = tx.change(
+                "delivery_settle",
+                delivery_id=delivery_id,
+                worker_id=worker_id,
+                state=state,
+                platform_id=platform_id,
+                reason=reason,
+                now=tx.now_ms,
+            )
+            _check(touched, delivery)
+            if delivery.turn_id is not None:
+                tx.change(
+                    "turn_settle",
+                    turn_id=delivery.turn_id,
+                    session_id=delivery.session_id,
+                    now=tx.now_ms,
+                )
+        case Postpone(not_before_ms=not_before_ms, is_ambiguous=is_ambiguous, reason=reason):
+            _postpone(tx, delivery, worker_id, not_before_ms, is_ambiguous, reason)
+        case Reroute(chat=chat):
+            session_id = delivery.session_id
+            tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms)
+            reason = f"the chat moved to {chat}"
+            _postpone(tx, delivery, worker_id, tx.now_ms, delivery.is_ambiguous, reason)
+        case _:
+            assert_never(change)
+
+
+def _postpone(
+    tx: Transaction,
+    delivery: Delivery,
+    worker_id: WorkerId,
+    not_before_ms: int,
+    is_ambiguous: bool,
+    reason: str,
+) -> None:
+    touched = tx.change(
+        "delivery_postpone",
+        delivery_id=delivery.delivery_id,
+        worker_id=worker_id,
+        not_before_ms=not_before_ms,
+        ambiguous=int(is_ambiguous),
+        reason=reason,
+        now=tx.now_ms,
+    )
+    _check(touched, delivery)
+    tx.hints.add(OUTBOX)
+
+
+def _check(touched: int, delivery: Delivery) -> None:
+    if not touched:
+        raise Fenced(f"delivery {delivery.delivery_id} is no longer being sent by this worker")

@@ -1,0 +1,470 @@
+-- Every statement of the store, by name. A conditional write that touches no row is a lost claim.
+
+-- ── workers ────────────────────────────────────────────────────────────────────────────────────
+
+-- name: worker_insert
+-- A new row for this boot.
+INSERT INTO workers (host, pid, birth, version, started_ms, heartbeat_ms)
+VALUES (:host, :pid, :birth, :version, :now, :now);
+
+-- name: workers_bury
+-- Boots that ended without a word get the end that their successor found.
+UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed' WHERE ended_ms IS NULL;
+
+-- name: worker_beat
+-- Still alive; says whether a drain was asked for.
+UPDATE workers SET heartbeat_ms = :now WHERE worker_id = :worker_id RETURNING draining;
+
+-- name: worker_drain
+-- Somebody asks for a drain.
+UPDATE workers SET draining = 1 WHERE worker_id = :worker_id AND ended_ms IS NULL;
+
+-- name: worker_end
+-- The last word of a boot.
+UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now
+WHERE worker_id = :worker_id AND ended_ms IS NULL;
+
+-- name: worker_newest
+-- The newest boots.
+SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how
+FROM workers ORDER BY worker_id DESC LIMIT :limit;
+
+-- name: worker_heartbeat
+-- The last sign of life of a boot.
+SELECT heartbeat_ms FROM workers WHERE worker_id = :worker_id;
+
+-- ── sessions ───────────────────────────────────────────────────────────────────────────────────
+
+-- name: session_by_route
+-- The session on a route.
+SELECT session_id, channel, chat, thread, generation, context_from, settings FROM sessions
+WHERE channel = :channel AND chat = :chat AND thread = :thread;
+
+-- name: session_by_id
+-- A session.
+SELECT session_id, channel, chat, thread, generation, context_from, settings FROM sessions
+WHERE session_id = :session_id;
+
+-- name: session_insert
+-- A route that nobody has written on before.
+INSERT INTO sessions (channel, chat, thread, created_ms, changed_ms)
+VALUES (:channel, :chat, :thread, :now, :now);
+
+-- name: session_cut
+-- A new generation; `context_from` moves only for a cut that forgets.
+UPDATE sessions SET generation = :generation, context_from = max(context_from, :context_from),
+    changed_ms = :now
+WHERE session_id = :session_id AND generation = :generation - 1;
+
+-- name: session_set
+-- A person's own settings.
+UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :session_id;
+
+-- name: session_move
+-- The chat lives elsewhere now, unless a session is there already.
+UPDATE OR IGNORE sessions SET chat = :chat, changed_ms = :now WHERE session_id = :session_id;
+
+-- name: session_processes
+-- Commands of the session that are still running.
+SELECT command FROM processes WHERE session_id = :session_id AND ended_ms IS NULL
+    AND foreground = 0 ORDER BY process_id LIMIT 20;
+
+-- name: processes_ask_end
+-- A cut ends the turn's foreground processes, and with `everything` all of the session.
+UPDATE processes SET end_asked_ms = :now
+WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
+    AND (:everything = 1 OR (foreground = 1 AND turn_id = :turn_id));
+
+-- name: watchers_disarm
+-- A cut ends what the agent would hear; the end of a process is still told to the person.
+UPDATE watchers SET state = 'disarmed'
+WHERE state = 'armed' AND kind IN ('match', 'every')
+    AND process_id IN (SELECT process_id FROM processes
+                       WHERE session_id = :session_id AND ended_ms IS NULL);
+
+-- ── inbox ──────────────────────────────────────────────────────────────────────────────────────
+
+-- name: cursor_get
+-- How far a channel was read.
+SELECT token FROM cursors WHERE channel = :channel;
+
+-- name: cursor_set
+-- How far a channel was read, in the transaction that stores what was read.
+INSERT INTO cursors (channel, token) VALUES (:channel, :token)
+ON CONFLICT (channel) DO UPDATE SET token = excluded.token;
+
+-- name: entry_insert
+-- Something arrived; nothing happens if it did before.
+INSERT INTO inbox (session_id, generation, kind, source, external_id, sender, body, during_turn,
+                   accepted_by, received_ms, changed_ms, state, reason)
+VALUES (:session_id, :generation, :kind, :source, :external_id, :sender, :body, :during_turn,
+        :accepted_by, :now, :now, :state, :reason)
+ON CONFLICT (source, external_id) DO NOTHING;
+
+-- name: entry_by_key
+-- What was stored for a platform's id.
+SELECT entry_id, state, body, session_id FROM inbox
+WHERE source = :source AND external_id = :external_id;
+
+-- name: entry_attach
+-- It belongs to a turn now.
+UPDATE inbox SET state = 'attached', turn_id = :turn_id, changed_ms = :now
+WHERE entry_id = :entry_id AND state = 'waiting';
+
+-- name: entry_drop
+-- It will not be taken up, for a reason.
+UPDATE inbox SET state = 'dropped', reason = :reason, changed_ms = :now
+WHERE entry_id = :entry_id AND state = 'waiting';
+
+-- name: entries_waiting
+-- What waits in a session, oldest first.
+SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
+       accepted_by, received_ms
+FROM inbox WHERE session_id = :session_id AND state = 'waiting' ORDER BY entry_id;
+
+-- name: entries_waiting_count
+-- How much waits in a session.
+SELECT count(*) FROM inbox WHERE session_id = :session_id AND state = 'waiting';
+
+-- name: entries_cut
+-- A cut drops what waited before it.
+UPDATE inbox SET state = 'dropped', reason = 'cut', changed_ms = :now
+WHERE session_id = :session_id AND state = 'waiting';
+
+-- ── turns ──────────────────────────────────────────────────────────────────────────────────────
+
+-- name: turn_insert
+-- A turn begins; its first step follows in the same transaction.
+INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
+                   progressed_ms, changed_ms)
+VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor, :first_seq, :now, :now,
+        :now);
+
+-- name: turn_by_id
+-- A turn.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM turns WHERE turn_id = :turn_id;
+
+-- name: turn_open
+-- The open turn of a session.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM turns WHERE session_id = :session_id
+    AND state IN ('queued', 'running', 'waiting', 'suspended');
+
+-- name: turn_newest
+-- The newest turns of a session.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
+
+-- name: turns_due
+-- Queued turns that may be claimed, those nobody has tried first.
+SELECT turn_id, session_id, generation, epoch FROM turns
+WHERE closed_ms IS NULL AND state = 'queued' AND not_before_ms <= :now
+ORDER BY not_before_ms, turn_id LIMIT :limit;
+
+-- name: turns_next_due
+-- When the next queued turn is due.
+SELECT not_before_ms FROM turns WHERE closed_ms IS NULL AND state = 'queued'
+ORDER BY not_before_ms LIMIT 1;
+
+-- name: turn_claim
+-- One worker takes it; every write of an earlier epoch is worthless from here on.
+UPDATE turns SET state = 'running', event = 'claimed', rule = NULL, reason = NULL,
+    epoch = epoch + 1, worker_id = :worker_id, changed_ms = :now
+WHERE turn_id = :turn_id AND state = 'queued' AND epoch = :epoch;
+
+-- name: turn_progress
+-- The claim is valid, and the turn moved.
+UPDATE turns SET progressed_ms = :now, crash_streak = 0, model_tries = 0
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
+-- name: turn_tried_model
+-- The claim is valid, and the model did not answer.
+UPDATE turns SET model_tries = model_tries + 1
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running' RETURNING model_tries;
+
+-- name: turn_held
+-- Whether a claim is valid.
+SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
+-- name: turn_move
+-- From one state to another; the only statement beside `turn_claim` that changes a state.
+UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason, worker_id = NULL,
+    question_seq = :question_seq, expires_ms = :expires_ms, closed_ms = :closed_ms,
+    changed_ms = :now, not_before_ms = :not_before_ms,
+    progressed_ms = CASE WHEN :progressed = 1 THEN :now ELSE progressed_ms END,
+    worked_ms = max(worked_ms, :worked_ms),
+    recoveries = CASE WHEN :renewed = 1 THEN 0 ELSE recoveries + :recovered END,
+    crash_streak = CASE WHEN :progressed = 1 OR :renewed = 1 THEN 0 ELSE crash_streak + :died END
+WHERE turn_id = :turn_id AND state = :before AND epoch = :epoch;
+
+-- name: turn_settle
+-- Nothing of an answered turn is left to deliver.
+UPDATE turns SET state = 'done', event = 'settled', rule = NULL, closed_ms = :now,
+    changed_ms = :now
+WHERE turn_id = :turn_id AND state = 'answered'
+    AND NOT EXISTS (SELECT 1 FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL
+                    AND turn_id = :turn_id);
+
+-- name: turn_speaks
+-- The newest words of a person in a turn: theirs is the anchor of what is said about it.
+UPDATE turns SET person = :person, anchor = :anchor WHERE turn_id = :turn_id;
+
+-- name: turns_unowned
+-- Running under a worker that is gone, or set aside: newest first.
+SELECT turn_id FROM turns
+WHERE closed_ms IS NULL AND state IN ('running', 'suspended')
+    AND worker_id IS NOT :worker_id
+ORDER BY turn_id DESC;
+
+-- name: turns_expired
+-- Questions that nobody answered in time.
+SELECT turn_id FROM turns WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms <= :now
+LIMIT :limit;
+
+-- name: turns_alive_by_state
+-- How many turns are not closed, by state.
+SELECT state, count(*) FROM turns WHERE closed_ms IS NULL GROUP BY state;
+
+-- ── steps and calls ────────────────────────────────────────────────────────────────────────────
+
+-- name: step_insert
+-- One more line of the transcript.
+INSERT INTO steps (session_id, turn_id, epoch, kind, cause, body, at_ms)
+VALUES (:session_id, :turn_id, :epoch, :kind, :cause, :body, :now);
+
+-- name: step_next
+-- The number of the next step.
+SELECT coalesce(max(seq), 0) + 1 FROM steps;
+
+-- name: step_by_seq
+-- One step.
+SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps WHERE seq = :seq;
+
+-- name: steps_of_turn
+-- The steps of a turn, in order.
+SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps
+WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id ORDER BY seq;
+
+-- name: steps_before
+-- What a session said before a turn, newest first.
+SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps
+WHERE session_id = :session_id AND seq >= :context_from AND seq < :first_seq
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: steps_count
+-- How many steps a turn has.
+SELECT count(*) FROM steps
+WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id;
+
+-- name: step_last_kind
+-- What a turn's transcript ends with, ignoring what the gateway said itself.
+SELECT kind FROM steps
+WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind NOT IN ('note', 'question') ORDER BY seq DESC LIMIT 1;
+
+-- name: note_exists
+-- Whether an epoch already has its recovery note.
+SELECT 1 FROM steps WHERE turn_id = :turn_id AND epoch = :epoch AND kind = 'note'
+    AND cause = 'recovery';
+
+-- name: call_insert
+-- A call was proposed; it has certainly not run.
+INSERT INTO calls (turn_id, call_id, place, tool, arguments, effect, need, provider_id, args_hash)
+VALUES (:turn_id, :call_id, :place, :tool, :arguments, :effect, :need, :provider_id, :args_hash);
+
+-- name: call_start
+-- It is about to run, under a valid claim.
+UPDATE calls SET started_ms = :now
+WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND skipped_ms IS NULL
+    AND EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch
+                AND state = 'running');
+
+-- name: call_ask
+-- The call is the question itself: asking is what it does. One that wants approval stays proposed.
+UPDATE calls SET started_ms = :now
+WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND need = 'answer';
+
+-- name: call_finish
+-- It has its result: it ran to an end, or it will never run.
+UPDATE calls SET finished_ms = CASE WHEN started_ms IS NOT NULL THEN :now END,
+    skipped_ms = CASE WHEN started_ms IS NULL THEN :now END
+WHERE turn_id = :turn_id AND call_id = :call_id AND finished_ms IS NULL AND skipped_ms IS NULL;
+
+-- name: call_died
+-- The gateway died while it ran.
+UPDATE calls SET died_ms = :died_ms
+WHERE turn_id = :turn_id AND started_ms IS NOT NULL AND finished_ms IS NULL;
+
+-- name: call_approve
+-- A person allowed it, once.
+UPDATE calls SET approved_by = :person, approved_ms = :now
+WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND approved_ms IS NULL;
+
+-- name: calls_of_turn
+-- All calls of a turn, in order.
+SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finished_ms,
+       skipped_ms, approved_by, approved_ms
+FROM calls WHERE turn_id = :turn_id ORDER BY place;
+
+-- name: calls_unresolved
+-- Calls without a result, in order.
+SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finished_ms,
+       skipped_ms, approved_by, approved_ms
+FROM calls WHERE turn_id = :turn_id AND finished_ms IS NULL AND skipped_ms IS NULL ORDER BY place;
+
+-- name: calls_unresolved_count
+-- How many calls have no result.
+SELECT count(*) FROM calls WHERE turn_id = :turn_id AND finished_ms IS NULL
+    AND skipped_ms IS NULL;
+
+-- ── outbox ─────────────────────────────────────────────────────────────────────────────────────
+
+-- name: delivery_insert
+-- Something is owed to a person.
+INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, state,
+                    created_ms, changed_ms)
+VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, 'owed',
+        :now, :now);
+
+-- name: delivery_head
+-- The oldest unsettled delivery of a session, with where it goes.
+SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
+       o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
+       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread
+FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL ORDER BY o.delivery_id LIMIT 1;
+
+-- name: delivery_send
+-- It is about to be sent: until it is settled, nobody knows whether it arrived.
+UPDATE outbox SET state = 'sending', worker_id = :worker_id, attempts = attempts + 1,
+    ambiguous = :ambiguous, changed_ms = :now
+WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
+
+-- name: delivery_settle
+-- How it ended.
+UPDATE outbox SET state = :state, worker_id = NULL, platform_id = :platform_id, reason = :reason,
+    settled_ms = :now, changed_ms = :now
+WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
+
+-- name: delivery_postpone
+-- Owed again, later.
+UPDATE outbox SET state = 'owed', worker_id = NULL, not_before_ms = :not_before_ms,
+    ambiguous = :ambiguous, reason = :reason, changed_ms = :now
+WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
+
+-- name: delivery_label
+-- It says from now on that it may be a duplicate.
+UPDATE outbox SET labelled = 1
+WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
+
+-- name: deliveries_abandon
+-- A turn was ended: what it still owed is not said, except what may already be on its way.
+UPDATE outbox SET state = 'abandoned', reason = :reason, settled_ms = :now, changed_ms = :now
+WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
+    AND state IN ('draft', 'owed') AND ambiguous = 0;
+
+-- name: deliveries_due_all
+-- Sessions to which something is owed.
+SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread
+FROM outbox AS o INDEXED BY outbox_unsettled JOIN sessions AS s USING (session_id)
+WHERE o.settled_ms IS NULL AND o.state <> 'draft' GROUP BY o.session_id;
+
+-- name: deliveries_due_new
+-- The same, by deliveries that came after one.
+SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread
+FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state <> 'draft'
+GROUP BY o.session_id;
+
+-- name: deliveries_unsettled_count
+-- How much is owed to a session.
+SELECT count(*) FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL;
+
+-- ── views ──────────────────────────────────────────────────────────────────────────────────────
+
+-- name: view_tables
+-- How many tables the file has.
+SELECT count(*) FROM sqlite_schema;
+
+-- name: count_waiting
+-- How much waits in all inboxes.
+SELECT count(*) FROM inbox WHERE state = 'waiting';
+
+-- name: count_unsettled
+-- How much is owed in all.
+SELECT count(*) FROM outbox WHERE settled_ms IS NULL;
+
+-- name: count_sessions
+-- How many sessions there are.
+SELECT coalesce(max(session_id), 0) FROM sessions;
+
+-- name: view_turn_request
+-- The words that opened a turn.
+SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind = 'message' ORDER BY seq LIMIT 1;
+
+-- name: view_entry
+-- A message.
+SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+       received_ms FROM inbox WHERE entry_id = :entry_id;
+
+-- name: view_entry_by_external_id
+-- A message by the platform's id of it, newest first where several channels use the same.
+SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+       received_ms
+FROM inbox WHERE source IN (SELECT DISTINCT channel FROM sessions) AND external_id = :external_id
+ORDER BY entry_id DESC LIMIT 1;
+
+-- name: view_entries_of_turn
+-- The messages and reports of a turn.
+SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+       received_ms FROM inbox WHERE turn_id = :turn_id ORDER BY entry_id;
+
+-- name: view_delivery
+-- A delivery.
+SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
+       text, created_ms, settled_ms FROM outbox WHERE delivery_id = :delivery_id;
+
+-- name: view_deliveries_of_turn
+-- What a turn owes or owed.
+SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
+       text, created_ms, settled_ms
+FROM outbox WHERE delivery_id IN (SELECT number FROM journal WHERE session_id = :session_id
+    AND subject = 'delivery' AND turn_id = :turn_id)
+UNION
+SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
+       text, created_ms, settled_ms
+FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
+ORDER BY 1;
+
+-- name: view_journal_of_turn
+-- What happened to a turn.
+SELECT seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
+       worker_id
+FROM journal WHERE session_id = :session_id AND turn_id = :turn_id ORDER BY seq;
+
+-- name: view_events
+-- What happened in a chat after a journal line, with the words that belong to it.
+SELECT j.seq, j.at_ms, j.subject, j.number, j.event, j.before, j.after, j.rule, j.reason,
+       j.session_id, j.turn_id, j.worker_id, s.channel, s.chat, s.thread, st.kind, st.body,
+       i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled
+FROM journal AS j
+JOIN sessions AS s ON s.session_id = j.session_id
+LEFT JOIN steps AS st ON j.subject = 'step' AND st.seq = j.number
+LEFT JOIN inbox AS i ON j.subject = 'message' AND i.entry_id = j.number
+LEFT JOIN outbox AS o ON j.subject = 'delivery' AND o.delivery_id = j.number
+WHERE j.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
+    AND j.seq > :after
+ORDER BY j.seq LIMIT :limit;
+
+-- name: view_last_event
+-- The newest journal line of a chat.
+SELECT coalesce(max(seq), 0) FROM journal
+WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat);

@@ -1,0 +1,334 @@
+-- The schema, version 1. Every constraint says what it makes impossible.
+-- Times are milliseconds since 1970. Ids grow; the newest row of a table is never deleted.
+
+CREATE TABLE workers (
+    worker_id    INTEGER PRIMARY KEY,
+    host         TEXT NOT NULL,
+    pid          INTEGER NOT NULL,
+    birth        TEXT NOT NULL,
+    version      TEXT NOT NULL,
+    started_ms   INTEGER NOT NULL,
+    heartbeat_ms INTEGER NOT NULL,
+    draining     INTEGER NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),
+    restart_entry INTEGER,
+    ended_ms     INTEGER,
+    ended_how    TEXT CHECK (ended_how IN ('stopped', 'leftovers', 'restart', 'killed')),
+    -- An end without a time, or a time without an end.
+    CHECK ((ended_ms IS NULL) = (ended_how IS NULL))
+) STRICT;
+
+CREATE INDEX workers_not_ended ON workers (worker_id) WHERE ended_ms IS NULL;
+
+CREATE TABLE people (
+    channel   TEXT NOT NULL,
+    person    TEXT NOT NULL,
+    role      TEXT NOT NULL,
+    paired_ms INTEGER,
+    code_hash TEXT,
+    PRIMARY KEY (channel, person)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cursors (
+    channel TEXT PRIMARY KEY,
+    token   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sessions (
+    session_id   INTEGER PRIMARY KEY,
+    channel      TEXT NOT NULL,
+    chat         TEXT NOT NULL,
+    thread       TEXT NOT NULL,
+    generation   INTEGER NOT NULL DEFAULT 1,
+    context_from INTEGER NOT NULL DEFAULT 0,
+    settings     TEXT NOT NULL DEFAULT '{}',
+    created_ms   INTEGER NOT NULL,
+    changed_ms   INTEGER NOT NULL,
+    -- Two sessions on one route.
+    UNIQUE (channel, chat, thread)
+) STRICT;
+
+CREATE TABLE turns (
+    turn_id       INTEGER PRIMARY KEY,
+    session_id    INTEGER NOT NULL REFERENCES sessions,
+    generation    INTEGER NOT NULL,
+    state         TEXT NOT NULL CHECK (state IN ('queued', 'running', 'waiting', 'suspended',
+                                                 'answered', 'done', 'stopped', 'failed')),
+    event         TEXT NOT NULL,               -- what brought it into this state
+    rule          TEXT,                        -- the rule of the verdict that did, if one did
+    reason        TEXT,
+    epoch         INTEGER NOT NULL DEFAULT 0,
+    worker_id     INTEGER REFERENCES workers,
+    recoveries    INTEGER NOT NULL DEFAULT 0,
+    crash_streak  INTEGER NOT NULL DEFAULT 0,
+    person        TEXT NOT NULL,               -- who wrote the newest message of it
+    anchor        TEXT NOT NULL,               -- the platform's id of that message
+    first_seq     INTEGER NOT NULL,            -- its steps begin here
+    question_seq  INTEGER,                     -- the open question, while it waits
+    opened_ms     INTEGER NOT NULL,
+    progressed_ms INTEGER NOT NULL,
+    worked_ms     INTEGER NOT NULL DEFAULT 0,
+    changed_ms    INTEGER NOT NULL,
+    not_before_ms INTEGER NOT NULL DEFAULT 0,
+    expires_ms    INTEGER,
+    closed_ms     INTEGER,
+    model_tries   INTEGER NOT NULL DEFAULT 0,
+    -- A worker that holds a turn nobody runs, or a running turn that nobody holds.
+    CHECK ((state = 'running') = (worker_id IS NOT NULL)),
+    -- A closed turn without an end, or an end of a turn that goes on.
+    CHECK ((state IN ('done', 'stopped', 'failed')) = (closed_ms IS NOT NULL)),
+    -- Waiting for an answer to nothing, for ever.
+    CHECK ((state = 'waiting') = (question_seq IS NOT NULL)),
+    CHECK ((state = 'waiting') = (expires_ms IS NOT NULL)),
+    CHECK (epoch >= 0 AND recoveries >= 0 AND crash_streak >= 0)
+) STRICT;
+
+-- Two turns at once in one session.
+CREATE UNIQUE INDEX one_open_turn ON turns (session_id)
+    WHERE state IN ('queued', 'running', 'waiting', 'suspended');
+-- Finding what is not closed costs nothing per closed turn; messages nobody has tried come first.
+CREATE INDEX turns_alive ON turns (state, not_before_ms, turn_id) WHERE closed_ms IS NULL;
+CREATE INDEX turns_by_session ON turns (session_id);
+
+CREATE TRIGGER closed_turns_never_change BEFORE UPDATE ON turns WHEN OLD.closed_ms IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a closed turn never changes'); END;
+
+CREATE TRIGGER epochs_only_grow BEFORE UPDATE OF epoch ON turns WHEN NEW.epoch <= OLD.epoch
+BEGIN SELECT RAISE(ABORT, 'epochs only grow'); END;
+
+CREATE TABLE inbox (
+    entry_id    INTEGER PRIMARY KEY,
+    session_id  INTEGER REFERENCES sessions,
+    generation  INTEGER,
+    kind        TEXT NOT NULL CHECK (kind IN ('message', 'command', 'report', 'ignored')),
+    source      TEXT NOT NULL,
+    external_id TEXT NOT NULL,
+    sender      TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    during_turn INTEGER,
+    accepted_by INTEGER REFERENCES workers,
+    received_ms INTEGER NOT NULL,
+    changed_ms  INTEGER NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('waiting', 'attached', 'handled', 'dropped',
+                                               'ignored')),
+    turn_id     INTEGER REFERENCES turns,
+    reason      TEXT,
+    -- The same message of a platform, or the same report of a process, taken twice.
+    UNIQUE (source, external_id),
+    -- Attached to nothing, or in a turn without being attached.
+    CHECK ((state = 'attached') = (turn_id IS NOT NULL)),
+    -- Lost without a reason.
+    CHECK ((state IN ('dropped', 'ignored')) = (reason IS NOT NULL)),
+    -- Something that may wake a session and belongs to none.
+    CHECK (kind = 'ignored' OR (session_id IS NOT NULL AND generation IS NOT NULL)),
+    CHECK ((kind = 'ignored') = (state = 'ignored'))
+) STRICT;
+
+CREATE INDEX inbox_waiting ON inbox (session_id, entry_id) WHERE state = 'waiting';
+CREATE INDEX inbox_by_turn ON inbox (turn_id) WHERE turn_id IS NOT NULL;
+
+CREATE TABLE steps (
+    seq        INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL REFERENCES sessions,
+    turn_id    INTEGER NOT NULL REFERENCES turns,
+    epoch      INTEGER NOT NULL,
+    kind       TEXT NOT NULL CHECK (kind IN ('message', 'note', 'reply', 'result', 'question',
+                                             'answer', 'summary')),
+    cause      TEXT NOT NULL,
+    body       TEXT NOT NULL,
+    at_ms      INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX steps_by_session ON steps (session_id);
+-- Two answers in one turn.
+CREATE UNIQUE INDEX one_answer ON steps (turn_id) WHERE kind = 'answer';
+-- Two recovery notes for one life of a turn.
+CREATE UNIQUE INDEX one_recovery_note ON steps (turn_id, epoch)
+    WHERE kind = 'note' AND cause = 'recovery';
+
+CREATE TRIGGER steps_never_change BEFORE UPDATE ON steps
+BEGIN SELECT RAISE(ABORT, 'the transcript is only appended to'); END;
+
+CREATE TABLE calls (
+    turn_id     INTEGER NOT NULL REFERENCES turns,
+    call_id     TEXT NOT NULL,
+    place       INTEGER NOT NULL,            -- the order within the turn
+    tool        TEXT NOT NULL,
+    arguments   TEXT NOT NULL,
+    effect      TEXT NOT NULL CHECK (effect IN ('none', 'repeatable', 'resumable', 'once')),
+    need        TEXT NOT NULL CHECK (need IN ('nobody', 'answer', 'approval')),
+    provider_id TEXT NOT NULL,
+    args_hash   TEXT NOT NULL,
+    approved_by TEXT,
+    approved_ms INTEGER,
+    started_ms  INTEGER,
+    died_ms     INTEGER,                     -- the gateway died while it ran
+    finished_ms INTEGER,
+    skipped_ms  INTEGER,                     -- it got its result without having run
+    PRIMARY KEY (turn_id, call_id),
+    -- A result of something that never began, or a run that is said not to have been.
+    CHECK (finished_ms IS NULL OR started_ms IS NOT NULL),
+    CHECK (skipped_ms IS NULL OR started_ms IS NULL),
+    CHECK ((approved_by IS NULL) = (approved_ms IS NULL)),
+    -- Run before it was allowed.
+    CHECK (started_ms IS NULL OR need <> 'approval' OR approved_ms IS NOT NULL)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE outbox (
+    delivery_id   INTEGER PRIMARY KEY,
+    session_id    INTEGER NOT NULL REFERENCES sessions,
+    turn_id       INTEGER REFERENCES turns,
+    cause         TEXT NOT NULL,
+    part          INTEGER NOT NULL,
+    parts         INTEGER NOT NULL,
+    text          TEXT NOT NULL,
+    choices       TEXT NOT NULL DEFAULT '[]',
+    question      INTEGER,
+    anchor        TEXT NOT NULL,
+    state         TEXT NOT NULL CHECK (state IN ('draft', 'owed', 'sending', 'delivered', 'rejected',
+                                                 'abandoned')),
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    ambiguous     INTEGER NOT NULL DEFAULT 0 CHECK (ambiguous IN (0, 1)),
+    labelled      INTEGER NOT NULL DEFAULT 0 CHECK (labelled IN (0, 1)),
+    not_before_ms INTEGER NOT NULL DEFAULT 0,
+    worker_id     INTEGER REFERENCES workers,
+    platform_id   TEXT,
+    reason        TEXT,
+    created_ms    INTEGER NOT NULL,
+    changed_ms    INTEGER NOT NULL,
+    settled_ms    INTEGER,
+    -- The same words owed twice.
+    UNIQUE (session_id, cause, part),
+    -- A send that nobody makes.
+    CHECK ((state = 'sending') = (worker_id IS NOT NULL)),
+    -- Settled without an end, or an end of something still owed.
+    CHECK ((state IN ('delivered', 'rejected', 'abandoned')) = (settled_ms IS NOT NULL)),
+    -- Given up without a reason.
+    CHECK (state NOT IN ('rejected', 'abandoned') OR reason IS NOT NULL),
+    CHECK (part BETWEEN 1 AND parts)
+) STRICT;
+
+CREATE INDEX outbox_unsettled ON outbox (session_id, delivery_id) WHERE settled_ms IS NULL;
+
+CREATE TRIGGER settled_deliveries_never_change BEFORE UPDATE ON outbox
+    WHEN OLD.settled_ms IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a settled delivery never changes'); END;
+
+CREATE TABLE processes (
+    process_id    INTEGER PRIMARY KEY,
+    session_id    INTEGER NOT NULL REFERENCES sessions,
+    generation    INTEGER NOT NULL,
+    turn_id       INTEGER NOT NULL REFERENCES turns,
+    call_id       TEXT NOT NULL,
+    foreground    INTEGER NOT NULL CHECK (foreground IN (0, 1)),
+    command       TEXT NOT NULL,
+    state         TEXT NOT NULL CHECK (state IN ('starting', 'running', 'exited', 'killed', 'lost')),
+    pid           INTEGER,
+    birth         TEXT,
+    log_path      TEXT NOT NULL,
+    turn_log_size INTEGER,
+    started_ms    INTEGER NOT NULL,
+    end_asked_ms  INTEGER,
+    ended_ms      INTEGER,
+    exit_code     INTEGER,
+    exit_read_by  TEXT,
+    -- One call that starts two processes.
+    UNIQUE (turn_id, call_id),
+    CHECK ((state IN ('exited', 'killed', 'lost')) = (ended_ms IS NOT NULL))
+) STRICT;
+
+CREATE INDEX processes_alive ON processes (session_id) WHERE ended_ms IS NULL;
+
+-- A watcher has no route on purpose: its process has a session, and that has one.
+CREATE TABLE watchers (
+    watcher_id INTEGER PRIMARY KEY,
+    process_id INTEGER NOT NULL REFERENCES processes,
+    kind       TEXT NOT NULL CHECK (kind IN ('exit', 'match', 'every')),
+    argument   TEXT NOT NULL,
+    state      TEXT NOT NULL CHECK (state IN ('armed', 'fired', 'disarmed')),
+    log_offset INTEGER NOT NULL DEFAULT 0,
+    reports    INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE INDEX watchers_armed ON watchers (process_id) WHERE state = 'armed';
+
+-- Everything that happened, in the order of the commits. Written by triggers, so that no verb can
+-- forget it.
+CREATE TABLE journal (
+    seq        INTEGER PRIMARY KEY,
+    at_ms      INTEGER NOT NULL,
+    subject    TEXT NOT NULL,
+    number     INTEGER NOT NULL,
+    event      TEXT NOT NULL,
+    before     TEXT,
+    after      TEXT,
+    rule       TEXT,
+    reason     TEXT,
+    session_id INTEGER,
+    turn_id    INTEGER,
+    worker_id  INTEGER
+) STRICT;
+
+CREATE INDEX journal_by_session ON journal (session_id, seq) WHERE session_id IS NOT NULL;
+
+CREATE TRIGGER journal_never_changes BEFORE UPDATE ON journal
+BEGIN SELECT RAISE(ABORT, 'the journal is only appended to'); END;
+
+CREATE TRIGGER journal_message AFTER INSERT ON inbox BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, after, reason, session_id, worker_id)
+    VALUES (NEW.received_ms, 'message', NEW.entry_id, 'accepted', NEW.kind, NEW.reason,
+            NEW.session_id, NEW.accepted_by);
+END;
+
+CREATE TRIGGER journal_message_dropped AFTER UPDATE OF state ON inbox WHEN NEW.state = 'dropped'
+BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, reason, session_id)
+    VALUES (NEW.changed_ms, 'message', NEW.entry_id, 'dropped', OLD.state, NEW.state,
+            NEW.reason, NEW.session_id);
+END;
+
+CREATE TRIGGER journal_turn_opened AFTER INSERT ON turns BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, after, session_id, turn_id)
+    VALUES (NEW.opened_ms, 'turn', NEW.turn_id, NEW.event, NEW.state, NEW.session_id, NEW.turn_id);
+END;
+
+CREATE TRIGGER journal_turn_moved AFTER UPDATE OF state ON turns BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, rule, reason, session_id,
+                         turn_id, worker_id)
+    VALUES (NEW.changed_ms, 'turn', NEW.turn_id, NEW.event, OLD.state, NEW.state, NEW.rule,
+            NEW.reason, NEW.session_id, NEW.turn_id, coalesce(NEW.worker_id, OLD.worker_id));
+END;
+
+CREATE TRIGGER journal_step AFTER INSERT ON steps WHEN NEW.kind <> 'message' BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, reason, session_id, turn_id)
+    VALUES (NEW.at_ms, 'step', NEW.seq, NEW.kind, NEW.cause, NEW.session_id, NEW.turn_id);
+END;
+
+CREATE TRIGGER journal_call_started AFTER UPDATE OF started_ms ON calls BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, reason, session_id, turn_id)
+    SELECT NEW.started_ms, 'call', NEW.place, 'started', NEW.call_id || ' ' || NEW.tool,
+           session_id, NEW.turn_id FROM turns WHERE turn_id = NEW.turn_id;
+END;
+
+CREATE TRIGGER journal_delivery AFTER UPDATE OF state ON outbox WHEN NEW.state <> 'sending' BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, reason, session_id, turn_id,
+                         worker_id)
+    VALUES (NEW.changed_ms, 'delivery', NEW.delivery_id,
+            CASE NEW.state WHEN 'owed' THEN 'postponed' ELSE NEW.state END, OLD.state, NEW.state,
+            NEW.reason, NEW.session_id, NEW.turn_id, OLD.worker_id);
+END;
+
+CREATE TRIGGER journal_cut AFTER UPDATE OF generation ON sessions BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, session_id)
+    VALUES (NEW.changed_ms, 'session', NEW.session_id, 'cut', OLD.generation,
+            NEW.generation, NEW.session_id);
+END;
+
+CREATE TRIGGER journal_worker_started AFTER INSERT ON workers BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, reason, worker_id)
+    VALUES (NEW.started_ms, 'worker', NEW.worker_id, 'started', NEW.version, NEW.worker_id);
+END;
+
+CREATE TRIGGER journal_worker_ended AFTER UPDATE OF ended_ms ON workers BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, reason, worker_id)
+    VALUES (NEW.ended_ms, 'worker', NEW.worker_id, 'ended', NEW.ended_how, NEW.worker_id);
+END;

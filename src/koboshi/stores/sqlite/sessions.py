@@ -1,0 +1,86 @@
+"""Sessions and what a cut does to them."""
+
+from koboshi.domain.ids import Seq, SessionId, TurnId
+from koboshi.domain.route import Route
+from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
+from koboshi.domain.turn import TurnEvent
+from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.rows import encoded, session_of
+from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.writer import Writer
+from koboshi.stores.sqlite.writes import move_turn, read_open_turn, resolve_calls
+
+
+class SqliteSessions:
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def find(self, route: Route) -> Session | None:
+        return await self._readers.read(lambda tx: find_session(tx, route))
+
+    async def set(self, session_id: SessionId, settings: Settings) -> None:
+        def operation(tx: Transaction) -> None:
+            words = encoded(settings)
+            tx.change("session_set", session_id=session_id, settings=words, now=tx.now_ms)
+
+        await self._writer.write("sessions.set", operation)
+
+
+def find_session(tx: Reading, route: Route) -> Session | None:
+    row = tx.row("session_by_route", channel=route.channel, chat=route.chat, thread=route.thread)
+    return None if row is None else session_of(row)
+
+
+def find_or_make_session(tx: Transaction, route: Route) -> Session:
+    session = find_session(tx, route)
+    if session is None:
+        tx.insert(
+            "session_insert",
+            channel=route.channel,
+            chat=route.chat,
+            thread=route.thread,
+            now=tx.now_ms,
+        )
+        session = find_session(tx, route)
+        assert session is not None
+    return session
+
+
+def cut_session(tx: Transaction, session: Session, kind: CutKind) -> None:
+    """End the generation: the open turn is stopped for good, what waited is dropped, and nothing
+    born before is heard by the agent any more."""
+    cut: Cut = cut_of(session, kind)
+    session_id = session.session_id
+    turn = read_open_turn(tx, session_id)
+    if turn is not None:
+        by = "stopped by the person"
+        resolve_calls(tx, session_id, turn.turn_id, turn.epoch, by)
+        move_turn(tx, turn.turn_id, turn.epoch, turn.state, TurnEvent.CUT, reason=by)
+        abandon_deliveries(tx, session_id, turn.turn_id, by)
+    tx.change("entries_cut", session_id=session_id, now=tx.now_ms)
+    tx.change("watchers_disarm", session_id=session_id)
+    tx.change(
+        "processes_ask_end",
+        session_id=session_id,
+        turn_id=None if turn is None else turn.turn_id,
+        everything=int(cut.ends_background),
+        now=tx.now_ms,
+    )
+    context_from = Seq(tx.number("step_next")) if cut.forgets_transcript else Seq(0)
+    tx.change(
+        "session_cut",
+        session_id=session_id,
+        generation=cut.generation,
+        context_from=context_from,
+        now=tx.now_ms,
+    )
+
+
+def abandon_deliveries(
+    tx: Transaction, session_id: SessionId, turn_id: TurnId, reason: str
+) -> None:
+    """What an ended turn still owed is not said."""
+    tx.change(
+        "deliveries_abandon", session_id=session_id, turn_id=turn_id, reason=reason, now=tx.now_ms
+    )

@@ -1,0 +1,147 @@
+"""The store in a home: one lock, one writer, a few readers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+
+from koboshi.domain.errors import StoreFailed, StoreRefused
+from koboshi.domain.recovery import World
+from koboshi.ports.clock import Clock
+from koboshi.ports.wakeups import Wakeups
+from koboshi.stores.faults import CrashPoint
+from koboshi.stores.sqlite.file import (
+    DATABASE_NAME,
+    READER_COUNT,
+    Damaged,
+    open_reader,
+    open_writer,
+)
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.inbox import SqliteInbox
+from koboshi.stores.sqlite.lock import HomeLock, take_lock
+from koboshi.stores.sqlite.outbox import SqliteOutbox
+from koboshi.stores.sqlite.quarantine import newest_backup, put_back, set_aside
+from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.sessions import SqliteSessions
+from koboshi.stores.sqlite.turns import SqliteTurns
+from koboshi.stores.sqlite.views import SqliteViews
+from koboshi.stores.sqlite.workers import SqliteWorkers
+from koboshi.stores.sqlite.writer import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOptions:
+    """How a store is opened; the defaults are those of a gateway."""
+
+    lock_wait_seconds: float = 30.0
+    who: str = "a koboshi gateway"
+    accept_data_loss: bool = False
+    batch_max: int = 512
+    crash_at: str = ""
+    waiting_max: int = 1_000
+    question_age_ms_max: int = 24 * 3_600_000
+    context_steps_max: int = 400
+
+
+class SqliteStore:
+    """All verbs on one file. Made by `open_store`."""
+
+    def __init__(
+        self,
+        *,
+        lock: HomeLock,
+        writer: Writer,
+        readers: Readers,
+        ground: Ground,
+        warnings: tuple[str, ...],
+    ) -> None:
+        self._lock = lock
+        self._writer = writer
+        self._readers = readers
+        self.warnings = warnings
+        self.sessions = SqliteSessions(writer, readers)
+        self.inbox = SqliteInbox(writer, readers, ground)
+        self.turns = SqliteTurns(writer, readers, ground)
+        self.outbox = SqliteOutbox(writer, readers)
+        self.workers = SqliteWorkers(writer, ground)
+        self.views = SqliteViews(readers, ground)
+
+    @property
+    def trouble(self) -> str | None:
+        return self._writer.trouble
+
+    @property
+    def commits(self) -> int:
+        """How many transactions were committed, for measuring."""
+        return self._writer.commits
+
+    async def close(self) -> None:
+        """Finish what was submitted and give the home back."""
+        await self._readers.close()
+        await self._writer.close()
+        self._lock.release()
+
+
+async def open_store(
+    home: Path,
+    *,
+    world: World,
+    clock: Clock,
+    wakeups: Wakeups,
+    options: StoreOptions = StoreOptions(),  # noqa: B008  (frozen)
+    on_failure: Callable[[StoreFailed], None] = lambda _: None,
+) -> SqliteStore:
+    """Own the home and open its database, made new if there is none.
+
+    Raises HomeHeld when another process owns the home, StoreRefused when the file is not one that
+    may be used; then nothing was changed. `on_failure` is called from the writer's thread.
+    """
+    lock = await take_lock(
+        home, wait_seconds=options.lock_wait_seconds, clock=clock, who=options.who
+    )
+    try:
+        path = home / DATABASE_NAME
+        connection, warnings = _open_or_replace(home, path, clock, options)
+        readers = Readers([open_reader(path) for _ in range(READER_COUNT)], clock)
+    except BaseException:
+        lock.release()
+        raise
+    ground = Ground(
+        world=world,
+        waiting_max=options.waiting_max,
+        question_age_ms_max=options.question_age_ms_max,
+        context_steps_max=options.context_steps_max,
+    )
+    writer = Writer(
+        connection,
+        clock=clock,
+        wakeups=wakeups,
+        crash_point=CrashPoint(options.crash_at),
+        batch_max=options.batch_max,
+        on_failure=on_failure,
+    )
+    return SqliteStore(lock=lock, writer=writer, readers=readers, ground=ground, warnings=warnings)
+
+
+def _open_or_replace(
+    home: Path, path: Path, clock: Clock, options: StoreOptions
+) -> tuple[apsw.Connection, tuple[str, ...]]:
+    try:
+        return open_writer(path), ()
+    except Damaged as damage:
+        backup = newest_backup(home)
+        if backup is None and not options.accept_data_loss:
+            raise StoreRefused(
+                f"{damage}. There is no backup to use. The file was left as it is; "
+                "`koboshi run --accept-data-loss` sets it aside and starts empty"
+            ) from damage
+        stamp = datetime.fromtimestamp(clock.now_ms() / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
+        kept = set_aside(home, stamp)
+        if backup is None:
+            return open_writer(path), (f"{damage}; it is kept in {kept}, and we start empty",)
+        put_back(home, backup)
+        words = f"{damage}; it is kept in {kept}, and {backup.name} is used with its outbox held"
+        return open_writer(path), (words,)

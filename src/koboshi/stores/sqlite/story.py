@@ -1,0 +1,41 @@
+"""The story of a turn in lines for people, from the journal."""
+
+from koboshi.domain.phrases import clock_words
+from koboshi.stores.sqlite.rows import TurnRow, number, text
+from koboshi.stores.sqlite.transaction import Reading
+
+LINES_MAX = 40
+
+_SAID = {
+    ("turn", "opened"): "accepted",
+    ("turn", "claimed"): "work began",
+    ("turn", "answered"): "answered",
+    ("turn", "settled"): "the answer was delivered",
+    ("turn", "asked"): "asked a question",
+    ("turn", "replied"): "the question was answered",
+    ("turn", "resumed"): "taken up again",
+    ("turn", "released"): "set down for a restart",
+    ("turn", "cut"): "stopped",
+    ("step", "reply"): "the model replied",
+    ("step", "result"): "a tool finished",
+    ("step", "note"): "the model was told something",
+    ("delivery", "delivered"): "a part was delivered",
+    ("delivery", "postponed"): "a delivery was put off",
+    ("delivery", "rejected"): "a delivery was refused",
+    ("delivery", "abandoned"): "a delivery was given up",
+}
+
+
+def story_of(tx: Reading, turn: TurnRow) -> tuple[str, ...]:
+    """What happened to a turn, a line each, oldest first."""
+    rows = tx.rows("view_journal_of_turn", session_id=turn.session_id, turn_id=turn.turn_id)
+    lines = []
+    for row in rows[-LINES_MAX:]:
+        at_ms, subject, event, rule, reason = row[1], row[2], row[4], row[7], row[8]
+        words = _SAID.get((text(subject), text(event)), f"{subject} {event}")
+        if rule:
+            words += f" ({rule})"
+        if reason and subject in ("turn", "delivery"):
+            words += f": {reason}"
+        lines.append(f"{clock_words(number(at_ms))} {words}")
+    return tuple(lines)

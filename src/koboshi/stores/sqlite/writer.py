@@ -1,0 +1,220 @@
+"""The one thread that writes, and how many callers share one commit.
+
+Whatever was submitted while a commit ran becomes the next transaction: no timer, no delay, a batch
+of one when it is quiet. Each operation runs under its own savepoint, so that one caller's failure
+is that caller's alone; each caller is answered after the commit that carries its operation.
+
+A full disk, or another program's lock, rolls the batch back and it is tried again: nothing was
+acknowledged. Any other failure of the file is a commit of unknown outcome: every waiter gets
+`StoreFailed`, and so does everybody who comes later.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, TypeAlias, TypeVar
+
+import apsw
+from anyio import CancelScope
+
+from koboshi.domain.errors import StoreFailed
+from koboshi.ports.clock import Clock
+from koboshi.ports.wakeups import Wakeups
+from koboshi.stores.faults import CrashPoint
+from koboshi.stores.sqlite.transaction import Transaction
+
+Outcome = TypeVar("Outcome")
+Operation: TypeAlias = Callable[[Transaction], Outcome]
+
+RETRY_SECONDS = 0.5
+
+_PATIENT = (apsw.FullError, apsw.BusyError, apsw.LockedError)
+"""Nothing was written and nothing is broken: wait and try again."""
+
+_FATAL = (
+    apsw.IOError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.CantOpenError,
+    apsw.ReadOnlyError,
+    apsw.NoMemError,
+    apsw.InterruptError,
+    apsw.ProtocolError,
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Submitted:
+    verb: str
+    operation: Operation[Any]
+    future: "asyncio.Future[Any]"
+    result: object = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Runs submitted operations in order, as few transactions as possible."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        *,
+        clock: Clock,
+        wakeups: Wakeups,
+        crash_point: CrashPoint,
+        batch_max: int,
+        on_failure: Callable[[StoreFailed], None],
+    ) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._wakeups = wakeups
+        self._crash_point = crash_point
+        self._batch_max = batch_max
+        self._on_failure = on_failure
+        self._queue: SimpleQueue[_Submitted | None] = SimpleQueue()
+        self._gate = threading.Lock()
+        self._closing = threading.Event()
+        self._failure: StoreFailed | None = None
+        self._loop = asyncio.get_running_loop()
+        self.trouble: str | None = None
+        self.commits = 0
+        self._thread = threading.Thread(target=self._work, name="koboshi-writer", daemon=True)
+        self._thread.start()
+
+    async def write(self, verb: str, operation: Operation[Outcome]) -> Outcome:
+        """Carry out `operation` and return its result once it is durable.
+
+        Cancelling the caller does not withdraw the operation: the caller waits for its commit.
+        """
+        submitted = _Submitted(verb, operation, self._loop.create_future())
+        with self._gate:
+            if self._failure is not None:
+                raise self._failure
+            self._queue.put(submitted)
+        with CancelScope(shield=True):
+            result: Outcome = await submitted.future
+        return result
+
+    async def close(self) -> None:
+        """Finish what was submitted, then end the thread and close the connection."""
+        self._closing.set()
+        self._queue.put(None)
+        with CancelScope(shield=True):
+            await self._loop.run_in_executor(None, self._thread.join)
+
+    def _work(self) -> None:
+        transaction = Transaction(self._connection)
+        is_last = False
+        while not is_last:
+            batch, is_last = self._take_batch()
+            try:
+                self._commit_patiently(transaction, batch)
+            except BaseException as error:  # the thread must not die with waiters left behind
+                self._poison(error, batch)
+                return
+            if batch:
+                self._answer(batch, transaction.hints)
+                transaction.hints = set()
+        self._connection.close()
+
+    def _take_batch(self) -> tuple[list[_Submitted], bool]:
+        """All that is there, at least one; and whether the queue was closed."""
+        batch: list[_Submitted] = []
+        try:
+            submitted = self._queue.get()
+            while submitted is not None:
+                batch.append(submitted)
+                if len(batch) >= self._batch_max:
+                    return batch, False
+                submitted = self._queue.get_nowait()
+        except Empty:
+            return batch, False
+        return batch, True
+
+    def _commit_patiently(self, transaction: Transaction, batch: list[_Submitted]) -> None:
+        while batch:
+            try:
+                self._commit(transaction, batch)
+            except _PATIENT as error:
+                self._roll_back()
+                transaction.hints = set()
+                self.trouble = _in_words(error)
+                if self._closing.wait(RETRY_SECONDS):
+                    raise
+                continue
+            self.trouble = None
+            return
+
+    def _commit(self, transaction: Transaction, batch: list[_Submitted]) -> None:
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        transaction.now_ms = self._clock.now_ms()
+        for submitted in batch:
+            self._carry_out(transaction, submitted)
+        execute("COMMIT")
+        self.commits += 1
+        if self._crash_point.is_armed:
+            for submitted in batch:
+                if submitted.error is None:
+                    self._crash_point.reach(submitted.verb, "after")
+
+    def _carry_out(self, transaction: Transaction, submitted: _Submitted) -> None:
+        if self._crash_point.is_armed:
+            self._crash_point.reach(submitted.verb, "before")
+        execute = self._connection.execute
+        execute("SAVEPOINT operation")
+        try:
+            submitted.result = submitted.operation(transaction)
+            submitted.error = None
+        except (*_PATIENT, *_FATAL):
+            raise
+        except Exception as error:
+            submitted.error = error
+            execute("ROLLBACK TO operation")
+        execute("RELEASE operation")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _answer(self, batch: list[_Submitted], hints: set[str]) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._answer_in_loop, batch, hints)
+
+    def _answer_in_loop(self, batch: list[_Submitted], hints: set[str]) -> None:
+        for submitted in batch:
+            if submitted.future.done():
+                continue
+            if submitted.error is None:
+                submitted.future.set_result(submitted.result)
+            else:
+                submitted.future.set_exception(submitted.error)
+        for topic in hints:
+            self._wakeups.hint(topic)
+
+    def _poison(self, error: BaseException, batch: list[_Submitted]) -> None:
+        """Nobody may wait for a commit whose outcome is unknown, now or later."""
+        with self._gate:
+            self._failure = StoreFailed(f"the database failed: {_in_words(error)}")
+            self._failure.__cause__ = error
+            try:
+                while True:
+                    left = self._queue.get_nowait()
+                    if left is not None:
+                        batch.append(left)
+            except Empty:
+                pass
+        for submitted in batch:
+            submitted.error = self._failure
+        self._answer(batch, set())
+        self._on_failure(self._failure)
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, apsw.FullError):
+        return "the disk is full"
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return "another program holds the database"
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,303 @@
+"""One function per fact, called by the verbs inside their transaction and by nobody else."""
+
+from collections.abc import Sequence
+
+from koboshi.domain import notes
+from koboshi.domain.errors import Fenced
+from koboshi.domain.ids import CallId, EntryId, Epoch, Seq, SessionId, TurnId
+from koboshi.domain.inbox import (
+    Admission,
+    Attach,
+    Drop,
+    Entry,
+    Open,
+    OpenTurn,
+    ReportWords,
+    Words,
+    admit,
+)
+from koboshi.domain.session import Busy, Session
+from koboshi.domain.transcript import (
+    KIND_OF,
+    Body,
+    Choice,
+    Message,
+    Note,
+    Question,
+    Result,
+    ResultStatus,
+    Step,
+)
+from koboshi.domain.turn import CLOSED, TurnEvent, TurnState, advance
+from koboshi.ports.wakeups import JOURNAL, OUTBOX, TURNS, claim_topic
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.rows import (
+    TurnRow,
+    body_of,
+    call_of,
+    encoded,
+    entry_of,
+    session_of,
+    turn_of,
+)
+from koboshi.stores.sqlite.transaction import Reading, Transaction
+
+
+def add_step(
+    tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, cause: str, body: Body
+) -> Step:
+    """Append one line to the transcript."""
+    seq = tx.insert(
+        "step_insert",
+        session_id=session_id,
+        turn_id=turn_id,
+        epoch=epoch,
+        kind=KIND_OF[type(body)],
+        cause=cause,
+        body=encoded(body),
+        now=tx.now_ms,
+    )
+    tx.hints.add(JOURNAL)
+    return Step(seq=Seq(seq), turn_id=turn_id, epoch=epoch, at_ms=tx.now_ms, body=body)
+
+
+def move_turn(
+    tx: Transaction,
+    turn_id: TurnId,
+    epoch: Epoch,
+    before: TurnState,
+    event: TurnEvent,
+    *,
+    rule: str | None = None,
+    reason: str | None = None,
+    question_seq: int | None = None,
+    expires_ms: int | None = None,
+    not_before_ms: int = 0,
+    worked_ms: int = 0,
+    recovered: bool = False,
+    died: bool = False,
+    progressed: bool = False,
+    renewed: bool = False,
+) -> TurnState:
+    """Take a turn from one state to the next. Raises Fenced if it is no longer there."""
+    after = advance(before, event)
+    touched = tx.change(
+        "turn_move",
+        turn_id=turn_id,
+        epoch=epoch,
+        before=before,
+        after=after,
+        event=event,
+        rule=rule,
+        reason=reason,
+        question_seq=question_seq,
+        expires_ms=expires_ms,
+        closed_ms=tx.now_ms if after in CLOSED else None,
+        now=tx.now_ms,
+        not_before_ms=not_before_ms,
+        worked_ms=worked_ms,
+        recovered=int(recovered),
+        died=int(died),
+        progressed=int(progressed),
+        renewed=int(renewed),
+    )
+    if not touched:
+        raise Fenced(f"turn {turn_id} is no longer {before} in epoch {epoch}")
+    if before is TurnState.RUNNING:
+        tx.hints.add(claim_topic(turn_id))
+    if after is TurnState.QUEUED:
+        tx.hints.add(TURNS)
+    tx.hints.add(JOURNAL)
+    return after
+
+
+def owe(
+    tx: Transaction,
+    session_id: SessionId,
+    turn_id: TurnId | None,
+    cause: str,
+    parts: Sequence[str],
+    *,
+    anchor: str,
+    choices: tuple[Choice, ...] = (),
+    question: Seq | None = None,
+) -> None:
+    """Everything a person will see goes through here."""
+    for place, words in enumerate(parts, start=1):
+        is_last = place == len(parts)
+        tx.insert(
+            "delivery_insert",
+            session_id=session_id,
+            turn_id=turn_id,
+            cause=cause,
+            part=place,
+            parts=len(parts),
+            text=words,
+            choices=encoded(choices) if choices and is_last else "[]",
+            question=question,
+            anchor=anchor,
+            now=tx.now_ms,
+        )
+    tx.hints.add(OUTBOX)
+
+
+def open_turn(
+    tx: Transaction, session: Session, entry: Entry, opening_notes: Sequence[Note] = ()
+) -> TurnId:
+    """Begin a turn with one entry; `opening_notes` come before it."""
+    body = entry.body
+    turn_id = TurnId(
+        tx.insert(
+            "turn_insert",
+            session_id=session.session_id,
+            generation=session.generation,
+            person=entry.sender,
+            anchor=body.anchor if isinstance(body, Words) else "",
+            first_seq=tx.number("step_next"),
+            now=tx.now_ms,
+        )
+    )
+    for note in opening_notes:
+        add_step(tx, session.session_id, turn_id, Epoch(0), note.cause, note)
+    attach_entry(tx, session.session_id, turn_id, Epoch(0), entry)
+    tx.hints.add(TURNS)
+    return turn_id
+
+
+def attach_entry(
+    tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, entry: Entry
+) -> Step:
+    """The entry becomes a step of the turn: words of a person a message, a report a note."""
+    cause = f"entry:{entry.entry_id}"
+    body: Body
+    match entry.body:
+        case Words(text=text, sent_ms=sent_ms):
+            body = Message(text=text, sender=entry.sender, entry_id=entry.entry_id, sent_ms=sent_ms)
+        case ReportWords(text=text):
+            body = Note(cause=cause, text=text)
+    step = add_step(tx, session_id, turn_id, epoch, cause, body)
+    mark_attached(tx, entry.entry_id, turn_id)
+    return step
+
+
+def mark_attached(tx: Transaction, entry_id: EntryId, turn_id: TurnId) -> None:
+    tx.change("entry_attach", entry_id=entry_id, turn_id=turn_id, now=tx.now_ms)
+
+
+def drop_entry(tx: Transaction, entry_id: EntryId, reason: str) -> None:
+    tx.change("entry_drop", entry_id=entry_id, reason=reason, now=tx.now_ms)
+
+
+def open_next(
+    tx: Transaction, ground: Ground, session_id: SessionId, opening_notes: Sequence[Note] = ()
+) -> None:
+    """After a turn has closed: the oldest entry that waits opens the next one."""
+    waiting = [entry_of(row).entry for row in tx.rows("entries_waiting", session_id=session_id)]
+    if not waiting:
+        return
+    session = read_session(tx, session_id)
+    for entry in waiting:
+        admission = admission_of(ground, session, None, entry)
+        if isinstance(admission, Drop):
+            drop_entry(tx, entry.entry_id, admission.reason)
+        elif isinstance(admission, Open):
+            open_turn(tx, session, entry, opening_notes)
+            return
+
+
+def attach_at_boundary(
+    tx: Transaction, ground: Ground, session_id: SessionId, turn_id: TurnId, epoch: Epoch
+) -> list[Step]:
+    """At a step boundary of a running turn: reports join it, and messages that steer."""
+    rows = tx.rows("entries_waiting", session_id=session_id)
+    if not rows or tx.number("calls_unresolved_count", turn_id=turn_id):
+        return []
+    session = read_session(tx, session_id)
+    turn = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING)
+    steps = []
+    for entry in (entry_of(row).entry for row in rows):
+        admission = admission_of(ground, session, turn, entry, is_boundary=True)
+        if isinstance(admission, Attach):
+            steps.append(attach_entry(tx, session_id, turn_id, epoch, entry))
+            if isinstance(entry.body, Words):
+                anchor = entry.body.anchor
+                tx.change("turn_speaks", turn_id=turn_id, person=entry.sender, anchor=anchor)
+        elif isinstance(admission, Drop):
+            drop_entry(tx, entry.entry_id, admission.reason)
+    return steps
+
+
+def admission_of(
+    ground: Ground,
+    session: Session,
+    turn: OpenTurn | None,
+    entry: Entry,
+    *,
+    is_boundary: bool = False,
+) -> Admission:
+    return admit(
+        entry,
+        generation=session.generation,
+        open_turn=turn,
+        busy=session.settings.busy or Busy(ground.world.busy),
+        is_boundary=is_boundary,
+    )
+
+
+def resolve_calls(
+    tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, why: str
+) -> None:
+    """Every call gets a result before its turn ends, so that the next request is valid."""
+    for row in tx.rows("calls_unresolved", turn_id=turn_id):
+        record = call_of(row)
+        unknown = record.is_under_way and not record.waits_for_person
+        text = notes.stopped(f"{why}; its outcome is unknown" if unknown else why)
+        status = ResultStatus.UNKNOWN if unknown else ResultStatus.STOPPED
+        result = Result(call_id=record.call.call_id, status=status, text=text)
+        add_result(tx, session_id, turn_id, epoch, result)
+
+
+def add_result(
+    tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, result: Result
+) -> Step:
+    """The call has its result. Raises Fenced if it had one already."""
+    call_id: CallId = result.call_id
+    if not tx.change("call_finish", turn_id=turn_id, call_id=call_id, now=tx.now_ms):
+        raise Fenced(f"call {call_id} of turn {turn_id} has its result already")
+    return add_step(tx, session_id, turn_id, epoch, f"call:{call_id}", result)
+
+
+def read_session(tx: Reading, session_id: SessionId) -> Session:
+    row = tx.row("session_by_id", session_id=session_id)
+    assert row is not None, "a row refers to a session that is not there"
+    return session_of(row)
+
+
+def read_turn(tx: Reading, turn_id: TurnId) -> TurnRow | None:
+    row = tx.row("turn_by_id", turn_id=turn_id)
+    return None if row is None else turn_of(row)
+
+
+def read_open_turn(tx: Reading, session_id: SessionId) -> TurnRow | None:
+    row = tx.row("turn_open", session_id=session_id)
+    return None if row is None else turn_of(row)
+
+
+def read_question(tx: Reading, seq: Seq) -> Question:
+    row = tx.row("step_by_seq", seq=seq)
+    assert row is not None, "a turn waits for a question that is not there"
+    body = body_of(row[4], row[5])
+    assert isinstance(body, Question)
+    return body
+
+
+def read_request(tx: Reading, turn: TurnRow) -> str:
+    """The words that opened a turn; empty if it was not opened by a person."""
+    row = tx.row(
+        "view_turn_request",
+        session_id=turn.session_id,
+        first_seq=turn.first_seq,
+        turn_id=turn.turn_id,
+    )
+    body = None if row is None else body_of("message", row[0])
+    return body.text if isinstance(body, Message) else ""

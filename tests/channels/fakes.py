@@ -1,0 +1,296 @@
+"""A gateway without a gateway: what the web channel leans on, in memory, and the channel served on
+a real socket."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import httpx2
+from anyio import Event as Signal
+from anyio import create_task_group, fail_after, move_on_after, sleep
+
+from koboshi.channels.web.channel import WebChannel
+from koboshi.channels.web.limits import WebLimits
+from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, SessionId, TurnId
+from koboshi.domain.inbox import EntryState
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import Body, Choice, Message
+from koboshi.ports.channel import Accept, Inbound, Receipt
+from koboshi.ports.views import (
+    DeliveryView,
+    EntryView,
+    Event,
+    Explanation,
+    JournalLine,
+    Shown,
+    Status,
+    TurnView,
+)
+from koboshi.ports.wakeups import JOURNAL
+
+WEB = ChannelName("web:main")
+TOKEN = "a-token-for-tests"
+NOW_MS = 1_763_240_400_123
+
+
+class FakeClock:
+    def now_ms(self) -> int:
+        return NOW_MS
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+class FakeWakeups:
+    """Hints in memory. `is_deaf` loses all of them, as the contract allows."""
+
+    def __init__(self) -> None:
+        self.is_deaf = False
+        self._hints: dict[str, Signal] = {}
+
+    def hint(self, topic: str) -> None:
+        if not self.is_deaf:
+            self._hints.setdefault(topic, Signal()).set()
+
+    async def wait(self, topic: str, at_most_s: float) -> None:
+        with move_on_after(at_most_s):
+            await self._hints.setdefault(topic, Signal()).wait()
+        self._hints.pop(topic, None)
+
+
+@dataclass
+class FakeHealth:
+    alive: bool = True
+    checks: tuple[tuple[str, bool, str], ...] = (("store", True, ""),)
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def readiness(self) -> tuple[tuple[str, bool, str], ...]:
+        return self.checks
+
+
+@dataclass
+class FakeGateway:
+    """A journal, what was accepted, and the hands to write more into it. It is Views and Accept
+    in one, and outlives the channels that serve it, as a database does."""
+
+    wakeups: FakeWakeups = field(default_factory=FakeWakeups)
+    journal: list[Event] = field(default_factory=list)
+    stored: dict[str, tuple[Receipt, Inbound]] = field(default_factory=dict)
+    first_seq: int = 1
+    may_commit: Callable[[], object] = lambda: None
+    """Called before each commit; may raise."""
+    gate: Signal | None = None
+    """Commits wait for it."""
+    on_message: Callable[[Inbound, Receipt], None] = lambda inbound, receipt: None
+
+    async def accept(
+        self, batch: Sequence[Inbound], cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
+        if self.gate is not None:
+            await self.gate.wait()
+        self.may_commit()
+        return tuple(self._store(inbound) for inbound in batch)
+
+    def _store(self, inbound: Inbound) -> Receipt:
+        if inbound.external_id in self.stored:
+            receipt, before = self.stored[inbound.external_id]
+            return Receipt(
+                entry_id=receipt.entry_id,
+                state=receipt.state,
+                is_duplicate=True,
+                is_same=(before.route, before.words) == (inbound.route, inbound.words),
+            )
+        receipt = Receipt(
+            entry_id=EntryId(len(self.stored) + 1), state=EntryState.ATTACHED, is_duplicate=False
+        )
+        self.stored[inbound.external_id] = (receipt, inbound)
+        self.add(
+            inbound.route,
+            "message",
+            receipt.entry_id,
+            "accepted",
+            body=Message(
+                text=inbound.words.text,
+                sender=inbound.sender,
+                entry_id=receipt.entry_id,
+                sent_ms=inbound.words.sent_ms,
+            ),
+        )
+        self.on_message(inbound, receipt)
+        return receipt
+
+    def add(
+        self,
+        route: Route,
+        subject: str,
+        number: int,
+        event: str,
+        *,
+        before: str | None = None,
+        after: str | None = None,
+        reason: str | None = None,
+        rule: str | None = None,
+        turn: int | None = None,
+        body: Body | None = None,
+        delivery: Shown | None = None,
+    ) -> Event:
+        """Append one line to the journal."""
+        line = JournalLine(
+            seq=self.first_seq + len(self.journal),
+            at_ms=NOW_MS,
+            subject=subject,
+            number=number,
+            event=event,
+            before=before,
+            after=after,
+            rule=rule,
+            reason=reason,
+            session_id=SessionId(1),
+            turn_id=None if turn is None else TurnId(turn),
+            worker_id=None,
+        )
+        told = Event(line=line, route=route, body=body, delivery=delivery)
+        self.journal.append(told)
+        self.wakeups.hint(JOURNAL)
+        return told
+
+    def turn_is(self, route: Route, turn: int, state: str, before: str | None = None) -> None:
+        self.add(route, "turn", turn, state, before=before, after=state, turn=turn)
+
+    def say(
+        self,
+        route: Route,
+        text: str,
+        *,
+        turn: int | None = 1,
+        cause: str = "step:9",
+        question: int | None = None,
+        choices: tuple[Choice, ...] = (),
+    ) -> None:
+        """Deliver words to the person."""
+        number = len(self.journal) + 1
+        shown = Shown(
+            delivery_id=DeliveryId(number),
+            cause=cause,
+            part=1,
+            parts=1,
+            text=text,
+            choices=choices,
+            question=question,
+            may_be_duplicate=False,
+        )
+        self.add(
+            route,
+            "delivery",
+            number,
+            "delivered",
+            before="sending",
+            after="delivered",
+            turn=turn,
+            delivery=shown,
+        )
+
+    async def events(
+        self, channel: ChannelName, chat: str, *, after: int, limit: int
+    ) -> Sequence[Event]:
+        of_chat = [each for each in self.journal if each.route.chat == chat]
+        return [each for each in of_chat if each.line.seq > after][:limit]
+
+    async def last_event(self, channel: ChannelName, chat: str) -> int:
+        return max((each.line.seq for each in self.journal if each.route.chat == chat), default=0)
+
+    async def entry(self, entry_id: EntryId) -> EntryView | None:
+        for external_id, (receipt, inbound) in self.stored.items():
+            if receipt.entry_id == entry_id:
+                return EntryView(
+                    entry_id=entry_id,
+                    session_id=SessionId(1),
+                    turn_id=TurnId(entry_id) if receipt.state is EntryState.ATTACHED else None,
+                    kind="message",
+                    state=receipt.state,
+                    reason=None,
+                    source=inbound.route.channel,
+                    external_id=external_id,
+                    sender=inbound.sender,
+                    text=inbound.words.text,
+                    received_ms=NOW_MS,
+                )
+        return None
+
+    async def status(self) -> Status:
+        return Status(
+            worker=None,
+            previous=None,
+            turns={"running": 1},
+            inbox_waiting=0,
+            outbox_unsettled=2,
+            sessions=1,
+            sqlite="3.51.3",
+        )
+
+    async def turns_of(self, session_id: SessionId, limit: int) -> tuple[TurnView, ...]:
+        return ()
+
+    async def session_of(self, route: Route) -> SessionId | None:
+        return None
+
+    async def entry_by_external_id(self, external_id: str) -> EntryView | None:
+        return None
+
+    async def delivery(self, delivery_id: DeliveryId) -> DeliveryView | None:
+        return None
+
+    async def explain(self, turn_id: TurnId) -> Explanation | None:
+        return None
+
+
+def web_channel(
+    gateway: FakeGateway,
+    *,
+    port: int = 0,
+    limits: WebLimits | None = None,
+    health: FakeHealth | None = None,
+) -> WebChannel:
+    return WebChannel(
+        name=WEB,
+        host="127.0.0.1",
+        port=port,
+        token=TOKEN,
+        views=gateway,
+        wakeups=gateway.wakeups,
+        health=health or FakeHealth(),
+        clock=FakeClock(),
+        limits=limits or WebLimits(poll_s=0.05),
+    )
+
+
+@asynccontextmanager
+async def serving(channel: WebChannel, accept: Accept) -> AsyncIterator[str]:
+    """The channel, receiving, for the length of the block. Gives its address."""
+    async with create_task_group() as tasks:
+        tasks.start_soon(channel.receive, None, accept)
+        with fail_after(10):
+            port = await channel.listening()
+        yield f"http://127.0.0.1:{port}"
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def client_of(url: str, token: str = TOKEN) -> AsyncIterator[httpx2.AsyncClient]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
+        yield client
+
+
+async def until(is_so: Callable[[], object], within_s: float = 10.0) -> None:
+    """Look again and again until it is so; fail after the time."""
+    with fail_after(within_s):
+        while not is_so():
+            await sleep(0.005)
+
+
+def never() -> NoReturn:
+    raise AssertionError("this must not be reached")

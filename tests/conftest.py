@@ -1,0 +1,1 @@
+"""Shared fixtures. Keep this file tiny: a fixture used by one folder lives in that folder."""

@@ -1,0 +1,157 @@
+"""Who may import whom: the contracts in pyproject.toml hold, and each of them bites."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "koboshi"
+
+# What the domain may use of the standard library: types, values and text; nothing reads the world.
+PURE = frozenset(
+    "__future__ abc base64 bisect collections contextlib copy dataclasses datetime decimal difflib "
+    "enum fnmatch fractions functools hashlib heapq html itertools json math operator re string "
+    "textwrap types typing unicodedata".split()
+)
+
+PACKAGES = (
+    "agent channels/console channels/web cli commands dashboard domain models ports runner runtime "
+    "stores/postgres stores/sqlite tools"
+).split()
+
+# An import that must be refused: where it stands, what it says, which contract refuses it.
+PLANTED = [
+    ("domain/turn.py", "import koboshi.ports.store", "layers"),
+    ("ports/store.py", "import koboshi.runtime.turn", "layers"),
+    ("runtime/turn.py", "import koboshi.app", "layers"),
+    ("runtime/turn.py", "import koboshi.config", "layers"),
+    ("runtime/turn.py", "import koboshi.stores.sqlite", "layers"),
+    ("runtime/turn.py", "import koboshi.channels.web", "layers"),
+    ("dashboard/app.py", "import koboshi.runtime.turn", "layers"),
+    ("stores/sqlite/store.py", "import koboshi.channels.web", "layers"),
+    ("agent/prompt.py", "import koboshi.commands", "layers"),
+    ("runner/main.py", "import koboshi.domain", "layers"),
+    ("surprise.py", "", "layers"),
+    ("tools/ask.py", "import koboshi.agent", "adapters"),
+    ("dashboard/app.py", "import koboshi.commands", "adapters"),
+    ("config.py", "import koboshi.ports.store", "config"),
+    ("logs.py", "import koboshi.runtime.turn", "config"),
+    ("cli/run.py", "import koboshi.stores.sqlite", "one-chooser"),
+    ("__main__.py", "import koboshi.stores.sqlite", "one-chooser"),
+    ("stores/postgres/store.py", "import koboshi.stores.sqlite", "stores"),
+    ("channels/web/codec.py", "import koboshi.channels.console", "channels"),
+    ("domain/turn.py", "import time", "domain"),
+    ("domain/turn.py", "import msgspec", "domain"),
+    ("ports/store.py", "import apsw", "ports"),
+    ("runtime/turn.py", "import koboshi.runtime.calls", "cycles"),
+]
+
+
+def test_the_contracts_are_kept() -> None:
+    verdict = lint_imports(ROOT / "pyproject.toml", ROOT / "src")
+
+    assert verdict.returncode == 0, verdict.stdout + verdict.stderr
+
+
+def test_the_contracts_are_kept_by_the_allowed_imports(tree: Path) -> None:
+    verdict = lint_imports(ROOT / "pyproject.toml", tree)
+
+    assert verdict.returncode == 0, verdict.stdout + verdict.stderr
+
+
+def test_a_project_without_the_later_packages_is_accepted(tmp_path: Path) -> None:
+    plant(tmp_path, "__init__.py")
+    plant(tmp_path, "__main__.py")
+
+    verdict = lint_imports(ROOT / "pyproject.toml", tmp_path)
+
+    assert verdict.returncode == 0, verdict.stdout + verdict.stderr
+
+
+@pytest.mark.parametrize("module,line,contract", PLANTED)
+def test_a_forbidden_import_is_refused(tree: Path, module: str, line: str, contract: str) -> None:
+    plant(tree, module, line)
+
+    verdict = lint_imports(ROOT / "pyproject.toml", tree, "--contract", contract)
+
+    assert verdict.returncode == 1, verdict.stdout + verdict.stderr
+    assert "0 kept, 1 broken" in verdict.stdout
+
+
+def test_the_domain_uses_only_the_pure_part_of_the_standard_library() -> None:
+    assert not list(imports_outside(PACKAGE / "domain", PURE | {"koboshi"}))
+
+
+def test_the_runner_uses_only_the_standard_library() -> None:
+    assert not list(imports_outside(PACKAGE / "runner", sys.stdlib_module_names))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A small koboshi that uses every import the table allows."""
+    plant(tmp_path, "__init__.py")
+    for package in PACKAGES:
+        for folder in [package, *(str(each) for each in Path(package).parents)][:-1]:
+            plant(tmp_path, f"{folder}/__init__.py")
+    plant(tmp_path, "__main__.py", "import koboshi.cli.run")
+    plant(tmp_path, "cli/run.py", "import koboshi.app, koboshi.config, koboshi.ports.store")
+    adapters = ["channels.web", "dashboard.app", "runtime.turn", "stores.sqlite.store", "tools.ask"]
+    plant(tmp_path, "app.py", *(f"import koboshi.{each}" for each in ["config", "logs", *adapters]))
+    plant(tmp_path, "config.py", "import koboshi.domain.turn, os, tomllib")
+    plant(tmp_path, "logs.py", "import koboshi.domain.turn, structlog")
+    plant(tmp_path, "runtime/turn.py", "import koboshi.agent.prompt, koboshi.commands, anyio")
+    plant(tmp_path, "runtime/calls.py", "import koboshi.runtime.turn")
+    plant(tmp_path, "dashboard/app.py", "import koboshi.ports.store, starlette")
+    plant(tmp_path, "stores/faults.py")
+    plant(tmp_path, "stores/sqlite/store.py", "import koboshi.stores.faults, apsw, time")
+    plant(tmp_path, "stores/postgres/store.py", "import koboshi.stores.faults")
+    plant(tmp_path, "channels/web/codec.py", "import koboshi.domain.turn, msgspec")
+    plant(tmp_path, "tools/ask.py", "import koboshi.ports.store")
+    plant(tmp_path, "agent/prompt.py", "import koboshi.ports.store")
+    plant(tmp_path, "ports/store.py", "import koboshi.domain.turn, typing")
+    plant(tmp_path, "domain/turn.py", "import dataclasses, enum, koboshi.domain.ids")
+    plant(tmp_path, "domain/ids.py", "import typing")
+    plant(tmp_path, "runner/main.py", "import os, subprocess")
+    return tmp_path
+
+
+def plant(root: Path, module: str, *lines: str) -> None:
+    path = root / "koboshi" / module
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def lint_imports(config: Path, sources: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the linter over the `koboshi` below `sources`, whichever koboshi is installed."""
+    command = shutil.which("lint-imports", path=Path(sys.executable).parent)
+    assert command, "lint-imports is not installed beside this Python; run `make test`"
+    return subprocess.run(
+        [command, "--no-cache", "--no-logo", "--config", str(config), *options],
+        cwd=sources,
+        env=os.environ | {"PYTHONPATH": str(sources), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def imports_outside(folder: Path, allowed: frozenset[str]) -> Iterator[str]:
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import():
+                    modules = [alias.name for alias in node.names]
+                case ast.ImportFrom():
+                    modules = [node.module or ""]
+                case _:
+                    continue
+            for module in modules:
+                if module.partition(".")[0] not in allowed:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}: imports {module}"

@@ -1,0 +1,223 @@
+"""Every combination of the facts that recovery may meet, and a second statement of the decision.
+
+The facts fall into two groups. Those that can exclude each other (state, tail, calls, question,
+claim, generation, counters, idle time) are enumerated against a second statement of what excludes
+what. The consistent ones are then combined with all the others, and each verdict is compared with a
+second statement of the table. The kind of interruption is the one fact that no rule reads; that it
+changes nothing is shown by itself, so that the rest need not be multiplied by it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+from koboshi.domain.recovery import (
+    Interruption,
+    Policy,
+    RecoveryPolicy,
+    TurnFacts,
+    Verdict,
+    VerdictKind,
+    decide,
+)
+from koboshi.domain.transcript import Author, Effect, Tail
+from koboshi.domain.turn import TurnState
+
+HOUR_MS = 3_600_000
+POLICY = Policy()
+BOTH = (False, True)
+
+AROUND_DEATHS = (0, 2, 3, 4)
+AROUND_RECOVERIES = (0, 9, 10, 11)
+AROUND_AN_HOUR = (0, HOUR_MS - 1, HOUR_MS, HOUR_MS + 1)
+
+FRESH = TurnFacts(
+    state=TurnState.RUNNING,
+    tail=Tail.RESULT,
+    under_way=None,
+    is_claimed_before=True,
+    is_willed=False,
+    is_current=True,
+    recoveries=0,
+    crash_streak=0,
+    idle_ms=0,
+    message_waits=False,
+    asked_by=None,
+    is_person_allowed=True,
+    is_channel_known=True,
+    is_interactive=True,
+    interruption=Interruption.CRASH,
+    policy=RecoveryPolicy.AUTO,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    facts: TurnFacts
+    policy: Policy
+    verdict: Verdict
+
+
+def is_impossible(facts: TurnFacts) -> bool:
+    """Which facts exclude each other, said a second time: by what each state allows."""
+    at_work = {Tail.TRIGGER, Tail.PROPOSED, Tail.STARTED, Tail.RESULT}
+    tails_of = {
+        TurnState.QUEUED: at_work,
+        TurnState.RUNNING: at_work,
+        TurnState.SUSPENDED: at_work,
+        TurnState.WAITING: {Tail.QUESTION},
+        TurnState.ANSWERED: {Tail.ANSWER},
+    }
+    if facts.tail not in tails_of.get(facts.state, ()):
+        return True
+    if facts.state is TurnState.WAITING:
+        agree = facts.asked_by is not None
+    else:
+        has_started = facts.tail is Tail.STARTED
+        agree = facts.asked_by is None and (facts.under_way is not None) is has_started
+    is_of_old_generation = facts.state is not TurnState.ANSWERED and not facts.is_current
+    was_worked_on = facts.state is TurnState.RUNNING or facts.recoveries or facts.crash_streak
+    is_unclaimed_work = bool(was_worked_on) and not facts.is_claimed_before
+    return not agree or is_of_old_generation or is_unclaimed_work or facts.idle_ms < 0
+
+
+def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
+    """The table of section 7 of the design, said a second time: as a chain of questions."""
+    kind = VerdictKind
+    ask_or_give_up = kind.ASK_USER if facts.is_interactive else kind.GIVE_UP
+    if facts.state is TurnState.ANSWERED:
+        return "answered", kind.DELIVER
+    if facts.state is TurnState.WAITING:
+        return ("replied", kind.RESUME) if facts.message_waits else ("question-open", kind.STAND)
+    if not facts.is_person_allowed and not facts.message_waits:
+        return "person-not-allowed", kind.SUSPEND
+    if not facts.is_channel_known:
+        return "channel-unknown", kind.SUSPEND
+    if facts.is_willed or not facts.is_claimed_before:
+        return "fresh", kind.RESUME
+    if facts.crash_streak >= policy.deaths_max:
+        return "exhausted", kind.GIVE_UP
+    if facts.recoveries >= policy.recoveries_max:
+        return "worn-out", ask_or_give_up
+    if facts.policy in (RecoveryPolicy.OFF, RecoveryPolicy.ASK) and facts.message_waits:
+        return "policy-moved-on", kind.CLEAR
+    if facts.policy is RecoveryPolicy.OFF:
+        return "policy-off", kind.SUSPEND
+    if facts.policy is RecoveryPolicy.ASK:
+        return "policy-ask", kind.ASK_USER if facts.is_interactive else kind.SUSPEND
+    if 0 < policy.fresh_ms < facts.idle_ms:
+        if facts.message_waits:
+            return "stale-moved-on", kind.CLEAR
+        return "stale" if facts.is_interactive else "stale-unattended", ask_or_give_up
+    if facts.under_way is Effect.ONCE and facts.is_interactive and not facts.message_waits:
+        return "outcome-unknown", kind.ASK_USER
+    return "fresh", kind.RESUME
+
+
+def shapes() -> Iterator[TurnFacts]:
+    """Every combination of the facts about what a turn is, possible or not."""
+    for state, tail, under_way, asked_by, is_claimed_before, is_current in product(
+        TurnState, Tail, (None, *Effect), (None, *Author), BOTH, BOTH
+    ):
+        yield replace(
+            FRESH,
+            state=state,
+            tail=tail,
+            under_way=under_way,
+            asked_by=asked_by,
+            is_claimed_before=is_claimed_before,
+            is_current=is_current,
+        )
+
+
+def facts_that_may_exclude_each_other() -> Iterator[TurnFacts]:
+    """Shapes with histories, once with every other fact true and once with every other false."""
+    histories = tuple(product((0, 1), (0, 1), (-1, 0, 1)))
+    for shape, (recoveries, crash_streak, idle_ms), others in product(shapes(), histories, BOTH):
+        yield combined(
+            shape,
+            recoveries=recoveries,
+            crash_streak=crash_streak,
+            idle_ms=idle_ms,
+            is_willed=others,
+            message_waits=others,
+            is_person_allowed=others,
+            is_channel_known=others,
+            is_interactive=others,
+            policy=RecoveryPolicy.OFF if others else RecoveryPolicy.AUTO,
+        )
+
+
+def consistent_facts(
+    recoveries: tuple[int, ...], crash_streaks: tuple[int, ...], idles: tuple[int, ...]
+) -> Iterator[TurnFacts]:
+    """Every possible shape with every combination of the other facts."""
+    for shape in shapes():
+        if is_impossible(shape):
+            continue
+        histories = product(recoveries, crash_streaks) if shape.is_claimed_before else [(0, 0)]
+        for (again, deaths), idle_ms, willed, waits, allowed, known, interactive, policy in product(
+            histories, idles, BOTH, BOTH, BOTH, BOTH, BOTH, RecoveryPolicy
+        ):
+            yield combined(
+                shape,
+                recoveries=again,
+                crash_streak=deaths,
+                idle_ms=idle_ms,
+                is_willed=willed,
+                message_waits=waits,
+                is_person_allowed=allowed,
+                is_channel_known=known,
+                is_interactive=interactive,
+                policy=policy,
+            )
+
+
+def combined(
+    shape: TurnFacts,
+    *,
+    recoveries: int,
+    crash_streak: int,
+    idle_ms: int,
+    is_willed: bool,
+    message_waits: bool,
+    is_person_allowed: bool,
+    is_channel_known: bool,
+    is_interactive: bool,
+    policy: RecoveryPolicy,
+) -> TurnFacts:
+    """The shape with all other facts. It is written out because replace() takes twice as long."""
+    return TurnFacts(
+        state=shape.state,
+        tail=shape.tail,
+        under_way=shape.under_way,
+        asked_by=shape.asked_by,
+        is_claimed_before=shape.is_claimed_before,
+        is_current=shape.is_current,
+        interruption=shape.interruption,
+        recoveries=recoveries,
+        crash_streak=crash_streak,
+        idle_ms=idle_ms,
+        is_willed=is_willed,
+        message_waits=message_waits,
+        is_person_allowed=is_person_allowed,
+        is_channel_known=is_channel_known,
+        is_interactive=is_interactive,
+        policy=policy,
+    )
+
+
+def few_facts() -> Iterator[TurnFacts]:
+    """As above, with one value on each side of a boundary."""
+    return consistent_facts((0, 10), (0, 3), (0, HOUR_MS + 1))
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    facts = consistent_facts(AROUND_RECOVERIES, AROUND_DEATHS, AROUND_AN_HOUR)
+    always_fresh = (Policy(fresh_ms=0), Policy(fresh_ms=-1))
+    return (
+        *(Case(each, POLICY, decide(each, POLICY)) for each in facts),
+        *(Case(each, p, decide(each, p)) for p in always_fresh for each in few_facts()),
+    )
