@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+DATABASE_NAME = "koboshi.db"
+"""The store wants its own name; the peers take any."""
+
 ROOT = Path(__file__).resolve().parent.parent
 _started = time.monotonic()
 
@@ -37,10 +40,14 @@ def say(line: str) -> None:
     print(f"bench: {time.monotonic() - _started:5.0f} s  {line}", file=sys.stderr, flush=True)
 
 
-def remove_database(file: Path) -> None:
-    """The file with what SQLite keeps beside it."""
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        Path(f"{file}{suffix}").unlink(missing_ok=True)
+@contextmanager
+def fresh_file(folder: Path) -> Iterator[Path]:
+    """Where a run may make its database; gone afterwards with all that it kept beside it."""
+    home = Path(tempfile.mkdtemp(prefix="home-", dir=folder))
+    try:
+        yield home / DATABASE_NAME
+    finally:
+        shutil.rmtree(home)
 
 
 def _filesystem_of(folder: Path) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.engines import OURS, Engine, Timing, run_engine
 from benchmarks.peers.environment import peers_python
-from benchmarks.place import remove_database, say
+from benchmarks.place import fresh_file, say
 from benchmarks.report import Measure, Target, at_least
 from benchmarks.steady import Measured
 
@@ -20,11 +20,8 @@ def measure_peers(folder: Path, timing: Timing) -> list[Measure]:
         # Nobody always runs first, or always after the same neighbour's flushes.
         start = number % len(engines)
         for engine in engines[start:] + engines[:start]:
-            file = folder / "peer.db"
-            try:
+            with fresh_file(folder) as file:
                 runs[engine.name].append(run_engine(engine, file, timing, CLIENTS))
-            finally:
-                remove_database(file)
     measures = [_speed(engine.name, runs[engine.name]) for engine in engines]
     for engine, target in peers.items():
         measures.append(_ratio(engine.name, runs[OURS.name], runs[engine.name], target))

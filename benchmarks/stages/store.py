@@ -3,15 +3,13 @@
 from pathlib import Path
 
 from benchmarks.engines import OURS, Engine, Timing, run_engine
-from benchmarks.place import remove_database, say
+from benchmarks.place import fresh_file, say
 from benchmarks.report import Measure, at_least
 from benchmarks.steady import Measured
 
 CLIENTS = (1, 8, 64, 512)
 COMPARED = 64
-ONE_COMMIT_EACH = Engine(
-    name="one commit each", module=OURS.module, options=("--batch-max", "1")
-)
+ONE_COMMIT_EACH = Engine(name="one commit each", module=OURS.module, options=("--batch-max", "1"))
 
 
 def measure_store(folder: Path, timing: Timing) -> list[Measure]:
@@ -23,12 +21,15 @@ def measure_store(folder: Path, timing: Timing) -> list[Measure]:
             runs[clients].append(_run(OURS, folder, timing, clients))
         alone.append(_run(ONE_COMMIT_EACH, folder, timing, COMPARED))
     measures = [measure for clients in CLIENTS for measure in _of(clients, runs[clients])]
-    pairs = zip(runs[COMPARED], alone, strict=True)
+    ratios = (
+        shared.turns_per_second / single.turns_per_second
+        for shared, single in zip(runs[COMPARED], alone, strict=True)
+    )
     measures.append(
         Measure(
             name=f"shared commits / one commit each, {COMPARED} sessions",
             unit="x",
-            values=tuple(shared.turns_per_second / single.turns_per_second for shared, single in pairs),
+            values=tuple(ratios),
             target=at_least(4),
         )
     )
@@ -36,11 +37,8 @@ def measure_store(folder: Path, timing: Timing) -> list[Measure]:
 
 
 def _run(engine: Engine, folder: Path, timing: Timing, clients: int) -> Measured:
-    file = folder / "store.db"
-    try:
+    with fresh_file(folder) as file:
         return run_engine(engine, file, timing, clients)
-    finally:
-        remove_database(file)
 
 
 def _of(clients: int, runs: list[Measured]) -> list[Measure]:

@@ -4,7 +4,6 @@ a real socket."""
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 import httpx2
 from anyio import Event as Signal
@@ -47,15 +46,25 @@ class FakeWakeups:
 
     def __init__(self) -> None:
         self.is_deaf = False
-        self._hints: dict[str, Signal] = {}
+        self._hints: dict[str, int] = {}
+        self._hinted = Signal()
 
     def hint(self, topic: str) -> None:
         if not self.is_deaf:
-            self._hints.setdefault(topic, Signal()).set()
+            self._hints[topic] = self.count(topic) + 1
+            self._hinted.set()
+            self._hinted = Signal()
 
-    async def wait(self, topic: str, at_most_s: float) -> None:
+    def count(self, topic: str) -> int:
+        return self._hints.get(topic, 0)
+
+    async def wait(self, topic: str, at_most_s: float, since: int | None = None) -> None:
+        before = self.count(topic) if since is None else since
         with move_on_after(at_most_s):
-            await self._hints.setdefault(topic, Signal()).wait()
+            while self.count(topic) == before:
+                await self._hinted.wait()
+
+    def forget(self, topic: str) -> None:
         self._hints.pop(topic, None)
 
 
@@ -101,7 +110,7 @@ class FakeGateway:
                 entry_id=receipt.entry_id,
                 state=receipt.state,
                 is_duplicate=True,
-                is_same=(before.route, before.words) == (inbound.route, inbound.words),
+                is_same=before.words == inbound.words,
             )
         receipt = Receipt(
             entry_id=EntryId(len(self.stored) + 1), state=EntryState.ATTACHED, is_duplicate=False
@@ -207,7 +216,7 @@ class FakeGateway:
             if receipt.entry_id == entry_id:
                 return EntryView(
                     entry_id=entry_id,
-                    session_id=SessionId(1),
+                    session_id=self._session(inbound.route),
                     turn_id=TurnId(entry_id) if receipt.state is EntryState.ATTACHED else None,
                     kind="message",
                     state=receipt.state,
@@ -235,7 +244,11 @@ class FakeGateway:
         return ()
 
     async def session_of(self, route: Route) -> SessionId | None:
-        return None
+        return self._session(route)
+
+    def _session(self, route: Route) -> SessionId:
+        routes = list(dict.fromkeys(inbound.route for _, inbound in self.stored.values()))
+        return SessionId(routes.index(route) if route in routes else len(routes))
 
     async def entry_by_external_id(self, external_id: str) -> EntryView | None:
         return None
@@ -280,7 +293,7 @@ async def serving(channel: WebChannel, accept: Accept) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def client_of(url: str, token: str = TOKEN) -> AsyncIterator[httpx2.AsyncClient]:
-    headers = {"Authorization": f"Bearer {token}"}
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
         yield client
 
@@ -288,9 +301,5 @@ async def client_of(url: str, token: str = TOKEN) -> AsyncIterator[httpx2.AsyncC
 async def until(is_so: Callable[[], object], within_s: float = 10.0) -> None:
     """Look again and again until it is so; fail after the time."""
     with fail_after(within_s):
-        while not is_so():
+        while not is_so():  # noqa: ASYNC110  (nobody tells us)
             await sleep(0.005)
-
-
-def never() -> NoReturn:
-    raise AssertionError("this must not be reached")

@@ -180,6 +180,12 @@ def test_the_second_empty_reply_fails_the_turn() -> None:
     assert next_action(transcript(NUDGED), [], proposed=SILENCE) == Fail(reason="empty-reply")
 
 
+def test_each_empty_reply_counts_once() -> None:
+    limits = TurnLimits(empty_replies_max=2)
+
+    assert next_action(transcript(NUDGED), [], proposed=SILENCE, limits=limits) == Nudge()
+
+
 def test_words_after_an_empty_reply_are_the_answer() -> None:
     assert next_action(transcript(NUDGED), [], proposed=WORDS) == Finish(reply=WORDS)
 

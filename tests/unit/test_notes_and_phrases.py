@@ -126,6 +126,10 @@ def test_an_excerpt_of_a_short_text_leaves_nothing_out(text: str) -> None:
     assert phrases.excerpt(text).split() == text.split()
 
 
+def test_a_text_of_exactly_the_limit_is_not_cut() -> None:
+    assert phrases.excerpt("count", 5) == "count"
+
+
 def test_an_excerpt_shows_that_something_was_left_out() -> None:
     assert phrases.excerpt("count to three", 10) == "count to…"
 

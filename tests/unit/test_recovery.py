@@ -262,6 +262,12 @@ def test_the_third_death_without_a_new_step_is_the_last(deaths: int, kind: Verdi
     assert decide(replace(FRESH, crash_streak=deaths), POLICY).kind is kind
 
 
+@pytest.mark.parametrize("recoveries, kind", [(9, VerdictKind.RESUME), (10, VerdictKind.ASK_USER)])
+def test_after_ten_recoveries_a_person_decides(recoveries: int, kind: VerdictKind) -> None:
+    """An agent that restarts its own gateway makes a step in every life."""
+    assert decide(replace(FRESH, recoveries=recoveries), POLICY).kind is kind
+
+
 @pytest.mark.parametrize(
     "crash_streak, wait_ms", [(1, 2_000), (2, 30_000), (3, 30_000), (1_000, 30_000)]
 )

@@ -51,6 +51,10 @@ def test_a_clock_that_went_back_kills_nobody() -> None:
     assert is_alive(WORKER, now_ms=0, ttl_ms=TTL_MS)
 
 
+def test_a_heartbeat_is_trusted_for_its_time_to_live_less_the_margin() -> None:
+    assert trusted_until(100, ttl_s=15, margin_s=5) == 110
+
+
 @given(
     beat_started=st.integers(0, 10**6),
     sent_after=st.integers(0, 60),

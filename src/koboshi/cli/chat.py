@@ -2,28 +2,19 @@
 
 import os
 import sys
-import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Callable
-from contextlib import aclosing
 from pathlib import Path
-from typing import TextIO
 
 import anyio
 import click
 
-from koboshi.channels.web.codec import Post
-from koboshi.channels.web.lines import Line, MessageLine
 from koboshi.cli.chat_input import typed_lines
 from koboshi.cli.chat_link import ChatOver, Link
-from koboshi.cli.chat_render import Said, render, safe
-from koboshi.cli.chat_state import Conversation
+from koboshi.cli.chat_talk import Screen, Talk, one_line
 from koboshi.config.places import find_places, read_secret_text
 from koboshi.config.problems import ConfigError, Unfit
 
 URL = "http://127.0.0.1:8642"
-LAST_WORDS_S = 3.0
-"""How long to wait for the words about a turn that ended without an answer."""
-LOOK_S = 2.0
+WRONG_SETUP = 78
 
 
 @click.command()
@@ -45,26 +36,56 @@ def chat(
 
     With lines from a pipe it leaves when all of them are answered.
     """
+    is_interactive = once is None and sys.stdin.isatty()
     screen = Screen(sys.stdout, sys.stderr, has_color="NO_COLOR" not in os.environ)
-    try:
-        if not url.startswith(("http://", "https://")):
-            raise ChatOver(f'"{url}" is no address; it looks like {URL}', 78)
+
+    async def run() -> int:
         file = token_file or find_places(home, None, os.environ).home / "web-token"
-        is_interactive = once is None and sys.stdin.isatty()
         link = Link(
-            url=url,
+            url=checked(url),
             chat=chat_name,
             thread=thread,
             start="recent" if is_interactive else "now",
             read_token=lambda: read_token(file),
             say=screen.remark,
         )
-        code = anyio.run(_run, link, screen, thread, once, is_interactive)
-    except* KeyboardInterrupt:
+        talk = Talk(link, screen, thread=thread, is_interactive=is_interactive)
+        if is_interactive:
+            screen.remark(f'chat "{chat_name}" at {url}; /help shows commands, Ctrl-D leaves')
+        if once is not None:
+            return await talk.run(one_line(once))
+        async with typed_lines(sys.stdin.fileno()) as lines:
+            return await talk.run(lines)
+
+    try:
+        code = anyio.run(run)
+    except KeyboardInterrupt:
         code = 0
-    except* ChatOver as group:
-        code = _last_words(screen, group)
-    except* ConfigError as group:
-        screen.remark(str(group.exceptions[0]))
-        code = 78
+    except ChatOver as over:
+        screen.remark(over.message)
+        code = over.code
+    except ConfigError as error:
+        screen.remark(str(error))
+        code = WRONG_SETUP
     sys.exit(code)
+
+
+def checked(url: str) -> str:
+    """The address, if it is one. Raises ChatOver."""
+    if not url.startswith(("http://", "https://")):
+        raise ChatOver(f'"{url}" is not an address; it looks like {URL}', WRONG_SETUP)
+    return url
+
+
+def read_token(file: Path) -> str | None:
+    """The token of the gateway; None while there is none. Raises ChatOver if it can not be used."""
+    if not file.exists():
+        return None
+    try:
+        token = read_secret_text(file, must_be_private=True)
+    except Unfit as unfit:
+        hint = f"; {unfit.hint}" if unfit.hint else ""
+        raise ChatOver(f"the token: {unfit.message}{hint}", WRONG_SETUP) from unfit
+    if not (token.isascii() and token.isprintable()):
+        raise ChatOver(f"{file} does not hold a token", WRONG_SETUP)
+    return token or None

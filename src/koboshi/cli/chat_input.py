@@ -4,9 +4,10 @@ import codecs
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 
-from anyio import create_memory_object_stream
+from anyio import BrokenResourceError, create_memory_object_stream
 from anyio.from_thread import BlockingPortal
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
@@ -36,8 +37,8 @@ def _read(descriptor: int, portal: BlockingPortal, sender: MemoryObjectSendStrea
         for line in lines_of(descriptor):
             portal.call(sender.send, line)
         portal.call(sender.aclose)
-    except RuntimeError:
-        # The portal is closed: nobody listens any more.
+    except (RuntimeError, CancelledError, BrokenResourceError):
+        # Nobody listens any more.
         return
 
 

@@ -66,7 +66,10 @@ class Link:
         self._has_been_up = False
         self._has_told = False
 
-    async def close(self) -> None:
+    async def __aenter__(self) -> "Link":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
         await self._client.aclose()
 
     async def follow(self, see: See) -> None:
@@ -100,7 +103,8 @@ class Link:
             async for event in httpx2.EventSource(response):
                 place_now = int(event.id or 0)
                 if event.data and event.event in LINES:
-                    see(event.event, msgspec.json.decode(event.data, type=LINES[event.event]), place_now)
+                    line = msgspec.json.decode(event.data, type=LINES[event.event])
+                    see(event.event, line, place_now)
                 self._place = place_now
                 self._greet()
 
@@ -119,10 +123,9 @@ class Link:
                 if response.status_code == 202:
                     return msgspec.json.decode(response.content, type=Accepted)
                 problem = _complaint(response)
-                if isinstance(problem, ChatOver):
-                    if response.status_code == 401:
-                        raise problem
-                    return problem.message
+                if isinstance(problem, NotThere) or response.status_code == 401:
+                    raise problem
+                return problem.message
             except (httpx2.TransportError, NotThere):
                 # Nobody knows whether it arrived; the key makes it safe to ask again.
                 tries += 1

@@ -143,9 +143,7 @@ class Conversation:
         """Whether the message was stored before what happened to its turn."""
         stored_at = self._stored_at.get(mine.message or "")
         return (
-            stored_at is not None
-            and mine.turn is not None
-            and places.get(mine.turn, 0) > stored_at
+            stored_at is not None and mine.turn is not None and places.get(mine.turn, 0) > stored_at
         )
 
 

@@ -23,6 +23,11 @@ from koboshi.config.schema import (
 from koboshi.config.specs import Spec, kind_of
 
 _PREFIX = "KOBOSHI__"
+# A hundred names in a row, joined by dots. tomllib keeps every beginning of a dotted key, so a long
+# one costs it gigabytes, in a file of ordinary size.
+_ENDLESS_KEY = re.compile(
+    r"""(?<![\w \t-])(?:[ \t]*+(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.){100}"""
+)
 _PLACE_IN_TOML_ERROR = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -44,6 +49,12 @@ class Settings:
 
 def parse_toml(text: str, file: Path, problems: Problems) -> dict[str, object] | None:
     """The tree of a TOML text; None after a syntax error, noted with line and column."""
+    endless = _ENDLESS_KEY.search(text)
+    if endless is not None:
+        origin = Origin(file=file, line=text.count("\n", 0, endless.start()) + 1)
+        message = "not valid toml for koboshi: a key of more than a hundred names"
+        problems.add("config", message, origin=origin)
+        return None
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -33,6 +33,10 @@ class HomeHeld(StoreRefused):
     """Another gateway owns the home."""
 
 
+class ChannelUnusable(KoboshiError):
+    """The channel can not work as it is configured; a person has to change something."""
+
+
 class ModelBusy(KoboshiError):
     """The model did not answer this time: ask again after `retry_after_ms`."""
 

@@ -173,13 +173,13 @@ def _admit_to_question(entry: Entry, open_turn: OpenTurn) -> Admission:
 def picked_choice(question: Question, words: Words) -> Choice | None:
     """The choice these words name: by button, by its label or id, or by its number."""
     if words.choice_id is not None:
-        by_id = [choice for choice in question.choices if choice.choice_id == words.choice_id]
-        return by_id[0] if by_id else None
+        pressed = [choice for choice in question.choices if choice.choice_id == words.choice_id]
+        return pressed[0] if pressed else None
     said = words.text.strip().casefold()
-    for number, choice in enumerate(question.choices, start=1):
-        if said in (choice.label.casefold(), choice.choice_id.casefold(), str(number)):
-            return choice
-    return None
+    numbered = {str(number): choice for number, choice in enumerate(question.choices, start=1)}
+    by_id = {choice.choice_id.casefold(): choice for choice in question.choices}
+    by_label = {choice.label.casefold(): choice for choice in question.choices}
+    return by_label.get(said) or by_id.get(said) or numbered.get(said)
 
 
 YES = frozenset({"yes", "y", "ok", "okay", "sure", "continue", "ja", "oui", "si", "sí", "はい"})

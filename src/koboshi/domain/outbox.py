@@ -142,6 +142,17 @@ def after_send(
             assert_never(outcome)
 
 
+def expiry_of(
+    delivery: Delivery,
+    now_ms: int,
+    limits: DeliveryLimits = DeliveryLimits(),  # noqa: B008  (frozen)
+) -> Settle | None:
+    """What is too old is not sent any more: words of yesterday help nobody today."""
+    if now_ms - delivery.created_ms <= limits.age_ms_max:
+        return None
+    return Settle(state=DeliveryState.ABANDONED, reason="it expired before it could be delivered")
+
+
 def _why_give_up(delivery: Delivery, now_ms: int, limits: DeliveryLimits) -> str | None:
     if delivery.attempts >= limits.attempts_max:
         return f"not accepted by the platform in {delivery.attempts} attempts"

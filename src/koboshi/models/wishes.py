@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-COUNT_MAX = 1_000
+COUNT_MAX = 150
 CHOICES_MAX = 10
 CHOICE_CHARS_MAX = 60
 OPTIONS_CHARS_MAX = CHOICES_MAX * (CHOICE_CHARS_MAX + 10)

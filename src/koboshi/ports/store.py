@@ -133,9 +133,9 @@ class Turns(Protocol):
         """Give the claim back cleanly, to be taken up by the next worker."""
         ...
 
-    async def unowned(self, worker_id: WorkerId) -> tuple[TurnId, ...]:
-        """Turns that need a verdict: running under a worker that is gone, or set aside. Newest
-        first."""
+    async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
+        """Turns that need a verdict, newest first: running under a worker that is gone, and at a
+        boot, when the world may have changed, those that were set aside."""
         ...
 
     async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from koboshi.domain.ids import CallId
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Effect, Need
+from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.turn import Claim
 from koboshi.ports.model import ToolSpec
 
@@ -40,10 +40,29 @@ class Tool(Protocol):
         """Why these arguments can not be used, in words for the model; None if they can."""
         ...
 
+    def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
+        """What the person is asked, for a call that waits for them."""
+        ...
+
     async def run(self, arguments: str, context: ToolContext) -> str:
         """Do it. Raises ToolFailed with words for the model."""
         ...
 
     async def resume(self, arguments: str, context: ToolContext) -> str:
         """Take up a call that was under way when the gateway died. Only for `resumable` ones."""
+        ...
+
+
+class Tools(Protocol):
+    """The tools of one gateway."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as the model is told of them."""
+        ...
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name; None if there is none."""
         ...

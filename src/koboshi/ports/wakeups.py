@@ -17,6 +17,14 @@ class Wakeups(Protocol):
         """Wake whoever waits for `topic`. Safe to call when nobody does."""
         ...
 
-    async def wait(self, topic: str, at_most_s: float) -> None:
-        """Return at the next hint, at once if one came since the last wait, or after the time."""
+    def count(self, topic: str) -> int:
+        """How many hints there were. Taken before looking, it tells `wait` what was missed."""
+        ...
+
+    async def wait(self, topic: str, at_most_s: float, since: int | None = None) -> None:
+        """Return at the next hint, at once if one came after `since`, or after the time."""
+        ...
+
+    def forget(self, topic: str) -> None:
+        """Nobody will wait for this topic again."""
         ...

@@ -67,4 +67,5 @@ ASK = DeclaredTool(
     does=_never,
     effect=Effect.NONE,
     need=Need.ANSWER,
+    asks=question_of,
 )

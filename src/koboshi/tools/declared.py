@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from koboshi.domain.transcript import Effect, Need
+from koboshi.domain.phrases import YES_NO
+from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.tool import ToolContext, ToolFailed
 
@@ -33,6 +34,7 @@ class DeclaredTool(Generic[A]):
     does: Callable[[A, ToolContext], Awaitable[str]]
     effect: Effect = Effect.ONCE
     need: Need = Need.NOBODY
+    asks: Callable[[str], tuple[str, tuple[Choice, ...]]] | None = None
 
     @property
     def spec(self) -> ToolSpec:
@@ -45,6 +47,11 @@ class DeclaredTool(Generic[A]):
 
     def complaint_about(self, arguments: str) -> str | None:
         return complaint_about(self.takes, arguments)
+
+    def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
+        if self.asks is None:
+            return f"May I run {self.name} with {arguments}?", YES_NO
+        return self.asks(arguments)
 
     async def run(self, arguments: str, context: ToolContext) -> str:
         try:

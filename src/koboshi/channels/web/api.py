@@ -89,10 +89,19 @@ class Api:
             post, channel=self.channel, chat=chat, key=key, now_ms=self.clock.now_ms()
         )
         receipt = await self.store(inbound)
-        if not receipt.is_same:
+        if receipt.is_duplicate and not await self._is_repeat(inbound, receipt):
             message = f"this {KEY} was used in this chat before, with another body"
             raise Unacceptable(409, "key-reused", message)
         return _json(accepted_of(receipt), 202)
+
+    async def _is_repeat(self, inbound: Inbound, receipt: Receipt) -> bool:
+        """Whether a key was used again for the very same message, down to its thread."""
+        entry = await self.views.entry(receipt.entry_id) if receipt.is_same else None
+        if entry is None:
+            return receipt.is_same
+        # What was ignored belongs to no session.
+        is_here = entry.session_id in (None, await self.views.session_of(inbound.route))
+        return is_here and entry.sender == inbound.sender
 
     async def _message(self, request: Request) -> Response:
         chat, named = self._chat(request), parse_shown(request.path_params["message"])
@@ -223,7 +232,9 @@ async def _refuse_http(request: Request, error: Exception) -> Response:
     kinds = {404: "not-found", 405: "wrong-method"}
     kind = kinds.get(error.status_code, "http")
     message = f"{request.method} {request.url.path}: {str(error.detail).lower()}"
-    return failure_response(Unacceptable(error.status_code, kind, message))
+    response = failure_response(Unacceptable(error.status_code, kind, message))
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _confess(_request: Request, _error: Exception) -> Response:

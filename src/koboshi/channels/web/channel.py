@@ -17,6 +17,7 @@ from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.server import EmbeddedServer, listen
+from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import Delivery, SendOutcome, Sent
 from koboshi.domain.route import Route
@@ -163,8 +164,10 @@ class WebChannel:
 
 
 def _one_of(group: ExceptionGroup[Exception]) -> Exception:
-    """The error itself where there is only one, so that callers can tell it by its name."""
-    error: Exception = group
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+    """The error that the caller must hear of: a failed store before everything else, and a single
+    one by itself, so that it can be told by its name."""
+    errors: list[Exception] = [group]
+    while len(errors) == 1 and isinstance(errors[0], ExceptionGroup):
+        errors = list(errors[0].exceptions)
+    failed = [error for error in errors if isinstance(error, StoreFailed)]
+    return failed[0] if failed else errors[0] if len(errors) == 1 else group

@@ -97,12 +97,12 @@ class Followers:
             follower.dismiss()
 
     async def stir(self, wakeups: Wakeups, poll_s: float) -> None:
-        """Stir everybody whenever the journal may have grown, until cancelled. One waits for all,
-        because a hint is for whoever comes first."""
+        """Stir everybody whenever the journal may have grown, until cancelled."""
         while True:
-            await wakeups.wait(JOURNAL, poll_s)
+            seen = wakeups.count(JOURNAL)
             for follower in self._followers:
                 follower.stir()
+            await wakeups.wait(JOURNAL, poll_s, since=seen)
 
 
 class EventStream(Response):

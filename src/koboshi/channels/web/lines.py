@@ -107,7 +107,7 @@ def line_of(event: Event) -> tuple[str, Line] | None:
         is_news = line.after == DeliveryState.DELIVERED
         return _delivery_line(event, event.delivery) if is_news else None
     match event.body:
-        case Message() as message:
+        case Message() as message if line.event != "dropped":
             return "message", MessageLine(
                 at=moment(line.at_ms),
                 thread=event.route.thread,

@@ -11,10 +11,10 @@ from uvicorn.config import Config
 from uvicorn.server import Server
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.domain.errors import KoboshiError
+from koboshi.domain.errors import ChannelUnusable
 
 
-class CannotListen(KoboshiError):
+class CannotListen(ChannelUnusable):
     """The address can not be had: choose another, or end whoever holds it."""
 
 

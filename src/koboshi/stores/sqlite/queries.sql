@@ -217,7 +217,13 @@ WHERE turn_id = :turn_id AND state = 'answered'
 UPDATE turns SET person = :person, anchor = :anchor WHERE turn_id = :turn_id;
 
 -- name: turns_unowned
--- Running under a worker that is gone, or set aside: newest first.
+-- Running under a worker that is gone: newest first.
+SELECT turn_id FROM turns
+WHERE closed_ms IS NULL AND state = 'running' AND worker_id IS NOT :worker_id
+ORDER BY turn_id DESC;
+
+-- name: turns_to_judge
+-- The same, and those that were set aside.
 SELECT turn_id FROM turns
 WHERE closed_ms IS NULL AND state IN ('running', 'suspended')
     AND worker_id IS NOT :worker_id

@@ -29,7 +29,9 @@ class Reading:
 
     def row(self, query: str, **values: Value) -> Row | None:
         """The first row that the named query gives."""
-        return cast("Row | None", self._cursor.execute(QUERIES[query], values).fetchone())
+        # All of them are fetched: a statement that is not run to its end would hold up the commit.
+        found = self.rows(query, **values)
+        return found[0] if found else None
 
     def number(self, query: str, **values: Value) -> int:
         """The single number that the named query gives."""

@@ -226,8 +226,9 @@ class SqliteTurns:
 
         await self._writer.write("turns.release", operation)
 
-    async def unowned(self, worker_id: WorkerId) -> tuple[TurnId, ...]:
-        rows = await self._readers.read(lambda tx: tx.rows("turns_unowned", worker_id=worker_id))
+    async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
+        query = "turns_to_judge" if with_suspended else "turns_unowned"
+        rows = await self._readers.read(lambda tx: tx.rows(query, worker_id=worker_id))
         return tuple(TurnId(number(row[0])) for row in rows)
 
     async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:

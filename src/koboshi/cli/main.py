@@ -1,0 +1,46 @@
+"""`koboshi`: commands are imported when they are called, so that the quick ones stay quick."""
+
+import difflib
+from importlib import import_module
+
+import click
+
+_COMMANDS = {
+    "run": ("koboshi.cli.run", "Run the gateway in the foreground."),
+    "chat": ("koboshi.cli.chat", "Talk to the agent from this terminal."),
+    "status": ("koboshi.cli.inspect", "What the gateway is doing."),
+    "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
+    "config": ("koboshi.cli.configuration", "Check or show the configuration."),
+    "version": ("koboshi.cli.inspect", "The version of koboshi and what it runs on."),
+}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in _COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, _COMMANDS, n=1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            ctx.fail(f'there is no command "{name}"{hint}')
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """A crash-safe gateway between people and AI agents."""

@@ -1,0 +1,1 @@
+"""The shell: tasks, time limits and claims. It performs what the domain decides."""

@@ -1,0 +1,93 @@
+"""One tool call: committed as started, run, committed as finished."""
+
+from dataclasses import dataclass
+
+import structlog
+from anyio import create_task_group
+
+from koboshi.domain import notes
+from koboshi.domain.ids import CallId
+from koboshi.domain.phrases import clock_words
+from koboshi.domain.recovery import CallFate, fate_of
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import CallRecord, Result, ResultStatus, Step
+from koboshi.domain.turn import Claim
+from koboshi.ports.store import Store
+from koboshi.ports.tool import Tool, ToolContext, ToolFailed, Tools
+from koboshi.runtime.intake import storable
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRunner:
+    store: Store
+    tools: Tools
+    result_chars_max: int
+
+    async def run_all(
+        self, claim: Claim, route: Route, records: tuple[CallRecord, ...]
+    ) -> tuple[Step, ...]:
+        """Run calls side by side. Returns the new steps, in the order they were stored."""
+        steps: list[Step] = []
+
+        async def run_one(record: CallRecord) -> None:
+            result = await self._result_of(claim, route, record)
+            steps.extend(await self.store.turns.finish_call(claim, result))
+
+        async with create_task_group() as tasks:
+            for record in records:
+                tasks.start_soon(run_one, record)
+        return tuple(sorted(steps, key=lambda step: step.seq))
+
+    async def _result_of(self, claim: Claim, route: Route, record: CallRecord) -> Result:
+        call = record.call
+        tool = self.tools.find(call.tool)
+        if tool is None:
+            words = notes.unknown_tool(call.tool, ", ".join(self.tools.names))
+            return Result(call_id=call.call_id, status=ResultStatus.ERROR, text=words)
+        complaint = tool.complaint_about(call.arguments)
+        if complaint is not None:
+            words = notes.tool_failed(call.tool, complaint)
+            return Result(call_id=call.call_id, status=ResultStatus.ERROR, text=words)
+        context = ToolContext(claim=claim, call_id=call.call_id, route=route)
+        if record.started_ms is None:
+            # The intent is committed before the tool runs, so a crash from here on means
+            # "started, outcome unknown".
+            await self.store.turns.start_call(claim, call.call_id)
+            return await self._run(tool, call.call_id, call.arguments, context, is_resumed=False)
+        fate = fate_of(call.effect)
+        if fate is CallFate.UNKNOWN:
+            words = notes.outcome_unknown(call.tool, started=clock_words(record.started_ms))
+            return Result(call_id=call.call_id, status=ResultStatus.UNKNOWN, text=words)
+        is_resumed = fate is CallFate.REATTACH
+        return await self._run(tool, call.call_id, call.arguments, context, is_resumed=is_resumed)
+
+    async def _run(
+        self,
+        tool: Tool,
+        call_id: CallId,
+        arguments: str,
+        context: ToolContext,
+        *,
+        is_resumed: bool,
+    ) -> Result:
+        name = tool.spec.name
+        try:
+            work = tool.resume if is_resumed else tool.run
+            text = await work(arguments, context)
+        except ToolFailed as error:
+            words = notes.tool_failed(name, str(error))
+            return Result(call_id=call_id, status=ResultStatus.ERROR, text=storable(words))
+        except Exception as error:  # a tool's bug is told to the model and to the log
+            log.error("tool_failed", tool=name, call=call_id, exc_info=True)
+            words = notes.tool_failed(name, f"{type(error).__name__}: {error}")
+            return Result(call_id=call_id, status=ResultStatus.ERROR, text=storable(words))
+        return Result(call_id=call_id, status=ResultStatus.OK, text=self._bounded(text))
+
+    def _bounded(self, text: str) -> str:
+        text = storable(text)
+        if len(text) <= self.result_chars_max:
+            return text
+        left_out = len(text) - self.result_chars_max
+        return f"{text[: self.result_chars_max]}\n… {left_out} more characters left out"

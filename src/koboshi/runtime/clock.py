@@ -1,0 +1,11 @@
+"""The clock of the machine."""
+
+import time
+
+
+class SystemClock:
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()

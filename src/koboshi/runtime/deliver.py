@@ -1,0 +1,150 @@
+"""Outbox to channel: in order within a session, one send at a time, side by side otherwise."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import structlog
+from anyio import CapacityLimiter, create_task_group, sleep
+from anyio.abc import TaskGroup
+
+from koboshi.domain.errors import Fenced
+from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, WorkerId
+from koboshi.domain.outbox import (
+    Delivery,
+    DeliveryChange,
+    DeliveryLimits,
+    Resolution,
+    SendOutcome,
+    Sent,
+    Unsure,
+    after_send,
+    expiry_of,
+    resolution_of,
+)
+from koboshi.domain.route import Route
+from koboshi.ports.channel import Channel
+from koboshi.ports.clock import Clock
+from koboshi.ports.store import Store
+from koboshi.ports.wakeups import OUTBOX, Wakeups
+
+log = structlog.get_logger()
+
+POLL_EVERYTHING_SECONDS = 10.0
+WAIT_MS_MAX = 60_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Deliver:
+    store: Store
+    wakeups: Wakeups
+    clock: Clock
+    channels: Mapping[ChannelName, Channel]
+    worker_id: WorkerId
+    limits: DeliveryLimits
+    in_flight_max: int
+    _lanes: dict[str, set[SessionId]] = field(default_factory=dict)
+    """The lanes that are at work, and the sessions each has still to look at."""
+
+    async def keep_delivering(self) -> None:
+        """Look at what is new at every hint, and at everything now and then, until cancelled."""
+        limiter = CapacityLimiter(self.in_flight_max)
+        newest = DeliveryId(0)
+        looked_at_all = -POLL_EVERYTHING_SECONDS
+        async with create_task_group() as sends:
+            while True:
+                seen = self.wakeups.count(OUTBOX)
+                now = self.clock.monotonic()
+                everything = now - looked_at_all >= POLL_EVERYTHING_SECONDS
+                if everything:
+                    looked_at_all = now
+                after = DeliveryId(0) if everything else newest
+                for delivery_id, session_id, route in await self.store.outbox.due(after):
+                    newest = max(newest, delivery_id)
+                    self._start(sends, limiter, session_id, route)
+                await self.wakeups.wait(OUTBOX, POLL_EVERYTHING_SECONDS, since=seen)
+
+    def _start(
+        self, sends: TaskGroup, limiter: CapacityLimiter, session_id: SessionId, route: Route
+    ) -> None:
+        """One task per lane; it also takes what comes up while it is at work."""
+        channel = self.channels.get(route.channel)
+        if channel is None:
+            return
+        lane = _lane(channel, session_id, route)
+        if lane in self._lanes:
+            self._lanes[lane].add(session_id)
+            return
+        self._lanes[lane] = {session_id}
+        sends.start_soon(self._deliver_lane, limiter, channel, lane)
+
+    async def _deliver_lane(self, limiter: CapacityLimiter, channel: Channel, lane: str) -> None:
+        sessions = self._lanes[lane]
+        try:
+            while sessions:
+                session_id = sessions.pop()
+                async with limiter:
+                    wait_ms = await self._deliver_session(channel, session_id)
+                if wait_ms is not None:
+                    # The others of this lane wait with it; other lanes do not.
+                    sessions.add(session_id)
+                    await sleep(min(wait_ms, WAIT_MS_MAX) / 1000)
+        finally:
+            del self._lanes[lane]
+
+    async def _deliver_session(self, channel: Channel, session_id: SessionId) -> int | None:
+        """Send what is owed, oldest first. Returns how long the next one has to wait."""
+        while True:
+            delivery = await self.store.outbox.claim(session_id, self.worker_id)
+            if not isinstance(delivery, Delivery):
+                return delivery
+            try:
+                await self._deliver(channel, delivery)
+            except Fenced as fence:
+                log.warning("delivery_fenced", reason=str(fence))
+                return None
+
+    async def _deliver(self, channel: Channel, delivery: Delivery) -> None:
+        change: DeliveryChange | None = expiry_of(delivery, self.clock.now_ms(), self.limits)
+        if change is None:
+            outcome = await self._outcome_of(channel, delivery)
+            change = after_send(delivery, outcome, self.clock.now_ms(), self.limits)
+        await self.store.outbox.settle(delivery, self.worker_id, change)
+        log.debug("delivery_tried", delivery=delivery.delivery_id, change=type(change).__name__)
+
+    async def _outcome_of(self, channel: Channel, delivery: Delivery) -> SendOutcome:
+        if delivery.is_ambiguous:
+            found = await self._resolve(channel, delivery)
+            if isinstance(found, Sent):
+                return found
+            delivery = found
+        return await self._send(channel, delivery)
+
+    async def _resolve(self, channel: Channel, delivery: Delivery) -> Sent | Delivery:
+        """An earlier send has an unknown outcome: look, or say that it may be a duplicate."""
+        abilities = channel.abilities
+        resolution = resolution_of(
+            is_idempotent=abilities.idempotent_send, finds_sent=abilities.finds_sent
+        )
+        if resolution is Resolution.REPEAT:
+            return delivery
+        if resolution is Resolution.FIND:
+            found = await channel.find(delivery)
+            if isinstance(found, Sent):
+                return found
+        await self.store.outbox.label(delivery, self.worker_id)
+        return replace(delivery, may_be_duplicate=True)
+
+    async def _send(self, channel: Channel, delivery: Delivery) -> SendOutcome:
+        try:
+            return await channel.send(delivery)
+        except Exception as error:  # nobody knows how far it got
+            log.error("send_failed", delivery=delivery.delivery_id, exc_info=True)
+            return Unsure(reason=f"{type(error).__name__}: {error}")
+
+
+def _lane(channel: Channel, session_id: SessionId, route: Route) -> str:
+    """What must not be sent side by side: a session, and where a platform can not tell repeats
+    apart, a whole chat, so that at most one send in it is ever of unknown outcome."""
+    if channel.abilities.idempotent_send:
+        return f"session:{session_id}"
+    return f"{route.channel}/{route.chat}"

@@ -1,0 +1,56 @@
+"""Queued turns to claimed turns."""
+
+from dataclasses import dataclass
+
+from anyio import create_task_group
+from anyio.abc import TaskGroup
+
+from koboshi.domain.ids import WorkerId
+from koboshi.domain.turn import Claim
+from koboshi.ports.store import Store
+from koboshi.ports.wakeups import TURNS, Wakeups
+from koboshi.runtime.turn import TurnRunner
+
+
+@dataclass(slots=True, kw_only=True)
+class Dispatch:
+    store: Store
+    wakeups: Wakeups
+    runner: TurnRunner
+    worker_id: WorkerId
+    turns_max: int
+    poll_seconds: float
+    running: int = 0
+
+    async def keep_dispatching(self) -> None:
+        """Claim what is due and run it, at most so many turns at once, until cancelled: then every
+        running turn gives its claim back."""
+        async with create_task_group() as turns:
+            while True:
+                seen = self.wakeups.count(TURNS)
+                free = self.turns_max - self.running
+                claims = await self.store.turns.claim(self.worker_id, free) if free else ()
+                for claim in claims:
+                    self._start(turns, claim)
+                if not claims:
+                    await self.wakeups.wait(TURNS, await self._pause(free), since=seen)
+
+    def _start(self, turns: TaskGroup, claim: Claim) -> None:
+        self.running += 1
+        turns.start_soon(self._run, claim)
+
+    async def _run(self, claim: Claim) -> None:
+        try:
+            await self.runner.run(claim)
+        finally:
+            self.running -= 1
+            self.wakeups.hint(TURNS)
+
+    async def _pause(self, free: int) -> float:
+        """How long there can be nothing to do: a turn that backs off is due in a while."""
+        if not free:
+            return self.poll_seconds
+        due_in_ms = await self.store.turns.due_in_ms()
+        if due_in_ms is None:
+            return self.poll_seconds
+        return min(self.poll_seconds, max(due_in_ms, 20) / 1000)

@@ -1,0 +1,35 @@
+"""Whether this gateway lives, and whether it is ready to serve."""
+
+from dataclasses import dataclass
+
+from anyio import Event
+
+from koboshi.ports.store import Store
+from koboshi.runtime.heartbeat import Heartbeat
+
+STUCK_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayHealth:
+    store: Store
+    heartbeat: Heartbeat
+    has_recovered: Event
+    stop_asked: Event
+
+    def is_alive(self) -> bool:
+        """The event loop answers (this runs on it), and the writer has committed lately, or waits
+        for a reason that a restart would not mend."""
+        return self.heartbeat.age_seconds() < STUCK_SECONDS or self.store.trouble is not None
+
+    def readiness(self) -> tuple[tuple[str, bool, str], ...]:
+        """Each check, whether it holds, and why not."""
+        trouble = self.store.trouble
+        recovered = self.has_recovered.is_set()
+        stopping = self.stop_asked.is_set()
+        return (
+            ("store", trouble is None, trouble or "writes are committed"),
+            ("alive", self.is_alive(), "" if self.is_alive() else "no commit for a while"),
+            ("recovery", recovered, "done" if recovered else "still looking at the last boot"),
+            ("serving", not stopping, "stopping" if stopping else "serving"),
+        )

@@ -1,0 +1,31 @@
+"""The sign of life of this boot, and how fresh it is."""
+
+from dataclasses import dataclass
+
+from anyio import Event, sleep
+
+from koboshi.domain.ids import WorkerId
+from koboshi.ports.clock import Clock
+from koboshi.ports.store import Store
+
+
+@dataclass(slots=True, kw_only=True)
+class Heartbeat:
+    store: Store
+    clock: Clock
+    worker_id: WorkerId
+    every_seconds: float
+    drain_asked: Event
+    last_beat: float = 0.0
+
+    async def keep_beating(self) -> None:
+        """Beat through the writer, so that a stuck disk is seen as what it is. Learns of a drain
+        that somebody asked for."""
+        while True:
+            if await self.store.workers.beat(self.worker_id):
+                self.drain_asked.set()
+            self.last_beat = self.clock.monotonic()
+            await sleep(self.every_seconds)
+
+    def age_seconds(self) -> float:
+        return self.clock.monotonic() - self.last_beat

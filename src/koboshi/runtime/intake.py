@@ -1,0 +1,81 @@
+"""Channel to inbox: who may write, what is a command, and everything else is a message."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+from anyio import sleep
+
+from koboshi.commands.parse import parse_command
+from koboshi.domain.errors import ChannelUnusable, StoreFailed
+from koboshi.domain.ids import ChannelName
+from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
+from koboshi.ports.clock import Clock
+from koboshi.ports.store import Arrival, Respond, Store
+
+log = structlog.get_logger()
+
+RECONNECT_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
+STEADY_SECONDS = 60.0
+"""A connection that held this long starts the back-off anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    store: Store
+    clock: Clock
+    is_allowed: Callable[[ChannelName, str], bool]
+    respond: Respond
+
+    def accept_for(self, channel: Channel) -> Accept:
+        """What the channel calls with everything it receives."""
+
+        async def accept(
+            batch: Sequence[Inbound], cursor: str | None = None
+        ) -> tuple[Receipt, ...]:
+            arrivals = [self.look_at(inbound) for inbound in batch]
+            return await self.store.inbox.accept(
+                channel.name, arrivals, cursor=cursor, respond=self.respond
+            )
+
+        return accept
+
+    def look_at(self, inbound: Inbound) -> Arrival:
+        """What an inbound is to us. The order matters: nobody who is not allowed commands."""
+        inbound = replace(inbound, words=replace(inbound.words, text=storable(inbound.words.text)))
+        if inbound.ignored is not None:
+            return Arrival(inbound=inbound, ignored=inbound.ignored)
+        if not self.is_allowed(inbound.route.channel, inbound.sender):
+            return Arrival(inbound=inbound, ignored="not-allowed")
+        if not inbound.words.text.strip() and inbound.words.choice_id is None:
+            return Arrival(inbound=inbound, ignored="blank")
+        return Arrival(inbound=inbound, command=parse_command(inbound.words.text))
+
+    async def keep_receiving(self, channel: Channel) -> None:
+        """Receive for ever: a lost connection is taken up again after a pause.
+
+        Raises ChannelUnusable if the first attempt shows that the configuration is wrong.
+        """
+        failures = 0
+        while True:
+            began = self.clock.monotonic()
+            try:
+                cursor = await self.store.inbox.cursor(channel.name)
+                await channel.receive(cursor, self.accept_for(channel))
+            except StoreFailed:
+                raise
+            except ChannelUnusable as error:
+                if not failures:
+                    raise
+                log.warning("channel_failed", channel=channel.name, error=str(error))
+            except Exception as error:  # a channel's trouble is its own; the others go on
+                log.warning("channel_failed", channel=channel.name, error=str(error), exc_info=True)
+            if self.clock.monotonic() - began > STEADY_SECONDS:
+                failures = 0
+            await sleep(RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)])
+            failures += 1
+
+
+def storable(text: str) -> str:
+    """The text without what can not be stored: halves of characters, from broken encodings."""
+    return text.encode("utf-8", "replace").decode()

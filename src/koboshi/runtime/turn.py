@@ -1,0 +1,231 @@
+"""One claimed turn: derive the next action from the transcript, perform it, append what came."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import structlog
+from anyio import (
+    CancelScope,
+    create_task_group,
+    get_cancelled_exc_class,
+    move_on_after,
+    sleep,
+)
+
+from koboshi.agent.context import build_request
+from koboshi.domain import notes
+from koboshi.domain.action import (
+    Ask,
+    CallModel,
+    Fail,
+    Finish,
+    Nudge,
+    RunCalls,
+    TurnLimits,
+    next_action,
+)
+from koboshi.domain.errors import Fenced, ModelBusy, ModelRefused, StoreFailed
+from koboshi.domain.ids import ChannelName
+from koboshi.domain.outbox import split_text
+from koboshi.domain.transcript import (
+    CallRecord,
+    Effect,
+    Need,
+    Note,
+    ProposedCall,
+    Reply,
+    Result,
+    Step,
+)
+from koboshi.domain.turn import Claim
+from koboshi.ports.clock import Clock
+from koboshi.ports.model import Model, ModelReply
+from koboshi.ports.store import Loaded, Store
+from koboshi.ports.tool import Tools
+from koboshi.ports.wakeups import Wakeups, claim_topic
+from koboshi.runtime.calls import CallRunner
+from koboshi.runtime.intake import storable
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRunner:
+    store: Store
+    model: Model
+    tools: Tools
+    calls: CallRunner
+    wakeups: Wakeups
+    clock: Clock
+    system: str
+    text_max_of: Callable[[ChannelName], int]
+    limits: TurnLimits
+    model_tries_max: int
+    question_age_ms_max: int
+    poll_seconds: float
+    release_seconds: float
+
+    async def run(self, claim: Claim) -> None:
+        """Work on the turn until it is answered, waits, has failed, or is no longer ours."""
+        with structlog.contextvars.bound_contextvars(turn=claim.turn_id, epoch=claim.epoch):
+            try:
+                async with create_task_group() as tasks:
+                    tasks.start_soon(self._watch_claim, claim, tasks.cancel_scope)
+                    await self._work_or_fail(claim)
+                    tasks.cancel_scope.cancel()
+            except get_cancelled_exc_class():
+                # A kind goodbye; recovery does not need it.
+                with move_on_after(self.release_seconds, shield=True):
+                    await self._release(claim)
+                raise
+            finally:
+                self.wakeups.forget(claim_topic(claim.turn_id))
+
+    async def _work_or_fail(self, claim: Claim) -> None:
+        try:
+            await self._work(claim)
+        except Fenced as fence:
+            log.info("turn_fenced", reason=str(fence))
+        except StoreFailed:
+            raise
+        except Exception:  # one turn's bug must not take the others down
+            log.error("turn_broke", exc_info=True)
+            await self._fail(claim, "an error of mine; the log says more")
+
+    async def _watch_claim(self, claim: Claim, scope: CancelScope) -> None:
+        """End the work when the turn was taken away: stopped, interrupted, or claimed anew."""
+        topic = claim_topic(claim.turn_id)
+        while True:
+            seen = self.wakeups.count(topic)
+            if not await self.store.turns.holds(claim):
+                scope.cancel()
+                return
+            await self.wakeups.wait(topic, self.poll_seconds, since=seen)
+
+    async def _work(self, claim: Claim) -> None:
+        loaded = await self.store.turns.load(claim)
+        proposed: Reply | None = None
+        while True:
+            match next_action(loaded.steps, loaded.calls, proposed, self.limits):
+                case CallModel():
+                    reply = await self._reply_of_model(claim, loaded)
+                    if reply is None:
+                        return
+                    proposed, loaded = await self._take_reply(claim, loaded, reply)
+                case RunCalls(records=records):
+                    route = loaded.session.route
+                    steps = await self.calls.run_all(claim, route, records)
+                    loaded = _with_results(loaded, steps, self.clock.now_ms())
+                case Ask(record=record):
+                    await self._ask(claim, record)
+                    return
+                case Finish(reply=reply):
+                    text_max = self.text_max_of(loaded.session.route.channel)
+                    parts = split_text(reply.text, text_max)
+                    await self.store.turns.answer(claim, reply, parts)
+                    log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
+                    return
+                case Nudge(cause=cause):
+                    note = Note(cause=cause, text=notes.empty_reply())
+                    steps = await self.store.turns.note(claim, note)
+                    loaded, proposed = replace(loaded, steps=(*loaded.steps, *steps)), None
+                case Fail(reason=reason):
+                    await self._fail(claim, reason)
+                    return
+                case action:
+                    assert_never(action)
+
+    async def _reply_of_model(self, claim: Claim, loaded: Loaded) -> ModelReply | None:
+        """The model's reply; None when the turn has failed. Tries are counted durably, so that a
+        crash does not start them anew."""
+        request = build_request(
+            loaded, claim.turn_id, self.system, self.tools.specs(), self.clock.now_ms()
+        )
+        while True:
+            try:
+                return await self.model.respond(request)
+            except ModelRefused as refusal:
+                await self._fail(claim, refusal.reason)
+                return None
+            except ModelBusy as busy:
+                tries = await self.store.turns.retry_model(claim)
+                log.warning("model_busy", tries=tries, reason=busy.reason)
+                if tries >= self.model_tries_max:
+                    await self._fail(claim, f"the model did not answer ({busy.reason})")
+                    return None
+                backoff_ms = min(500 * 2**tries, 60_000)
+                await sleep(max(busy.retry_after_ms or 0, backoff_ms) / 1000)
+
+    async def _take_reply(
+        self, claim: Claim, loaded: Loaded, reply: ModelReply
+    ) -> tuple[Reply | None, Loaded]:
+        """Store a reply with calls; one without is only proposed until it is the answer."""
+        words = Reply(
+            text=storable(reply.text),
+            model=reply.model,
+            tokens_in=reply.tokens_in,
+            tokens_out=reply.tokens_out,
+            raw=reply.raw,
+        )
+        if not reply.calls:
+            return words, loaded
+        proposed = [
+            self._proposed(call.tool, call.arguments, call.provider_id) for call in reply.calls
+        ]
+        steps = await self.store.turns.append(claim, words, proposed)
+        calls = [
+            CallRecord(call=call)
+            for step in steps
+            if isinstance(step.body, Reply)
+            for call in step.body.calls
+        ]
+        return None, replace(loaded, steps=(*loaded.steps, *steps), calls=(*loaded.calls, *calls))
+
+    def _proposed(self, name: str, arguments: str, provider_id: str) -> ProposedCall:
+        tool = self.tools.find(name)
+        is_usable = tool is not None and tool.complaint_about(arguments) is None
+        return ProposedCall(
+            tool=name,
+            arguments=arguments,
+            effect=tool.effect if tool is not None else Effect.NONE,
+            need=tool.need_of(arguments) if tool is not None and is_usable else Need.NOBODY,
+            provider_id=provider_id,
+        )
+
+    async def _ask(self, claim: Claim, record: CallRecord) -> None:
+        tool = self.tools.find(record.call.tool)
+        assert tool is not None, "only a tool that is there can wait for a person"
+        text, choices = tool.question_of(record.call.arguments)
+        await self.store.turns.ask(
+            claim, record.call.call_id, text, choices, self.question_age_ms_max
+        )
+        log.info("turn_asked", call=record.call.call_id)
+
+    async def _fail(self, claim: Claim, reason: str) -> None:
+        try:
+            await self.store.turns.fail(claim, reason)
+        except Fenced as fence:
+            log.info("turn_fenced", reason=str(fence))
+            return
+        log.warning("turn_failed", reason=reason)
+
+    async def _release(self, claim: Claim) -> None:
+        try:
+            await self.store.turns.release(claim)
+        except (Fenced, StoreFailed) as error:
+            log.info("turn_not_released", reason=str(error))
+            return
+        log.info("turn_released")
+
+
+def _with_results(loaded: Loaded, steps: tuple[Step, ...], now_ms: int) -> Loaded:
+    """The turn with the results that were just stored."""
+    resolved = {step.body.call_id for step in steps if isinstance(step.body, Result)}
+    calls = tuple(
+        replace(record, started_ms=record.started_ms or now_ms, finished_ms=now_ms)
+        if record.call.call_id in resolved
+        else record
+        for record in loaded.calls
+    )
+    return replace(loaded, steps=(*loaded.steps, *steps), calls=calls)

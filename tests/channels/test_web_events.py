@@ -1,0 +1,271 @@
+"""Following a chat: server-sent events from the journal, over a real socket."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+from anyio import fail_after
+
+from koboshi.channels.web.limits import WebLimits
+from koboshi.domain.route import Route
+from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel
+
+ROUTE = Route(channel=WEB, chat="room")
+EVENTS = "/api/v1/sessions/room/events"
+
+
+@pytest.fixture
+def gateway() -> FakeGateway:
+    return FakeGateway()
+
+
+async def test_a_follower_is_told_what_was_and_what_comes(gateway: FakeGateway) -> None:
+    gateway.say(ROUTE, "one")
+    async with (
+        serving(web_channel(gateway), gateway.accept) as url,
+        client_of(url) as client,
+        following(client) as events,
+    ):
+        assert await texts(events, 1) == ["one"]
+        gateway.say(ROUTE, "two")
+        gateway.say(ROUTE, "three")
+        assert await texts(events, 2) == ["two", "three"]
+
+
+async def test_lost_hints_cost_time_and_no_event(gateway: FakeGateway) -> None:
+    gateway.wakeups.is_deaf = True
+    async with (
+        serving(web_channel(gateway), gateway.accept) as url,
+        client_of(url) as client,
+        following(client) as events,
+    ):
+        gateway.say(ROUTE, "quiet")
+        assert await texts(events, 1) == ["quiet"]
+
+
+async def test_many_followers_of_one_chat_are_all_told(gateway: FakeGateway) -> None:
+    async with (
+        serving(web_channel(gateway), gateway.accept) as url,
+        client_of(url) as client,
+        following(client) as one,
+        following(client) as two,
+        following(client) as three,
+    ):
+        gateway.say(ROUTE, "all")
+        assert [await texts(each, 1) for each in (one, two, three)] == [["all"]] * 3
+
+
+async def test_chats_are_told_apart_and_threads_where_asked_for(gateway: FakeGateway) -> None:
+    """S124: what belongs to another place is not shown here."""
+    gateway.say(Route(channel=WEB, chat="hall"), "elsewhere")
+    gateway.say(Route(channel=WEB, chat="room", thread="a"), "in a")
+    gateway.say(ROUTE, "in none")
+    async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
+        async with following(client) as everything:
+            assert await texts(everything, 2) == ["in a", "in none"]
+        async with (
+            following(client, {"thread": "a"}) as in_a,
+            following(client, {"thread": ""}) as in_none,
+        ):
+            assert await texts(in_a, 1) == ["in a"]
+            assert await texts(in_none, 1) == ["in none"]
+
+
+@pytest.mark.parametrize("how", ["header", "query", "both"])
+async def test_a_follower_that_comes_back_begins_behind_what_it_saw(
+    gateway: FakeGateway, how: str
+) -> None:
+    for number in range(5):
+        gateway.say(ROUTE, str(number))
+    params = {"header": {}, "query": {"after": "3"}, "both": {"after": "1"}}[how]
+    headers = {"Last-Event-ID": "3"} if how != "query" else {}
+    async with (
+        serving(web_channel(gateway), gateway.accept) as url,
+        client_of(url) as client,
+        following(client, params, headers) as events,
+    ):
+        assert await texts(events, 2) == ["3", "4"]
+
+
+@pytest.mark.parametrize(
+    "start,first", [({}, "15"), ({"from": "recent"}, "15"), ({"from": "start"}, "0")]
+)
+async def test_a_new_follower_begins_a_little_back_or_where_it_wants(
+    gateway: FakeGateway, start: dict[str, str], first: str
+) -> None:
+    for number in range(20):
+        gateway.say(ROUTE, str(number))
+        gateway.say(Route(channel=WEB, chat="hall"), "noise")
+    channel = web_channel(gateway, limits=WebLimits(recent_lines=5, page_lines=3))
+    async with (
+        serving(channel, gateway.accept) as url,
+        client_of(url) as client,
+        following(client, start) as events,
+    ):
+        wanted = list(map(str, range(int(first), 20)))
+        assert await texts(events, len(wanted)) == wanted
+
+
+async def test_a_follower_from_now_on_learns_its_place_before_anything_happens(
+    gateway: FakeGateway,
+) -> None:
+    """A client that is cut off before the first event must not miss it."""
+    gateway.say(ROUTE, "old")
+    async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
+        async with following(client, {"from": "now"}) as events:
+            place = await anext(events)
+        gateway.say(ROUTE, "new")
+        async with following(client, headers={"Last-Event-ID": place.id}) as events:
+            assert await texts(events, 1) == ["new"]
+
+    assert (place.id, place.data) == ("1", "")
+
+
+async def test_a_place_that_the_journal_has_not_reached_is_no_place_to_wait_at(
+    gateway: FakeGateway,
+) -> None:
+    """After a restored backup ids are used again; a client must not be deaf until then."""
+    gateway.say(ROUTE, "old")
+    async with (
+        serving(web_channel(gateway), gateway.accept) as url,
+        client_of(url) as client,
+        following(client, {"after": "5000"}) as events,
+    ):
+        await anext(events)
+        gateway.say(ROUTE, "new")
+        assert await texts(events, 1) == ["new"]
+
+
+@pytest.mark.parametrize("params", [{"after": "-1"}, {"after": "x"}, {"from": "there"}], ids=str)
+async def test_a_place_that_is_none_is_refused(
+    gateway: FakeGateway, params: dict[str, str]
+) -> None:
+    async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
+        response = await client.get(EVENTS, params=params)
+
+    assert (response.status_code, response.json()["error"]["type"]) == (400, "bad-place")
+
+
+async def test_a_quiet_connection_is_kept_alive_with_its_place(gateway: FakeGateway) -> None:
+    gateway.say(ROUTE, "hi")
+    gateway.add(ROUTE, "call", 1, "started")
+    channel = web_channel(gateway, limits=WebLimits(keep_alive_s=0.05))
+    async with (
+        serving(channel, gateway.accept) as url,
+        client_of(url) as client,
+        following(client) as events,
+    ):
+        await texts(events, 1)
+        quiet = await anext(events)
+
+    assert (quiet.id, quiet.data) == ("2", "")
+
+
+async def test_typing_is_shown_to_those_who_follow_and_is_no_place(gateway: FakeGateway) -> None:
+    channel = web_channel(gateway)
+    async with (
+        serving(channel, gateway.accept) as url,
+        client_of(url) as client,
+        following(client) as events,
+    ):
+        place = await anext(events)
+        await channel.typing(ROUTE)
+        typing = await anext(events)
+
+    assert typing.event == "typing"
+    assert typing.id == place.id
+
+
+async def test_nothing_is_skipped_or_repeated_across_many_restarts(gateway: FakeGateway) -> None:
+    """S145, S149: the server goes away again and again in the middle of the stream; each time the
+    client comes back with the last id it saw."""
+    seen: list[str] = []
+    place = {"Last-Event-ID": "0"}
+    for round_number in range(5):
+        for number in range(20):
+            gateway.say(ROUTE, f"{round_number}.{number}")
+        channel = web_channel(gateway, limits=WebLimits(page_lines=3))
+        async with (
+            serving(channel, gateway.accept) as url,
+            client_of(url) as client,
+            following(client, headers=place) as events,
+        ):
+            with fail_after(10):
+                async for event in events:
+                    place = {"Last-Event-ID": event.id}
+                    seen += [json.loads(event.data)["text"]] if event.data else []
+                    if len(seen) >= 20 * round_number + 13:
+                        break
+    assert seen == [f"{a}.{b}" for a in range(5) for b in range(20)][: len(seen)]
+    assert len(seen) == 93
+
+
+async def test_a_follower_that_leaves_makes_room_for_another(gateway: FakeGateway) -> None:
+    channel = web_channel(gateway, limits=WebLimits(followers_max=1, poll_s=0.05))
+    async with serving(channel, gateway.accept) as url, client_of(url) as client:
+        async with following(client) as events:
+            await anext(events)
+            crowded = await client.get(EVENTS)
+        statuses = []
+        with fail_after(10):
+            while 200 not in statuses:
+                async with client.stream("GET", EVENTS) as response:
+                    statuses.append(response.status_code)
+
+    assert crowded.status_code == 503
+    assert "retry-after" in crowded.headers
+
+
+async def test_a_head_request_is_not_left_hanging(gateway: FakeGateway) -> None:
+    async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
+        with fail_after(10):
+            response = await client.head(EVENTS)
+
+    assert response.headers["content-type"].startswith("text/event-stream")
+
+
+async def test_what_is_stored_while_a_page_is_read_is_told(gateway: FakeGateway) -> None:
+    """The hint comes between reading and waiting."""
+    channel = web_channel(gateway, limits=WebLimits(poll_s=3600))
+    read = gateway.events
+    reads = []
+
+    async def read_and_write(*args, **kwargs):  # type: ignore[no-untyped-def]
+        page = await read(*args, **kwargs)
+        reads.append(len(page))
+        if len(reads) == 2:
+            gateway.say(ROUTE, "late")
+        return page
+
+    gateway.say(ROUTE, "early")
+    gateway.events = read_and_write  # type: ignore[method-assign]
+    async with (
+        serving(channel, gateway.accept) as url,
+        client_of(url) as client,
+        following(client, {"after": "0"}) as events,
+    ):
+        assert await texts(events, 2) == ["early", "late"]
+        await until(lambda: len(reads) >= 3)
+
+
+@asynccontextmanager
+async def following(
+    client: httpx2.AsyncClient,
+    params: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+) -> AsyncIterator[AsyncIterator[httpx2.ServerSentEvent]]:
+    async with client.stream("GET", EVENTS, params=params, headers=headers) as response:
+        assert response.status_code == 200
+        yield aiter(httpx2.EventSource(response))
+
+
+async def texts(events: AsyncIterator[httpx2.ServerSentEvent], count: int) -> list[str]:
+    found: list[str] = []
+    with fail_after(10):
+        while len(found) < count:
+            event = await anext(events)
+            if event.data:
+                found.append(json.loads(event.data)["text"])
+    return found
