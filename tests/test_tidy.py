@@ -25,7 +25,12 @@ NAMES_GIVEN_BY_LIBRARIES: frozenset[str] = frozenset()
 MAY_CATCH_EVERYTHING = frozenset(
     {
         "src/koboshi/runtime/intake.py",  # a channel's task
+        "src/koboshi/runtime/turn.py",  # a turn
         "src/koboshi/runtime/calls.py",  # a tool call
+        "src/koboshi/runtime/deliver.py",  # a send
+        "src/koboshi/runtime/control.py",  # a request of the command line
+        "src/koboshi/stores/sqlite/writer.py",  # the thread that hands errors to who waits
+        "src/koboshi/stores/sqlite/reader.py",  # likewise
         "src/koboshi/dashboard/app.py",  # a dashboard request
     }
 )

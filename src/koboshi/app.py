@@ -19,7 +19,7 @@ from koboshi.channels.web.channel import WebChannel
 from koboshi.commands.run import respond
 from koboshi.config import Config, WebConfig
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.errors import ChannelUnusable
+from koboshi.domain.errors import ModelUnusable
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
@@ -54,7 +54,7 @@ WEB_TOKEN_NAME = "web-token"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     lock_wait_seconds: float
-    accept_data_loss: bool = False
+    accepts_loss: bool = False
     announce: Callable[[str], None] = lambda _: None
     """Told the address to open, once it serves."""
 
@@ -62,29 +62,27 @@ class RunOptions:
 async def serve(config: Config, options: RunOptions) -> None:
     """Run a gateway on the configuration until it is asked to stop.
 
-    Raises StoreRefused, ChannelUnusable or StoreFailed, alone or inside exception groups.
+    Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
     """
-    clock, wakeups, stop_asked = SystemClock(), LocalWakeups(), Event()
-    world = world_of(config)
-    store = await open_store(
-        config.home,
-        world=world,
-        clock=clock,
-        wakeups=wakeups,
-        options=StoreOptions(
-            lock_wait_seconds=options.lock_wait_seconds,
-            accept_data_loss=options.accept_data_loss,
-            crash_at=os.environ.get(faults.VARIABLE, ""),
-            waiting_max=config.limits.inbox_waiting_max,
-            question_age_ms_max=config.limits.question_age_ms,
-        ),
-        on_failure=lambda failure: log.error("store_failed", error=str(failure)),
-    )
+    clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
+    store = await _open(config, options, world, clock, wakeups)
     for warning in (*config.warnings, *store.warnings):
         log.warning("startup_warning", warning=warning)
     try:
-        worker = await store.workers.start(socket.gethostname(), os.getpid(), _birth(), __version__)
-        gateway, web = _build(config, store, worker, world, clock, wakeups, stop_asked)
+        host = socket.gethostname()
+        worker = await store.workers.start(host, os.getpid(), _birth(), __version__)
+        stop_asked = Event()
+        parts = _Parts(
+            config=config,
+            store=store,
+            worker=worker,
+            world=world,
+            stop_asked=stop_asked,
+            clock=clock,
+            wakeups=wakeups,
+            has_recovered=Event(),
+        )
+        gateway, web = _build(parts)
         log.info("gateway_started", worker=worker.worker_id, home=str(config.home))
         async with create_task_group() as tasks:
             await tasks.start(_stop_at_signals, stop_asked)
@@ -94,6 +92,25 @@ async def serve(config: Config, options: RunOptions) -> None:
             tasks.cancel_scope.cancel()
     finally:
         await store.close()
+
+
+async def _open(
+    config: Config, options: RunOptions, world: World, clock: SystemClock, wakeups: LocalWakeups
+) -> SqliteStore:
+    return await open_store(
+        config.home,
+        world=world,
+        clock=clock,
+        wakeups=wakeups,
+        options=StoreOptions(
+            lock_wait_seconds=options.lock_wait_seconds,
+            accepts_loss=options.accepts_loss,
+            crash_at=os.environ.get(faults.VARIABLE, ""),
+            waiting_max=config.limits.inbox_waiting_max,
+            question_age_ms_max=config.limits.question_age_ms,
+        ),
+        on_failure=lambda failure: log.error("store_failed", error=str(failure)),
+    )
 
 
 def world_of(config: Config) -> World:
@@ -137,103 +154,136 @@ async def answer_from_home(config: Config, request: Mapping[str, object]) -> Map
         return await answer(store, request, is_running=False)
 
 
-def _build(
-    config: Config,
-    store: SqliteStore,
-    worker: Worker,
-    world: World,
-    clock: SystemClock,
-    wakeups: LocalWakeups,
-    stop_asked: Event,
-) -> tuple[Gateway, list[WebChannel]]:
-    limits, worker_id = config.limits, worker.worker_id
-    has_recovered = Event()
-    heartbeat = Heartbeat(
-        store=store,
-        clock=clock,
-        worker_id=worker_id,
-        every_seconds=limits.heartbeat_seconds,
-        drain_asked=Event(),
-        last_beat=clock.monotonic(),
-    )
-    health = GatewayHealth(
-        store=store, heartbeat=heartbeat, has_recovered=has_recovered, stop_asked=stop_asked
-    )
-    web = [
-        WebChannel(
-            name=ChannelName(channel.name),
-            host=channel.host,
-            port=channel.port,
-            token=web_token(config.home, channel),
-            views=store.views,
-            wakeups=wakeups,
-            health=health,
-            clock=clock,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What the objects of one gateway share."""
+
+    config: Config
+    store: SqliteStore
+    worker: Worker
+    world: World
+    stop_asked: Event
+    clock: SystemClock
+    wakeups: LocalWakeups
+    has_recovered: Event
+
+    def heartbeat(self) -> Heartbeat:
+        return Heartbeat(
+            store=self.store,
+            clock=self.clock,
+            worker_id=self.worker.worker_id,
+            every_seconds=self.config.limits.heartbeat_seconds,
+            drain_asked=Event(),
+            last_beat=self.clock.monotonic(),
         )
-        for channel in config.enabled_channels
-        if isinstance(channel, WebConfig)
-    ]
-    channels: dict[ChannelName, Channel] = {channel.name: channel for channel in web}
-    tools = Toolbox([ASK, PAUSE])
-    runner = TurnRunner(
-        store=store,
-        model=model_of(config),
-        tools=tools,
-        calls=CallRunner(store=store, tools=tools, result_chars_max=limits.step_bytes_max // 4),
-        wakeups=wakeups,
-        clock=clock,
-        system=system_prompt(config.model.system_prompt),
-        text_max_of=lambda name: channels[name].abilities.text_max if name in channels else 4_000,
-        limits=TurnLimits(
-            steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
-        ),
-        model_tries_max=limits.model_tries_max,
-        question_age_ms_max=limits.question_age_ms,
-        poll_seconds=limits.poll_seconds,
-        release_seconds=limits.release_seconds,
-    )
-    gateway = Gateway(
-        store=store,
-        channels=list(channels.values()),
-        intake=Intake(store=store, clock=clock, is_allowed=world.is_allowed, respond=respond),
-        dispatch=Dispatch(
-            store=store,
-            wakeups=wakeups,
-            runner=runner,
-            worker_id=worker_id,
-            turns_max=config.gateway.max_turns,
+
+    def web_channels(self, heartbeat: Heartbeat) -> list[WebChannel]:
+        health = GatewayHealth(
+            store=self.store,
+            heartbeat=heartbeat,
+            has_recovered=self.has_recovered,
+            stop_asked=self.stop_asked,
+        )
+        return [
+            WebChannel(
+                name=ChannelName(channel.name),
+                host=channel.host,
+                port=channel.port,
+                token=web_token(self.config.home, channel),
+                views=self.store.views,
+                wakeups=self.wakeups,
+                health=health,
+                clock=self.clock,
+            )
+            for channel in self.config.enabled_channels
+            if isinstance(channel, WebConfig)
+        ]
+
+    def turn_runner(self, channels: Mapping[ChannelName, Channel]) -> TurnRunner:
+        limits, tools = self.config.limits, Toolbox([ASK, PAUSE])
+        result_chars_max = limits.step_bytes_max // 4
+        return TurnRunner(
+            store=self.store,
+            model=model_of(self.config),
+            tools=tools,
+            calls=CallRunner(store=self.store, tools=tools, result_chars_max=result_chars_max),
+            wakeups=self.wakeups,
+            clock=self.clock,
+            system=system_prompt(self.config.model.system_prompt),
+            text_max_of=lambda name: _text_max(channels.get(name)),
+            limits=TurnLimits(
+                steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
+            ),
+            model_tries_max=limits.model_tries_max,
+            question_age_ms_max=limits.question_age_ms,
             poll_seconds=limits.poll_seconds,
-        ),
-        deliver=Deliver(
-            store=store,
-            wakeups=wakeups,
-            clock=clock,
+            release_seconds=limits.release_seconds,
+        )
+
+    def dispatch(self, channels: Mapping[ChannelName, Channel]) -> Dispatch:
+        return Dispatch(
+            store=self.store,
+            wakeups=self.wakeups,
+            runner=self.turn_runner(channels),
+            worker_id=self.worker.worker_id,
+            turns_max=self.config.gateway.max_turns,
+            poll_seconds=self.config.limits.poll_seconds,
+        )
+
+    def deliver(self, channels: Mapping[ChannelName, Channel]) -> Deliver:
+        limits = self.config.limits
+        return Deliver(
+            store=self.store,
+            wakeups=self.wakeups,
+            clock=self.clock,
             channels=channels,
-            worker_id=worker_id,
+            worker_id=self.worker.worker_id,
             limits=DeliveryLimits(
                 attempts_max=limits.delivery_attempts_max, age_ms_max=limits.delivery_age_ms_max
             ),
             in_flight_max=limits.deliveries_in_flight_max,
-        ),
-        rescue=Rescue(
-            store=store,
-            worker_id=worker_id,
-            at_once=limits.recoveries_at_once,
-            every_seconds=limits.rescue_seconds,
-            has_looked=has_recovered,
-        ),
+        )
+
+    def rescue(self) -> Rescue:
+        return Rescue(
+            store=self.store,
+            worker_id=self.worker.worker_id,
+            at_once=self.config.limits.recoveries_at_once,
+            every_seconds=self.config.limits.rescue_seconds,
+            has_looked=self.has_recovered,
+        )
+
+
+def _build(parts: _Parts) -> tuple[Gateway, list[WebChannel]]:
+    store, is_allowed = parts.store, parts.world.is_allowed
+    heartbeat = parts.heartbeat()
+    web = parts.web_channels(heartbeat)
+    channels: dict[ChannelName, Channel] = {channel.name: channel for channel in web}
+    gateway = Gateway(
+        store=store,
+        channels=list(channels.values()),
+        intake=Intake(store=store, clock=parts.clock, is_allowed=is_allowed, respond=respond),
+        dispatch=parts.dispatch(channels),
+        deliver=parts.deliver(channels),
+        rescue=parts.rescue(),
         heartbeat=heartbeat,
         control=ControlSocket(
-            home=config.home, answer=lambda request: answer(store, request, is_running=True)
+            home=parts.config.home,
+            answer=lambda request: answer(store, request, is_running=True),
         ),
     )
     return gateway, web
 
 
+def _text_max(channel: Channel | None) -> int:
+    """How long a part may be; for a channel that is not configured, what every platform takes."""
+    return 4_000 if channel is None else channel.abilities.text_max
+
+
 def model_of(config: Config) -> Model:
     if config.model.is_scripted:
         return ScriptedModel()
-    raise ChannelUnusable(
+    raise ModelUnusable(
         f'model "{config.model.name}" is not available in this version; use "scripted"'
     )
 

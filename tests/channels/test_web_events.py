@@ -1,7 +1,7 @@
 """Following a chat: server-sent events from the journal, over a real socket."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -9,7 +9,9 @@ import pytest
 from anyio import fail_after
 
 from koboshi.channels.web.limits import WebLimits
+from koboshi.domain.ids import ChannelName
 from koboshi.domain.route import Route
+from koboshi.ports.views import Event
 from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel
 
 ROUTE = Route(channel=WEB, chat="room")
@@ -232,8 +234,10 @@ async def test_what_is_stored_while_a_page_is_read_is_told(gateway: FakeGateway)
     read = gateway.events
     reads = []
 
-    async def read_and_write(*args, **kwargs):  # type: ignore[no-untyped-def]
-        page = await read(*args, **kwargs)
+    async def read_and_write(
+        channel: ChannelName, chat: str, *, after: int, limit: int
+    ) -> Sequence[Event]:
+        page = await read(channel, chat, after=after, limit=limit)
         reads.append(len(page))
         if len(reads) == 2:
             gateway.say(ROUTE, "late")

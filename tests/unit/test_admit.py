@@ -262,6 +262,15 @@ def test_a_choice_is_named_by_label_by_id_by_number_or_by_button(
     assert choice.choice_id == choice_id
 
 
+@pytest.mark.parametrize("label", ["3", "2", "1"])
+def test_a_number_that_is_a_label_names_the_choice_with_that_label(label: str) -> None:
+    numbers = tuple(Choice(choice_id=f"n{number}", label=number) for number in ("3", "2", "1"))
+    choice = picked_choice(replace(QUESTION, choices=numbers), said(label))
+
+    assert choice is not None
+    assert choice.label == label
+
+
 @pytest.mark.parametrize("text", ["0", "4", "purple", "", "1.5", "red or blue"])
 def test_other_words_name_no_choice(text: str) -> None:
     assert picked_choice(QUESTION, said(text)) is None

@@ -24,6 +24,7 @@ from koboshi.domain.outbox import (
     Settle,
     Unsure,
     after_send,
+    expiry_of,
     resolution_of,
     split_text,
 )
@@ -176,6 +177,20 @@ def test_an_attempt_that_succeeds_at_the_last_moment_counts() -> None:
     )
 
 
+@pytest.mark.parametrize("age_ms", [0, 599_999, 600_000])
+def test_a_delivery_may_be_sent_until_it_has_expired(age_ms: int) -> None:
+    assert expiry_of(DELIVERY, DELIVERY.created_ms + age_ms, LIMITS) is None
+
+
+def test_a_delivery_that_has_expired_is_not_sent_any_more() -> None:
+    """S148."""
+    change = expiry_of(DELIVERY, DELIVERY.created_ms + 600_001, LIMITS)
+
+    assert change is not None
+    assert change.state is DeliveryState.ABANDONED
+    assert change.reason
+
+
 @pytest.mark.parametrize(
     "is_idempotent, finds_sent, resolution",
     [
@@ -192,9 +207,9 @@ def test_an_unknown_outcome_is_resolved_by_the_best_that_the_platform_allows(
     assert resolution_of(is_idempotent=is_idempotent, finds_sent=finds_sent) is resolution
 
 
-LONG_TEXT = st.lists(st.text(max_size=150) | st.sampled_from(["\n\n", "\n", ". ", " "])).map(
-    "".join
-)
+WORD = st.integers(0, 150).map(lambda length: "x" * length)
+MARK = st.sampled_from(["\n\n", "\n", ". ", " "])
+LONG_TEXT = st.lists(WORD | MARK | st.text(max_size=20), max_size=20).map("".join)
 LIMIT = st.integers(100, 300)
 
 
@@ -256,9 +271,15 @@ def test_a_space_is_preferred_to_the_middle_of_a_word() -> None:
 
 
 def test_a_paragraph_end_in_the_first_half_is_not_worth_a_short_part() -> None:
-    text = "p" * 20 + "\n\n" + "w" * 60 + " " + "v" * 60
+    text = "p" * 45 + "\n\n" + "w" * 35 + " " + "v" * 60
 
     assert split_text(text, 100)[0] == text[:83]
+
+
+def test_every_part_prefers_a_paragraph_end_of_its_own() -> None:
+    paragraph = "p" * 60 + "\n\n"
+
+    assert split_text(paragraph * 4, 100) == (paragraph,) * 4
 
 
 def test_a_word_longer_than_a_part_is_cut() -> None:

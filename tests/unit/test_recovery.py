@@ -256,6 +256,10 @@ def test_without_a_time_limit_everything_is_fresh(fresh_ms: int) -> None:
     assert decide(facts, Policy(fresh_ms=fresh_ms)).rule == "fresh"
 
 
+def test_the_shortest_time_limit_is_a_limit() -> None:
+    assert decide(replace(FRESH, idle_ms=2), Policy(fresh_ms=1)).rule == "stale"
+
+
 @pytest.mark.parametrize("deaths, kind", [(2, VerdictKind.RESUME), (3, VerdictKind.GIVE_UP)])
 def test_the_third_death_without_a_new_step_is_the_last(deaths: int, kind: VerdictKind) -> None:
     """S59, S71: a restart loop ends by the turn's own count."""

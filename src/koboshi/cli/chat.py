@@ -39,7 +39,7 @@ def chat(
     is_interactive = once is None and sys.stdin.isatty()
     screen = Screen(sys.stdout, sys.stderr, has_color="NO_COLOR" not in os.environ)
 
-    async def run() -> int:
+    try:
         file = token_file or find_places(home, None, os.environ).home / "web-token"
         link = Link(
             url=checked(url),
@@ -49,25 +49,23 @@ def chat(
             read_token=lambda: read_token(file),
             say=screen.remark,
         )
-        talk = Talk(link, screen, thread=thread, is_interactive=is_interactive)
         if is_interactive:
             screen.remark(f'chat "{chat_name}" at {url}; /help shows commands, Ctrl-D leaves')
-        if once is not None:
-            return await talk.run(one_line(once))
-        async with typed_lines(sys.stdin.fileno()) as lines:
-            return await talk.run(lines)
-
-    try:
-        code = anyio.run(run)
+        talk = Talk(link, screen, thread=thread, is_interactive=is_interactive)
+        code = anyio.run(_run, talk, once)
     except KeyboardInterrupt:
         code = 0
-    except ChatOver as over:
-        screen.remark(over.message)
-        code = over.code
-    except ConfigError as error:
+    except (ChatOver, ConfigError) as error:
         screen.remark(str(error))
         code = WRONG_SETUP
     sys.exit(code)
+
+
+async def _run(talk: Talk, once: str | None) -> int:
+    if once is not None:
+        return await talk.run(one_line(once))
+    async with typed_lines(sys.stdin.fileno()) as lines:
+        return await talk.run(lines)
 
 
 def checked(url: str) -> str:

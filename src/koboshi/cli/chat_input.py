@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 
-from anyio import BrokenResourceError, create_memory_object_stream
+from anyio import BrokenResourceError, ClosedResourceError, create_memory_object_stream
 from anyio.from_thread import BlockingPortal
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
@@ -27,7 +27,7 @@ async def typed_lines(descriptor: int) -> AsyncIterator[MemoryObjectReceiveStrea
             target=_read, args=(descriptor, portal, sender), name="stdin", daemon=True
         )
         reader.start()
-        with receiver:
+        with sender, receiver:
             yield receiver
         await portal.stop(cancel_remaining=True)
 
@@ -37,7 +37,7 @@ def _read(descriptor: int, portal: BlockingPortal, sender: MemoryObjectSendStrea
         for line in lines_of(descriptor):
             portal.call(sender.send, line)
         portal.call(sender.aclose)
-    except (RuntimeError, CancelledError, BrokenResourceError):
+    except (RuntimeError, CancelledError, BrokenResourceError, ClosedResourceError):
         # Nobody listens any more.
         return
 

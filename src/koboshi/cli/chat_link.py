@@ -62,7 +62,7 @@ class Link:
         )
         self._stream_timeout = httpx2.Timeout(silence_s, connect=5.0)
         self._place: int | None = None
-        self._is_up = Event()
+        self._came_up = Event()
         self._has_been_up = False
         self._has_told = False
 
@@ -71,6 +71,10 @@ class Link:
 
     async def __aexit__(self, *error: object) -> None:
         await self._client.aclose()
+
+    @property
+    def is_up(self) -> bool:
+        return self._came_up.is_set()
 
     async def follow(self, see: See) -> None:
         """Tell `see` of every event, each once, across all reconnections, until cancelled.
@@ -83,7 +87,7 @@ class Link:
                 await self._follow_once(see)
             except (httpx2.TransportError, NotThere):
                 tries += 1
-            if self._is_up.is_set():
+            if self.is_up:
                 tries = 0
             self._lose()
             await sleep(self._pause_s(tries))
@@ -113,7 +117,7 @@ class Link:
         stored once. Returns the words of the gateway if it refuses. Raises ChatOver."""
         tries = 0
         while True:
-            await self._is_up.wait()
+            await self._came_up.wait()
             try:
                 response = await self._client.post(
                     f"{self._base}/messages",
@@ -150,8 +154,8 @@ class Link:
         return {"Authorization": f"Bearer {token}"}
 
     def _greet(self) -> None:
-        if not self._is_up.is_set():
-            self._is_up.set()
+        if not self.is_up:
+            self._came_up.set()
             if self._has_been_up:
                 self._say(BACK)
             elif self._has_told:
@@ -159,8 +163,8 @@ class Link:
             self._has_been_up = True
 
     def _lose(self) -> None:
-        if self._is_up.is_set():
-            self._is_up = Event()
+        if self.is_up:
+            self._came_up = Event()
             self._say(LOST)
         elif not self._has_been_up and not self._has_told:
             self._has_told = True

@@ -124,7 +124,6 @@ class Conversation:
         self._mine = {key: mine for key, mine in self._mine.items() if not self._is_settled(mine)}
         return not self._mine
 
-    @property
     def is_over(self) -> bool:
         """Whether nothing more is worked on; last words may still be on their way."""
         return all(

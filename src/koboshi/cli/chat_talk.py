@@ -61,26 +61,24 @@ class Talk:
         self._code = 0
 
     async def run(self, lines: AsyncIterable[str]) -> int:
-        """Talk until the lines end; without a person also until everything is answered.
-
-        Returns the exit code. Raises ChatOver when the gateway does not want us.
-        """
+        """Talk until the lines end; without a person also until everything is answered. Returns
+        the exit code."""
         sender, receiver = create_memory_object_stream[tuple[str, Post]](UNSENT_MAX)
-        over: list[ChatOver] = []
         try:
-            async with self._link, create_task_group() as tasks, sender, receiver:
+            async with self._link, sender, receiver, create_task_group() as tasks:
                 tasks.start_soon(self._link.follow, self._see)
                 tasks.start_soon(self._post, receiver)
                 await self._read(lines, sender)
                 await self._finish()
                 tasks.cancel_scope.cancel()
         except* ChatOver as group:
-            over = [each for each in group.exceptions if isinstance(each, ChatOver)]
+            over = group.exceptions[0]
+            assert isinstance(over, ChatOver)
+            self._screen.remark(over.message)
+            self._code = over.code
         finally:
             for post in self._conversation.unstored:
                 self._screen.remark(f"not sent: {excerpt(post.text)}")
-        if over:
-            raise over[0]
         return self._code
 
     async def _read(
@@ -122,7 +120,7 @@ class Talk:
         """Nothing more is typed. A person leaves at once; without one, answers are waited for."""
         if self._is_interactive:
             with move_on_after(GOODBYE_S):
-                while self._conversation.unstored:
+                while self._link.is_up and self._conversation.unstored:
                     await self._changed.wait()
             return
         while True:
@@ -132,7 +130,7 @@ class Talk:
                     self._conversation.placed(standing)
             if self._conversation.settle():
                 return
-            is_over = self._conversation.is_over
+            is_over = self._conversation.is_over()
             with move_on_after(self._last_words_s if is_over else LOOK_S) as limit:
                 await changed.wait()
             if is_over and limit.cancelled_caught:

@@ -25,6 +25,7 @@ from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 )
 @click.option(
     "--accept-data-loss",
+    "accepts_loss",
     is_flag=True,
     help="If the database is damaged and there is no backup: set it aside and start empty.",
 )
@@ -39,7 +40,7 @@ def run(
     config_file: Path | None,
     supervise: bool,
     lock_wait: float,
-    accept_data_loss: bool,
+    accepts_loss: bool,
     log_level: str,
 ) -> None:
     """Run the gateway in the foreground until it is told to stop."""
@@ -52,23 +53,23 @@ def run(
         from koboshi.cli.supervise import supervise_gateway
 
         sys.exit(supervise_gateway(sys.argv[1:]))
-    sys.exit(_serve(config, lock_wait, accept_data_loss, log_level))
+    sys.exit(_serve(config, lock_wait, accepts_loss, log_level))
 
 
-def _serve(config: Config, lock_wait: float, accept_data_loss: bool, log_level: str) -> int:
+def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str) -> int:
     """Serve, and turn what ends it into an exit code."""
     import anyio
 
     from koboshi import logs
     from koboshi.app import RunOptions, serve
-    from koboshi.domain.errors import ChannelUnusable, HomeHeld, StoreFailed, StoreRefused
+    from koboshi.domain.errors import HomeHeld, StoreFailed, StoreRefused, Unusable
 
     faulthandler.register(signal.SIGQUIT)
     wants_json = {"json": True, "text": False}.get(os.environ.get("KOBOSHI_LOG", ""))
     logs.configure(log_level, wants_json, secrets_of(config))
     options = RunOptions(
         lock_wait_seconds=lock_wait,
-        accept_data_loss=accept_data_loss,
+        accepts_loss=accepts_loss,
         announce=lambda address: click.echo(f"koboshi is at {address} (talk: koboshi chat)"),
     )
     code = 0
@@ -78,7 +79,7 @@ def _serve(config: Config, lock_wait: float, accept_data_loss: bool, log_level: 
         is_serviced = "INVOCATION_ID" in os.environ or "NOTIFY_SOCKET" in os.environ
         code = RESTART if is_serviced else WRONG_SETUP
         click.echo(f"koboshi: {first_of(group)}", err=True)
-    except* (StoreRefused, ChannelUnusable) as group:
+    except* (StoreRefused, Unusable) as group:
         code = WRONG_SETUP
         click.echo(f"koboshi: {first_of(group)}", err=True)
     except* StoreFailed as group:

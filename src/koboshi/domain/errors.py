@@ -33,8 +33,16 @@ class HomeHeld(StoreRefused):
     """Another gateway owns the home."""
 
 
-class ChannelUnusable(KoboshiError):
-    """The channel can not work as it is configured; a person has to change something."""
+class Unusable(KoboshiError):
+    """Something can not work as it is configured; a person has to change it."""
+
+
+class ChannelUnusable(Unusable):
+    """A channel can not work as it is configured."""
+
+
+class ModelUnusable(Unusable):
+    """The model can not be used as it is configured."""
 
 
 class ModelBusy(KoboshiError):

@@ -202,4 +202,9 @@ class Store(Protocol):
         not."""
         ...
 
+    def stop_waiting(self) -> None:
+        """From now on a write that would have to wait for a full disk or another program's lock
+        fails with StoreFailed: whoever is asked to stop can not wait for space."""
+        ...
+
     async def close(self) -> None: ...

@@ -48,6 +48,7 @@ class Gateway:
             await stop_asked.wait()
             log.info("gateway_stopping", running=self.dispatch.running)
             had_leftovers = self.dispatch.running > 0
+            self.store.stop_waiting()
             dispatching.cancel()
             with move_on_after(FAREWELL_SECONDS):
                 await dispatched.wait()

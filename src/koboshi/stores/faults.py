@@ -32,7 +32,3 @@ class CrashPoint:
         self._reached[place] += 1
         if place == self._place and self._reached[place] == self._time:
             os.kill(os.getpid(), signal.SIGKILL)
-
-
-def crash_point_from(environ: dict[str, str]) -> CrashPoint:
-    return CrashPoint(environ.get(VARIABLE, ""))

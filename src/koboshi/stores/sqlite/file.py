@@ -112,10 +112,9 @@ def _migrate(connection: apsw.Connection, path: Path) -> None:
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", newest)
         connection.execute("COMMIT")
-    except BaseException:
+    finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        raise
 
 
 def schema_scripts() -> dict[int, str]:

@@ -33,7 +33,7 @@ from koboshi.stores.sqlite.sessions import (
     find_or_make_session,
 )
 from koboshi.stores.sqlite.story import story_of
-from koboshi.stores.sqlite.transaction import Transaction
+from koboshi.stores.sqlite.transaction import Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
     admission_of,
@@ -117,15 +117,22 @@ def _insert(
         state=state,
         reason=arrival.ignored,
     )
+    if inserted:
+        tx.hints.add(JOURNAL)
+        return Receipt(entry_id=EntryId(tx.last_id()), state=state, is_duplicate=False)
     row = tx.row("entry_by_key", source=source, external_id=inbound.external_id)
     assert row is not None
-    tx.hints.add(JOURNAL)
     return Receipt(
         entry_id=EntryId(number(row[0])),
         state=EntryState(text(row[1])),
-        is_duplicate=not inserted,
-        is_same=bool(inserted) or _is_same(row[2], inbound.words),
+        is_duplicate=True,
+        is_same=_is_same_place(row[3], session) and _is_same(row[2], inbound.words),
     )
+
+
+def _is_same_place(stored: Value, session: Session | None) -> bool:
+    """Whether a repeated key came from the same chat, as far as both are known."""
+    return stored is None or session is None or stored == session.session_id
 
 
 def _is_same(stored: object, words: Words) -> bool:

@@ -40,14 +40,17 @@ def judge(tx: Transaction, ground: Ground, turn: TurnRow) -> Verdict:
     session = read_session(tx, turn.session_id)
     facts = facts_of(tx, ground, turn, session)
     policy = policy_of(ground, session)
-    try:
-        verdict = decide(facts, policy)
-    except ContradictoryFacts as error:
-        verdict = Verdict(
-            kind=VerdictKind.GIVE_UP, rule="contradiction", because=f"contradiction: {error}"
-        )
+    verdict = verdict_over(facts, policy)
     _apply(tx, ground, turn, session, facts, verdict, policy)
     return verdict
+
+
+def verdict_over(facts: TurnFacts, policy: Policy) -> Verdict:
+    """The verdict; facts that contradict each other are a bug of ours, and are called that."""
+    try:
+        return decide(facts, policy)
+    except ContradictoryFacts as error:
+        return Verdict(kind=VerdictKind.GIVE_UP, rule="contradiction", because=str(error))
 
 
 def _apply(

@@ -422,10 +422,17 @@ SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, 
        received_ms FROM inbox WHERE entry_id = :entry_id;
 
 -- name: view_entry_by_external_id
--- A message by the platform's id of it, newest first where several channels use the same.
+-- A message by the platform's id of it, newest first where several channels use the same. The
+-- sources are found one by one, so that the index answers however long the inbox is.
+WITH RECURSIVE sources (source) AS (
+    SELECT min(source) FROM inbox
+    UNION ALL
+    SELECT (SELECT min(source) FROM inbox WHERE source > sources.source) FROM sources
+    WHERE sources.source IS NOT NULL
+)
 SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
        received_ms
-FROM inbox WHERE source IN (SELECT DISTINCT channel FROM sessions) AND external_id = :external_id
+FROM inbox WHERE source IN (SELECT source FROM sources) AND external_id = :external_id
 ORDER BY entry_id DESC LIMIT 1;
 
 -- name: view_entries_of_turn

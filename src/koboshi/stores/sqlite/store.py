@@ -1,6 +1,7 @@
 """The store in a home: one lock, one writer, a few readers."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +39,7 @@ class StoreOptions:
 
     lock_wait_seconds: float = 30.0
     who: str = "a koboshi gateway"
-    accept_data_loss: bool = False
+    accepts_loss: bool = False
     batch_max: int = 512
     crash_at: str = ""
     waiting_max: int = 1_000
@@ -78,6 +79,9 @@ class SqliteStore:
         """How many transactions were committed, for measuring."""
         return self._writer.commits
 
+    def stop_waiting(self) -> None:
+        self._writer.stop_waiting()
+
     async def close(self) -> None:
         """Finish what was submitted and give the home back."""
         await self._readers.close()
@@ -102,13 +106,12 @@ async def open_store(
     lock = await take_lock(
         home, wait_seconds=options.lock_wait_seconds, clock=clock, who=options.who
     )
-    try:
+    with ExitStack() as undo:
+        undo.callback(lock.release)
         path = home / DATABASE_NAME
         connection, warnings = _open_or_replace(home, path, clock, options)
         readers = Readers([open_reader(path) for _ in range(READER_COUNT)], clock)
-    except BaseException:
-        lock.release()
-        raise
+        undo.pop_all()
     ground = Ground(
         world=world,
         waiting_max=options.waiting_max,
@@ -133,7 +136,7 @@ def _open_or_replace(
         return open_writer(path), ()
     except Damaged as damage:
         backup = newest_backup(home)
-        if backup is None and not options.accept_data_loss:
+        if backup is None and not options.accepts_loss:
             raise StoreRefused(
                 f"{damage}. There is no backup to use. The file was left as it is; "
                 "`koboshi run --accept-data-loss` sets it aside and starts empty"

@@ -55,6 +55,10 @@ class Transaction(Reading):
         self._cursor.execute(QUERIES[query], values)
         return self._connection.changes()
 
+    def last_id(self) -> int:
+        """The id of the row that was inserted last."""
+        return self._connection.last_insert_rowid()
+
     def insert(self, query: str, **values: Value) -> int:
         """Run the named query; the id of the row that it inserted."""
         self._cursor.execute(QUERIES[query], values)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import apsw
 
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, SessionId, TurnId
-from koboshi.domain.recovery import decide
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
 from koboshi.ports.views import (
@@ -20,6 +19,7 @@ from koboshi.ports.views import (
 )
 from koboshi.stores.sqlite.facts import facts_of, policy_of
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.judge import verdict_over
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import (
     TurnRow,
@@ -129,7 +129,7 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
     if turn.closed_ms is None:
         session = read_session(tx, turn.session_id)
         facts = facts_of(tx, ground, turn, session)
-        why = decide(facts, policy_of(ground, session))
+        why = verdict_over(facts, policy_of(ground, session))
     place = {"session_id": turn.session_id, "turn_id": turn_id}
     return Explanation(
         turn=_turn_view(tx, turn),

@@ -68,6 +68,7 @@ class Writer:
         on_failure: Callable[[StoreFailed], None],
     ) -> None:
         self._connection = connection
+        self._control = connection.cursor()
         self._clock = clock
         self._wakeups = wakeups
         self._crash_point = crash_point
@@ -75,7 +76,7 @@ class Writer:
         self._on_failure = on_failure
         self._queue: SimpleQueue[_Submitted | None] = SimpleQueue()
         self._gate = threading.Lock()
-        self._closing = threading.Event()
+        self._impatient = threading.Event()
         self._failure: StoreFailed | None = None
         self._loop = asyncio.get_running_loop()
         self.trouble: str | None = None
@@ -97,9 +98,13 @@ class Writer:
             result: Outcome = await submitted.future
         return result
 
+    def stop_waiting(self) -> None:
+        """From now on a write that would have to wait for a disk or a lock fails instead."""
+        self._impatient.set()
+
     async def close(self) -> None:
         """Finish what was submitted, then end the thread and close the connection."""
-        self._closing.set()
+        self.stop_waiting()
         self._queue.put(None)
         with CancelScope(shield=True):
             await self._loop.run_in_executor(None, self._thread.join)
@@ -141,14 +146,14 @@ class Writer:
                 self._roll_back()
                 transaction.hints = set()
                 self.trouble = _in_words(error)
-                if self._closing.wait(RETRY_SECONDS):
+                if self._impatient.wait(RETRY_SECONDS):
                     raise
                 continue
             self.trouble = None
             return
 
     def _commit(self, transaction: Transaction, batch: list[_Submitted]) -> None:
-        execute = self._connection.execute
+        execute = self._control.execute
         execute("BEGIN IMMEDIATE")
         transaction.now_ms = self._clock.now_ms()
         for submitted in batch:
@@ -163,7 +168,7 @@ class Writer:
     def _carry_out(self, transaction: Transaction, submitted: _Submitted) -> None:
         if self._crash_point.is_armed:
             self._crash_point.reach(submitted.verb, "before")
-        execute = self._connection.execute
+        execute = self._control.execute
         execute("SAVEPOINT operation")
         try:
             submitted.result = submitted.operation(transaction)
@@ -177,7 +182,7 @@ class Writer:
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            self._control.execute("ROLLBACK")
 
     def _answer(self, batch: list[_Submitted], hints: set[str]) -> None:
         if not self._loop.is_closed():

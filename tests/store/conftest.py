@@ -1,0 +1,47 @@
+"""Homes for the conformance suite: every test that takes `open_home` or `home` runs on every
+backend."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from koboshi.domain.recovery import World
+from tests.store.homes import (
+    BACKENDS,
+    FakeClock,
+    Home,
+    Limits,
+    OpenHome,
+    RecordingWakeups,
+    a_world,
+)
+
+
+@pytest.fixture(params=sorted(BACKENDS))
+async def open_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OpenHome]:
+    """Opens a home of its own at each call; all are closed at the end of the test."""
+    homes: list[Home] = []
+
+    async def open_one(world: World | None = None, **limits: int) -> Home:
+        folder = tmp_path / f"home-{len(homes)}"
+        folder.mkdir()
+        home = Home(
+            backend=BACKENDS[request.param](folder),
+            clock=FakeClock(),
+            wakeups=RecordingWakeups(),
+            world=world or a_world(),
+            limits=Limits(**limits),
+        )
+        await home.boot()
+        homes.append(home)
+        return home
+
+    yield open_one
+    for home in homes:
+        await home.store.close()
+
+
+@pytest.fixture
+async def home(open_home: OpenHome) -> Home:
+    return await open_home()
