@@ -175,6 +175,17 @@ def test_steps_are_told_as_they_happen(body: Body, expected: dict[str, object]) 
     assert told.items() >= (expected | {"turn": "t4"}).items()
 
 
+def test_a_long_step_is_cut_in_its_event() -> None:
+    gateway = FakeGateway()
+    gateway.add(ROUTE, "step", 7, "note", body=Note(cause="x", text="a" * 1_000_000))
+
+    text = decoded(gateway.journal[0])[1]["text"]
+
+    assert isinstance(text, str)
+    assert len(text) == 16_000
+    assert text.endswith("a…")
+
+
 def test_a_message_is_told_with_its_id() -> None:
     gateway = FakeGateway()
     words = Message(text="hi", sender="ann", entry_id=EntryId(5), sent_ms=NOW_MS)

@@ -286,6 +286,14 @@ async def test_a_wrong_token_is_said_clearly(gateway: FakeGateway) -> None:
     assert person.remarks == ["the gateway does not accept this token; is this the right home?"]
 
 
+async def test_a_very_long_answer_is_shown(gateway: FakeGateway) -> None:
+    gateway.say(ROUTE, "\x1b" * 1_000_000)
+    async with serving(web_channel(gateway), gateway.accept) as url, talking(Person(url)) as person:
+        await until(lambda: person.heard)
+
+    assert person.heard == ["␛" * 1_000_000]
+
+
 async def test_a_token_that_is_made_later_is_found(gateway: FakeGateway) -> None:
     """The first start of the gateway makes the token; the client may have been there before."""
     tokens: list[str] = []

@@ -14,6 +14,8 @@ LOST = "connection lost, reconnecting…"
 BACK = "back"
 CONNECTED = "connected"
 
+EVENT_BYTES_MAX = 16_000_000
+
 See = Callable[[str, Line, int], None]
 
 
@@ -104,13 +106,22 @@ class Link:
             if response.status_code != 200:
                 await response.aread()
                 raise _complaint(response)
-            async for event in httpx2.EventSource(response):
-                place_now = int(event.id or 0)
-                if event.data and event.event in LINES:
-                    line = msgspec.json.decode(event.data, type=LINES[event.event])
-                    see(event.event, line, place_now)
-                self._place = place_now
+            async for event in httpx2.EventSource(response, EVENT_BYTES_MAX):
+                self._take(event, see)
                 self._greet()
+
+    def _take(self, event: httpx2.ServerSentEvent, see: See) -> None:
+        """Pass the event on, then remember the place. Kinds that are not known are from a newer
+        gateway, for newer clients."""
+        try:
+            place = int(event.id or 0)
+            if event.data and event.event in LINES:
+                line = msgspec.json.decode(event.data, type=LINES[event.event])
+                see(event.event, line, place)
+        except (ValueError, msgspec.MsgspecError) as error:
+            words = "the gateway says something that this client does not understand; update it"
+            raise ChatOver(f"{words} ({error})", 78) from error
+        self._place = place
 
     async def post(self, key: str, post: Post) -> Accepted | str:
         """Have a message stored, however long that takes: always the same key, so that it is

@@ -3,11 +3,15 @@
 from datetime import UTC, datetime
 
 import msgspec
+from msgspec import structs
 
 from koboshi.domain.ids import shown
 from koboshi.domain.outbox import DeliveryState
-from koboshi.domain.transcript import Call, Message, Note, Reply, Result, Summary
+from koboshi.domain.transcript import KIND_OF, Call, Message, Note, Reply, Result, Summary
 from koboshi.ports.views import Event, JournalLine, Shown
+
+STEP_CHARS_MAX = 16_000
+"""The most that an event tells of a step. The transcript has all of it."""
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +51,7 @@ class EntryLine(Line, frozen=True, kw_only=True):
 
 
 class StepLine(Line, frozen=True, kw_only=True):
-    """`step`: the agent did something on the way to its answer."""
+    """`step`: the agent did something on the way to its answer. Long texts are cut."""
 
     kind: str
     text: str
@@ -150,23 +154,28 @@ def _plain_line(event: Event) -> tuple[str, Line] | None:
 
 
 def _step_line(event: Event, body: Reply | Result | Note | Summary) -> StepLine:
-    at, thread, turn = moment(event.line.at_ms), event.route.thread, _turn(event.line)
+    step = StepLine(
+        at=moment(event.line.at_ms),
+        thread=event.route.thread,
+        turn=_turn(event.line),
+        kind=KIND_OF[type(body)],
+        text=_cut(body.text),
+    )
     match body:
-        case Reply(text=text, calls=calls):
-            told = tuple(_call(call) for call in calls)
-            return StepLine(at=at, thread=thread, turn=turn, kind="reply", text=text, calls=told)
-        case Result(call_id=call, status=status, text=text):
-            return StepLine(
-                at=at, thread=thread, turn=turn, kind="result", text=text, call=call, status=status
-            )
-        case Note(text=text):
-            return StepLine(at=at, thread=thread, turn=turn, kind="note", text=text)
-        case Summary(text=text):
-            return StepLine(at=at, thread=thread, turn=turn, kind="summary", text=text)
+        case Reply(calls=calls):
+            return structs.replace(step, calls=tuple(_call(call) for call in calls))
+        case Result(call_id=call, status=status):
+            return structs.replace(step, call=call, status=status)
+        case Note() | Summary():
+            return step
 
 
 def _call(call: Call) -> ShownCall:
-    return ShownCall(call=call.call_id, tool=call.tool, arguments=call.arguments)
+    return ShownCall(call=call.call_id, tool=call.tool, arguments=_cut(call.arguments))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= STEP_CHARS_MAX else text[: STEP_CHARS_MAX - 1] + "…"
 
 
 def _delivery_line(event: Event, delivery: Shown) -> tuple[str, DeliveryLine]:

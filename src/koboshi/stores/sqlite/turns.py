@@ -166,6 +166,8 @@ class SqliteTurns:
                 raw=reply.raw,
             )
             _leave(tx, claim, TurnEvent.ANSWERED)
+            by = "the answer came first"
+            resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, by)
             step = _step(tx, claim, "model", answer)
             cause, anchor = f"step:{step.seq}", _anchor(tx, claim)
             owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor)

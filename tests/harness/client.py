@@ -1,0 +1,216 @@
+"""A person's program: it posts with keys of its own and follows the events of one chat."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Protocol
+
+import httpx2
+from anyio import create_task_group, fail_after, sleep
+
+from tests.harness.polling import LOOK_EVERY_S, WITHIN_S, until
+
+WORDS = ("answer", "question", "notice")
+"""The events that carry words for the person."""
+
+_LOST = (httpx2.TransportError, httpx2.StreamError)
+
+
+class Address(Protocol):
+    """Where the gateway is now; None while it is not."""
+
+    @property
+    def address(self) -> str | None: ...
+
+    @property
+    def token(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One server-sent event. `place` is its id, None for what is not in the journal."""
+
+    place: int | None
+    kind: str
+    fields: dict[str, Any]
+
+    def is_words(self, text: str) -> bool:
+        return self.kind in WORDS and text in self.fields["text"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ack:
+    """The 202 for a message, and how often it had to be posted."""
+
+    key: str
+    message: str
+    state: str
+    duplicate: bool
+    tries: int
+
+
+@dataclass(slots=True)
+class Client:
+    """One person's connection to one chat of a gateway that may be killed at any moment."""
+
+    gateway: Address
+    chat: str
+    acks: dict[str, Ack] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    """Everything that the follower was told, over all connections."""
+    place: int | None = None
+    """The last id that the follower was told."""
+
+    async def post(
+        self,
+        text: str,
+        key: str,
+        *,
+        thread: str = "",
+        question: int | None = None,
+        choice: str | None = None,
+    ) -> httpx2.Response:
+        """Post once. Raises httpx2.TransportError where no answer came back."""
+        body: dict[str, object] = {"text": text, "thread": thread}
+        if choice is not None:
+            body |= {"question": question, "choice": choice}
+        address = await until(lambda: self.gateway.address, "the gateway listens")
+        async with self._connection(address) as http:
+            return await http.post(self._path("messages"), json=body, headers=_key(key))
+
+    async def say(
+        self,
+        text: str,
+        key: str,
+        *,
+        thread: str = "",
+        question: int | None = None,
+        choice: str | None = None,
+    ) -> Ack:
+        """Post with the same key until the message is acknowledged."""
+        tries = 0
+        with fail_after(WITHIN_S):
+            while True:
+                tries += 1
+                try:
+                    response = await self.post(
+                        text, key, thread=thread, question=question, choice=choice
+                    )
+                except _LOST:
+                    await sleep(LOOK_EVERY_S)
+                    continue
+                if response.status_code == 202:
+                    break
+                assert response.status_code == 503, response.text
+                await sleep(LOOK_EVERY_S)
+        ack = Ack(key=key, tries=tries, **response.json())
+        self.acks[key] = ack
+        return ack
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator["Client"]:
+        """Follow the chat from its start for the length of the block, coming back behind the last
+        id seen whenever the connection is lost."""
+        async with create_task_group() as tasks:
+            tasks.start_soon(self._follow)
+            yield self
+            tasks.cancel_scope.cancel()
+
+    async def sees(
+        self, is_it: Callable[[Event], bool], what: str, *, within_s: float = WITHIN_S
+    ) -> Event:
+        """The first event that is it, once the follower was told of it."""
+        return await until(
+            lambda: next((event for event in self.events if is_it(event)), None),
+            what,
+            within_s=within_s,
+            otherwise=self.told,
+        )
+
+    async def hears(self, text: str) -> Event:
+        """The first words for the person that contain the text."""
+        return await self.sees(lambda event: event.is_words(text), f"the person hears {text!r}")
+
+    async def everything(self) -> list[Event]:
+        """What somebody is told who follows from the start and has never been here before, up to
+        where the follower is."""
+        told: list[Event] = []
+        address = await until(lambda: self.gateway.address, "the gateway listens")
+        with fail_after(WITHIN_S):
+            async for place, event in self._events(address, None):
+                if event is not None:
+                    told.append(event)
+                if self.place is not None and place is not None and place >= self.place:
+                    return told
+        raise AssertionError("the stream ended")
+
+    def heard(self) -> list[str]:
+        """All words for the person, in the order they were told."""
+        return [event.fields["text"] for event in self.events if event.kind in WORDS]
+
+    def told(self) -> str:
+        lines = [f"{event.place} {event.kind} {event.fields}" for event in self.events]
+        return "The follower was told:\n" + "\n".join(lines)
+
+    async def _follow(self) -> None:
+        while True:
+            address = self.gateway.address
+            if address is not None:
+                try:
+                    async for place, event in self._events(address, self.place):
+                        if event is not None:
+                            self.events.append(event)
+                        if place is not None:
+                            self.place = place
+                except _LOST:
+                    pass
+            await sleep(LOOK_EVERY_S)
+
+    async def _events(
+        self, address: str, after: int | None
+    ) -> AsyncIterator[tuple[int | None, Event | None]]:
+        headers = {} if after is None else {"Last-Event-ID": str(after)}
+        async with (
+            self._connection(address) as http,
+            http.stream(
+                "GET", self._path("events"), params={"from": "start"}, headers=headers
+            ) as stream,
+        ):
+            assert stream.status_code == 200, stream.status_code
+            fields: dict[str, str] = {}
+            async for line in stream.aiter_lines():
+                if line:
+                    name, _, value = line.partition(":")
+                    fields[name] = value.removeprefix(" ")
+                    continue
+                yield _parsed(fields)
+                fields = {}
+
+    def _connection(self, address: str) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            base_url=address,
+            headers={"Authorization": f"Bearer {self.gateway.token}"},
+            trust_env=False,
+            timeout=httpx2.Timeout(WITHIN_S),
+        )
+
+    def _path(self, what: str) -> str:
+        return f"/api/v1/sessions/{self.chat}/{what}"
+
+
+def in_order(places: list[int]) -> bool:
+    """Whether the ids only grow: none is repeated, none goes back."""
+    return all(before < after for before, after in pairwise(places))
+
+
+def _parsed(fields: dict[str, str]) -> tuple[int | None, Event | None]:
+    place = int(fields["id"]) if "id" in fields else None
+    if "data" not in fields:
+        return place, None
+    return place, Event(place=place, kind=fields["event"], fields=json.loads(fields["data"]))
+
+
+def _key(key: str) -> dict[str, str]:
+    return {"Idempotency-Key": key}

@@ -1,0 +1,40 @@
+"""Waiting for something that nobody announces: look again and again, never longer than a bound."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from anyio import current_time, sleep
+
+Found = TypeVar("Found")
+
+LOOK_EVERY_S = 0.01
+WITHIN_S = 30.0
+
+
+async def until(
+    look: Callable[[], Found | None],
+    what: str,
+    *,
+    within_s: float = WITHIN_S,
+    otherwise: Callable[[], str] = lambda: "",
+) -> Found:
+    """What `look` finds, as soon as it finds something. Fails when the time is up, naming `what`
+    was waited for and what `otherwise` tells about it."""
+    limit = current_time() + within_s
+    while not (found := look()):
+        if current_time() > limit:
+            raise AssertionError(f"{what}: not within {within_s:g} s. {otherwise()}")
+        await sleep(LOOK_EVERY_S)
+    return found
+
+
+async def until_asked(
+    ask: Callable[[], Awaitable[Found | None]], what: str, *, within_s: float = WITHIN_S
+) -> Found:
+    """The same for a look that takes its time."""
+    limit = current_time() + within_s
+    while not (found := await ask()):
+        if current_time() > limit:
+            raise AssertionError(f"{what}: not within {within_s:g} s")
+        await sleep(LOOK_EVERY_S)
+    return found

@@ -1,0 +1,100 @@
+"""What a dead gateway left on its disk, read from a copy with nothing but SQL."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+
+Row: TypeAlias = dict[str, Any]
+
+ORDERED_BY = {
+    "workers": "worker_id",
+    "sessions": "session_id",
+    "turns": "turn_id",
+    "inbox": "entry_id",
+    "steps": "seq",
+    "calls": "place",
+    "outbox": "delivery_id",
+    "journal": "seq",
+    "cursors": "channel",
+}
+FILES = ("koboshi.db", "koboshi.db-wal")
+"""The log is part of the truth; the file of shared memory is made anew from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Every row of every table at one moment, as plain values."""
+
+    workers: list[Row]
+    sessions: list[Row]
+    turns: list[Row]
+    inbox: list[Row]
+    steps: list[Row]
+    calls: list[Row]
+    outbox: list[Row]
+    journal: list[Row]
+    cursors: list[Row]
+    damage: list[str]
+    """What SQLite finds wrong with the file; nothing, if it is whole."""
+
+    def of(self, table: str, **fields: object) -> list[Row]:
+        """The rows of a table whose fields are these."""
+        rows: list[Row] = getattr(self, table)
+        return [row for row in rows if all(row[name] == value for name, value in fields.items())]
+
+    def one(self, table: str, **fields: object) -> Row:
+        """The only row of a table whose fields are these."""
+        found = self.of(table, **fields)
+        assert len(found) == 1, f"{len(found)} rows in {table} with {fields}"
+        return found[0]
+
+    def session(self, chat: str, thread: str = "") -> int:
+        number: int = self.one("sessions", chat=chat, thread=thread)["session_id"]
+        return number
+
+    def body(self, step: Row) -> Any:
+        return json.loads(step["body"])
+
+
+def read_rows(home: Path) -> Rows:
+    """All rows of a home in which no gateway runs. The files themselves are not touched."""
+    with _copy(home) as path:
+        connection = apsw.Connection(str(path))
+        try:
+            tables = {table: _all(connection, table) for table in ORDERED_BY}
+            return Rows(**tables, damage=_damage(connection))
+        finally:
+            connection.close()
+
+
+@contextmanager
+def _copy(home: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="koboshi-rows-") as folder:
+        for name in FILES:
+            if (home / name).exists():
+                shutil.copyfile(home / name, Path(folder, name))
+        yield Path(folder, FILES[0])
+
+
+def _all(connection: apsw.Connection, table: str) -> list[Row]:
+    """A gateway that died in its first moments may have left no tables."""
+    if not connection.table_exists("main", table):
+        return []
+    cursor = connection.execute(f"SELECT * FROM {table} ORDER BY {ORDERED_BY[table]}")
+    return [
+        dict(zip((column[0] for column in cursor.get_description()), values, strict=True))
+        for values in cursor
+    ]
+
+
+def _damage(connection: apsw.Connection) -> list[str]:
+    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+    broken = [f"foreign key: {row}" for row in connection.execute("PRAGMA foreign_key_check")]
+    return [*(words for words in found if words != "ok"), *broken]
