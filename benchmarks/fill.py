@@ -8,6 +8,8 @@ whose lines are inserted directly.
 import time
 from pathlib import Path
 
+import apsw
+
 from benchmarks.place import BenchmarkFailed
 from koboshi.stores.sql import load_queries
 from koboshi.stores.sqlite.file import open_writer
@@ -34,11 +36,32 @@ def fill(file: Path, *, sessions: int, turns: int) -> None:
     connection = open_writer(file)
     for pragma in _FOR_SPEED:
         connection.execute(pragma)
-    side_work = connection.execute(queries["side_work"]).fetchall()
+    side_work = [
+        (str(kind), str(name), str(made_by))
+        for kind, name, made_by in connection.execute(queries["side_work"]).fetchall()
+    ]
     for kind, name, _ in side_work:
         connection.execute(f'DROP {kind} "{name}"')
-    every = {"sessions": sessions, "turns": turns, "now": time.time_ns() // 1_000_000}
-    every |= {"channel": CHANNEL, "text": _TEXT}
+    _insert(connection, queries, sessions, turns)
+    for _, _, made_by in side_work:
+        connection.execute(made_by)
+    if connection.pragma("foreign_key_check") is not None:
+        raise BenchmarkFailed("the filled database breaks a foreign key")
+    connection.pragma("journal_mode", "wal")
+    connection.close()
+
+
+def _insert(
+    connection: apsw.Connection, queries: dict[str, str], sessions: int, turns: int
+) -> None:
+    """In chunks, so that the plan of what to insert stays small."""
+    every: dict[str, str | int] = {
+        "sessions": sessions,
+        "turns": turns,
+        "now": time.time_ns() // 1_000_000,
+        "channel": CHANNEL,
+        "text": _TEXT,
+    }
     with connection:
         connection.execute(queries["plan_table"])
         connection.execute(queries["worker"], every)
@@ -48,9 +71,3 @@ def fill(file: Path, *, sessions: int, turns: int) -> None:
         with connection:
             for name in ("plan_clear", "plan_chunk", *_TABLES):
                 connection.execute(queries[name], chunk)
-    for _, _, made_by in side_work:
-        connection.execute(made_by)
-    if connection.pragma("foreign_key_check") is not None:
-        raise BenchmarkFailed("the filled database breaks a foreign key")
-    connection.pragma("journal_mode", "wal")
-    connection.close()

@@ -71,9 +71,13 @@ SELECT turn_id * 5 + place, session_id, turn_id, place > 0, kind,
                'text', :text || turn_id, 'sender', 'person-' || session_id, 'entry_id', turn_id,
                'sent_ms', at_ms)
            WHEN 'reply' THEN json_object(
-               'text', :text || turn_id, 'calls', json_array(json_object(
+               'text', :text || turn_id, 'calls', json('[' || json_object(
                    'call_id', (turn_id * 5 + 1) || '.0', 'tool', 'read_file',
-                   'arguments', '{"path": "notes"}', 'effect', 'none')))
+                   'arguments', '{"path": "notes"}', 'effect', 'none')
+                   || CASE calls WHEN 2 THEN ',' || json_object(
+                       'call_id', (turn_id * 5 + 1) || '.1', 'tool', 'read_file',
+                       'arguments', '{"path": "notes"}', 'effect', 'none') ELSE '' END
+                   || ']'))
            WHEN 'result' THEN json_object(
                'call_id', (turn_id * 5 + 1) || '.' || (place - 2), 'status', 'ok',
                'text', :text || turn_id)

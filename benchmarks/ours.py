@@ -19,25 +19,9 @@ from koboshi.domain.transcript import Effect, ProposedCall, Reply, Result, Resul
 from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Inbound
 from koboshi.ports.store import Arrival, Loaded, Store
+from koboshi.runtime.clock import SystemClock
+from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import StoreOptions, open_store
-
-
-class RealClock:
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-
-class NoWakeups:
-    """Nobody waits for hints here: each client knows what comes next."""
-
-    def hint(self, topic: str) -> None:
-        return
-
-    async def wait(self, topic: str, at_most_s: float) -> None:
-        raise NotImplementedError(topic, at_most_s)
 
 
 @dataclass(slots=True)
@@ -73,8 +57,6 @@ class Conversation:
     async def turn(self, client: int, number: int) -> None:
         """From the message to the last part delivered: every line is on disk before the next."""
         turns, chat = self.store.turns, self.chat_of(client, number)
-        waiting = self.desk.waiting
-        assert chat not in waiting, "two clients in one chat"
         await self._accept(client, number, chat)
         claim, _ = await self.desk.claim(chat)
         reply = Reply(text=words(client, number, "reply"))
@@ -131,7 +113,7 @@ def _respond(command: Command, facts: SessionFacts) -> Response:
 
 
 def chats(load: Load, run_id: str, known: int, first: int) -> Callable[[int, int], str]:
-    """New chats all the time; or, in a filled database, `VISITED` of those it has, over and over."""
+    """New chats all the time; or, in a filled database, `VISITED` of those it has, in turn."""
 
     def visit(client: int, number: int) -> int:
         return client + load.clients * (number // load.turns_per_session)
@@ -147,17 +129,15 @@ VISITED = 640
 they remember has the same length."""
 
 
-async def run(load: Load, *, batch_max: int, known: int, first: int) -> None:
-    home: Path = load.file.parent
-    home.mkdir(parents=True, exist_ok=True)
+async def run(load: Load, home: Path, *, batch_max: int, known: int, first: int) -> None:
     world = World(
         policy=Policy(),
         channels={ChannelName(CHANNEL): True},
-        is_allowed=lambda channel, person: True,
+        is_allowed=lambda _channel, _person: True,
     )
     options = StoreOptions(batch_max=batch_max) if batch_max else StoreOptions()
     store = await open_store(
-        home, world=world, clock=RealClock(), wakeups=NoWakeups(), options=options
+        home, world=world, clock=SystemClock(), wakeups=LocalWakeups(), options=options
     )
     worker = await store.workers.start("bench", os.getpid(), "bench", "0")
     run_id = f"run-{os.getpid()}-{time.time_ns()}"
@@ -179,14 +159,11 @@ def main() -> None:
     options.add_argument("--known", type=int, default=0, help="chats that the database holds")
     options.add_argument("--first", type=int, default=0, help="where among them to begin")
     chosen = options.parse_args()
-    asyncio.run(
-        run(
-            load_of(chosen),
-            batch_max=chosen.batch_max,
-            known=chosen.known,
-            first=chosen.first,
-        )
-    )
+    load = load_of(chosen)
+    home = load.file.parent
+    home.mkdir(parents=True, exist_ok=True)
+    known, first = chosen.known, chosen.first
+    asyncio.run(run(load, home, batch_max=chosen.batch_max, known=known, first=first))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ TEXT_BYTES = 2048
 Turn: TypeAlias = Callable[[int, int], Awaitable[None]]
 """Carries out turn `number` of client `client`; it has returned when all of it is on disk."""
 
+Span: TypeAlias = tuple[float, float]
+"""When something began and when it ended."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
@@ -32,9 +35,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What happened inside the window. A turn counts where it ends."""
+    """What happened inside the window."""
 
-    turns: int
+    turns: float
+    """Each turn counts by the part of its time that lies inside: clients tend to march in step, and
+    whole turns would make the figure depend on where the window happens to end."""
     seconds: float
     cpu_seconds: float
     p50_ms: float
@@ -47,11 +52,11 @@ class Measured:
 
     @property
     def cpu_ms_per_turn(self) -> float:
-        return 1_000 * self.cpu_seconds / max(self.turns, 1)
+        return 1_000 * self.cpu_seconds / self.turns
 
     @property
     def commits_per_turn(self) -> float:
-        return self.commits / max(self.turns, 1)
+        return self.commits / self.turns
 
 
 def parser(about: str) -> argparse.ArgumentParser:
@@ -76,7 +81,7 @@ def load_of(chosen: argparse.Namespace) -> Load:
 
 async def measure(turn: Turn, load: Load, commits: Callable[[], int] = lambda: 0) -> Measured:
     """Run turns on every client without a pause, and measure from `warm_seconds` on."""
-    ends: list[tuple[float, float]] = []
+    spans: list[Span] = []
     is_over = False
 
     async def client(number: int) -> None:
@@ -84,8 +89,7 @@ async def measure(turn: Turn, load: Load, commits: Callable[[], int] = lambda: 0
         while not is_over:
             began = time.perf_counter()
             await turn(number, done)
-            ended = time.perf_counter()
-            ends.append((ended, ended - began))
+            spans.append((began, time.perf_counter()))
             done += 1
 
     async with asyncio.TaskGroup() as clients:
@@ -97,9 +101,11 @@ async def measure(turn: Turn, load: Load, commits: Callable[[], int] = lambda: 0
         after = (time.perf_counter(), time.process_time(), commits())
         is_over = True
 
-    waits = sorted(wait for end, wait in ends if before[0] < end <= after[0])
+    window = (before[0], after[0])
+    shares = [(_share(span, window), span[1] - span[0]) for span in spans]
+    waits = sorted(wait for share, wait in shares if share > 0)
     return Measured(
-        turns=len(waits),
+        turns=sum(share for share, _ in shares),
         seconds=after[0] - before[0],
         cpu_seconds=after[1] - before[1],
         p50_ms=_quantile_ms(waits, 0.50),
@@ -116,6 +122,12 @@ def words(client: int, number: int, what: str, size: int = TEXT_BYTES) -> str:
     """`size` characters of text, different each time, so that nothing is stored only once."""
     line = f"{what} of turn {number} for client {client}: the quick brown fox jumps. "
     return (line * (size // len(line) + 1))[:size]
+
+
+def _share(span: Span, window: Span) -> float:
+    """How much of the span lies in the window, from 0 to 1."""
+    inside = min(span[1], window[1]) - max(span[0], window[0])
+    return max(inside, 0.0) / max(span[1] - span[0], 1e-9)
 
 
 def _quantile_ms(waits: list[float], share: float) -> float:

@@ -14,8 +14,6 @@ from benchmarks.report import Measure, at_most
 from benchmarks.steady import Measured
 
 CLIENTS = 64
-_TURNS_PER_SESSION = 10
-"""In the large file, by its default size; the small one has the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,26 +56,29 @@ def measure_scale(folder: Path, timing: Timing, size: Size) -> list[Measure]:
 
 
 def _turns(folder: Path, large: Path, timing: Timing, size: Size) -> list[Measure]:
-    small_size = Size(sessions=VISITED, turns=VISITED * size.turns // size.sessions)
     new, known = Pairs([], []), Pairs([], [])
     for number in range(timing.rounds):
         say(f"scale: turns, round {number + 1} of {timing.rounds}")
+        _read_through(large)
         with fresh_file(folder) as empty:
             new.small.append(run_engine(OURS, empty, timing, CLIENTS))
-        _read_through(large)
         new.large.append(run_engine(OURS, large, timing, CLIENTS))
-        with fresh_file(folder) as small:
-            fill(small, sessions=small_size.sessions, turns=small_size.turns)
-            options = ("--known", str(small_size.sessions))
-            known.small.append(run_engine(OURS, small, timing, CLIENTS, *options))
-        options = ("--known", str(size.sessions), "--first", str(number))
-        known.large.append(run_engine(OURS, large, timing, CLIENTS, *options))
+        known.small.append(_run_small(folder, timing, size))
+        among = ("--known", str(size.sessions), "--first", str(number))
+        known.large.append(run_engine(OURS, large, timing, CLIENTS, *among))
     return [
         _ratio(f"turn in new chats, {size} / empty", new.cost(), 1.3),
         _ratio(f"turn in known chats, {size} / {VISITED} sessions", known.cost(), 1.3),
         _ratio("the same in CPU, new chats", new.cpu(), None),
         _ratio("the same in CPU, known chats", known.cpu(), None),
     ]
+
+
+def _run_small(folder: Path, timing: Timing, size: Size) -> Measured:
+    """On a file that holds only the chats that are visited, with as many turns each."""
+    with fresh_file(folder) as file:
+        fill(file, sessions=VISITED, turns=VISITED * size.turns // size.sessions)
+        return run_engine(OURS, file, timing, CLIENTS, "--known", str(VISITED))
 
 
 def _starts(folder: Path, large: Path, rounds: int, size: Size) -> list[Measure]:

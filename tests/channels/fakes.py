@@ -208,6 +208,16 @@ class FakeGateway:
         of_chat = [each for each in self.journal if each.route.chat == chat]
         return [each for each in of_chat if each.line.seq > after][:limit]
 
+    async def chats_touched(
+        self, channel: ChannelName, *, after: int
+    ) -> tuple[int, frozenset[str]]:
+        newest = max((each.line.seq for each in self.journal), default=0)
+        return newest, frozenset(each.route.chat for each in self.journal if each.line.seq > after)
+
+    async def place_before(self, channel: ChannelName, chat: str, *, lines: int) -> int:
+        of_chat = [each.line.seq for each in self.journal if each.route.chat == chat]
+        return of_chat[-lines - 1] if len(of_chat) > lines else 0
+
     async def last_event(self, channel: ChannelName, chat: str) -> int:
         return max((each.line.seq for each in self.journal if each.route.chat == chat), default=0)
 
@@ -285,7 +295,7 @@ async def serving(channel: WebChannel, accept: Accept) -> AsyncIterator[str]:
     """The channel, receiving, for the length of the block. Gives its address."""
     async with create_task_group() as tasks:
         tasks.start_soon(channel.receive, None, accept)
-        with fail_after(10):
+        with fail_after(30):
             port = await channel.listening()
         yield f"http://127.0.0.1:{port}"
         tasks.cancel_scope.cancel()
@@ -298,7 +308,7 @@ async def client_of(url: str, token: str = TOKEN) -> AsyncIterator[httpx2.AsyncC
         yield client
 
 
-async def until(is_so: Callable[[], object], within_s: float = 10.0) -> None:
+async def until(is_so: Callable[[], object], within_s: float = 30.0) -> None:
     """Look again and again until it is so; fail after the time."""
     with fail_after(within_s):
         while not is_so():  # noqa: ASYNC110  (nobody tells us)

@@ -97,7 +97,7 @@ async def test_a_message_is_acknowledged_only_after_it_is_stored(make_rig: MakeR
 
     async with make_rig() as rig, receiving(rig, accept), create_task_group() as tasks:
         tasks.start_soon(write)
-        with fail_after(10):
+        with fail_after(30):
             await reached.wait()
             assert not told.is_set()
             assert gateway.gate is not None
@@ -121,7 +121,7 @@ async def test_a_message_that_could_not_be_stored_is_not_acknowledged(make_rig: 
 
     async with make_rig() as rig, create_task_group() as tasks:
         tasks.start_soon(write)
-        with fail_after(10), pytest.raises(StoreFailed):
+        with fail_after(30), pytest.raises(StoreFailed):
             await rig.channel.receive(None, accept)
         await until(lambda: answers)
 
@@ -184,7 +184,7 @@ async def test_typing_never_fails(make_rig: MakeRig) -> None:
 
 async def test_receiving_ends_soon_after_it_is_cancelled(make_rig: MakeRig) -> None:
     async with make_rig() as rig:
-        with fail_after(5):
+        with fail_after(15):
             async with receiving(rig, FakeGateway().accept):
                 pass
 
@@ -199,7 +199,7 @@ async def test_abilities_are_such_that_texts_can_be_split(make_rig: MakeRig) -> 
 async def receiving(rig: Rig, accept: Accept) -> AsyncIterator[None]:
     async with create_task_group() as tasks:
         tasks.start_soon(rig.channel.receive, None, accept)
-        with fail_after(10):
+        with fail_after(30):
             await rig.ready()
         yield
         tasks.cancel_scope.cancel()

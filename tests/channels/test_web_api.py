@@ -115,7 +115,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(gateway: FakeGateway)
         await connect_tcp("127.0.0.1", await channel.listening()) as connection,
     ):
         await connection.send(head.encode())
-        with fail_after(10):
+        with fail_after(30):
             answer = await connection.receive()
 
     assert answer.startswith(b"HTTP/1.1 408 ")

@@ -58,11 +58,11 @@ async def test_followers_do_not_hold_up_the_end() -> None:
             assert response.status_code == 200
             began = current_time()
             tasks.cancel_scope.cancel()
-            with fail_after(5, shield=True):
+            with fail_after(15, shield=True):
                 async for _ in response.aiter_bytes():
                     pass
 
-    assert current_time() - began < 5
+    assert current_time() - began < 15
 
 
 async def test_signals_are_left_to_the_gateway() -> None:

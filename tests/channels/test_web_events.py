@@ -194,7 +194,7 @@ async def test_nothing_is_skipped_or_repeated_across_many_restarts(gateway: Fake
             client_of(url) as client,
             following(client, headers=place) as events,
         ):
-            with fail_after(10):
+            with fail_after(30):
                 async for event in events:
                     place = {"Last-Event-ID": event.id}
                     seen += [json.loads(event.data)["text"]] if event.data else []
@@ -211,7 +211,7 @@ async def test_a_follower_that_leaves_makes_room_for_another(gateway: FakeGatewa
             await anext(events)
             crowded = await client.get(EVENTS)
         statuses = []
-        with fail_after(10):
+        with fail_after(30):
             while 200 not in statuses:
                 async with client.stream("GET", EVENTS) as response:
                     statuses.append(response.status_code)
@@ -222,7 +222,7 @@ async def test_a_follower_that_leaves_makes_room_for_another(gateway: FakeGatewa
 
 async def test_a_head_request_is_not_left_hanging(gateway: FakeGateway) -> None:
     async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
-        with fail_after(10):
+        with fail_after(30):
             response = await client.head(EVENTS)
 
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -267,7 +267,7 @@ async def following(
 
 async def texts(events: AsyncIterator[httpx2.ServerSentEvent], count: int) -> list[str]:
     found: list[str] = []
-    with fail_after(10):
+    with fail_after(30):
         while len(found) < count:
             event = await anext(events)
             if event.data:

@@ -103,7 +103,7 @@ def gateway() -> FakeGateway:
 @asynccontextmanager
 async def talking(person: Person) -> AsyncIterator[Person]:
     """The person at their terminal, until they leave with Ctrl-D."""
-    with fail_after(20):
+    with fail_after(60):
         async with create_task_group() as tasks:
             tasks.start_soon(person.talk)
             yield person
@@ -279,7 +279,7 @@ async def test_a_refused_message_is_reported_and_the_exit_code_tells(gateway: Fa
 async def test_a_wrong_token_is_said_clearly(gateway: FakeGateway) -> None:
     async with serving(web_channel(gateway), gateway.accept) as url:
         person = Person(url, token=lambda: "wrong")
-        with fail_after(10), person.keyboard:
+        with fail_after(30), person.keyboard:
             await person.talk()
 
     assert person.code == 78

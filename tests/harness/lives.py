@@ -1,29 +1,39 @@
-"""An operator who starts the gateway again whenever it dies, and the people who talk to it."""
+"""An operator who starts the gateway again whenever it ends, and the people who talk to it."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx2
 from anyio import create_task_group
 
-from tests.harness.client import Client
+from tests.harness.client import Client, Event
+from tests.harness.http import connection
 from tests.harness.polling import until, until_asked
 from tests.harness.process import KILLED, GatewayProcess
 from tests.harness.rows import Rows, read_rows
 
+STOPPED = "stopped"
+"""A planned end: somebody asks it to stop, and it does."""
+KILLED_BY_HAND = "killed"
+"""A planned end: somebody kills it at a moment of their own choice."""
+
+LAST_WORDS = "/help"
+
 
 @dataclass(slots=True)
 class Lives:
-    """A gateway that dies at each of `deaths_planned` in turn, and is started again each time."""
+    """A gateway whose lives end as planned, one after the other; the last one goes on. An end is
+    a crash point, STOPPED or KILLED_BY_HAND."""
 
     gateway: GatewayProcess
-    deaths_planned: Sequence[str]
+    ends_planned: Sequence[str]
+    stack: AsyncExitStack
     remains: list[Rows] = field(default_factory=list)
-    """What lay on the disk after each death."""
-    people: list[Client] = field(default_factory=list)
-    is_over: bool = False
+    """What lay on the disk after each end."""
+    people: dict[str, Client] = field(default_factory=dict)
 
     @property
     def address(self) -> str | None:
@@ -33,30 +43,42 @@ class Lives:
     def token(self) -> str:
         return self.gateway.token
 
-    def person(self, chat: str) -> Client:
-        client = Client(self, chat)
-        self.people.append(client)
-        return client
+    async def person(self, chat: str) -> Client:
+        """Somebody who follows the chat from its start for as long as the gateway has lives."""
+        person = self.people[chat] = Client(self, chat)
+        await self.stack.enter_async_context(person.following())
+        return person
 
-    async def all_deaths(self) -> None:
-        """Wait until every planned death has happened, and somebody is there again."""
-        planned = len(self.deaths_planned)
+    async def all_ends(self) -> None:
+        """Wait until every planned end has come, and somebody is there again."""
+        planned = list(self.ends_planned)
         await until(
-            lambda: len(self.remains) == planned and self.address is not None,
-            f"the gateway dies at each of {list(self.deaths_planned)}",
-            otherwise=lambda: f"it died {len(self.remains)} times. {self.gateway.log[-3000:]}",
+            lambda: len(self.remains) == len(planned) and self.address is not None,
+            f"the gateway ends at each of {planned}",
+            otherwise=lambda: f"it ended {len(self.remains)} times. {self.gateway.log[-3000:]}",
         )
 
-    async def quiet(self) -> None:
-        """Wait until nothing is worked on, nothing waits and nothing is owed."""
+    async def finish(self) -> dict[str, list[Event]]:
+        """Wait for the planned ends and until nothing is left to do, then hear the last words in
+        every chat. Returns what somebody new is told of each chat, from its start."""
+        await self.all_ends()
         await until_asked(self._is_quiet, "the gateway comes to rest")
+        told = {}
+        for chat, person in self.people.items():
+            ack = await person.say(LAST_WORDS, "last-words")
+            is_last = partial(is_of, cause=f"command:{ack.message.removeprefix('m')}")
+            await person.sees(is_last, "the last words")
+            told[chat] = await person.told_from_start(is_last)
+        await until_asked(self._is_quiet, "the gateway comes to rest")
+        self.gateway.kill()
+        return told
 
     async def _is_quiet(self) -> bool:
+        """Nothing is worked on, nothing waits and nothing is owed."""
         address = self.address
         if address is None:
             return False
-        headers = {"Authorization": f"Bearer {self.token}"}
-        async with httpx2.AsyncClient(base_url=address, headers=headers, trust_env=False) as http:
+        async with connection(address, self.token) as http:
             try:
                 status = (await http.get("/api/v1/status")).json()
             except httpx2.TransportError:
@@ -64,30 +86,32 @@ class Lives:
         return not (status["turns"] or status["inbox_waiting"] or status["outbox_unsettled"])
 
     async def keep_up(self) -> None:
-        """Start it, and start it again whenever it has died as planned."""
-        for crash_at in [*self.deaths_planned, ""]:
-            self.gateway.start(crash_at=crash_at)
-            await until(lambda: not self.gateway.is_running or self.is_over, "", within_s=100)
-            if self.is_over:
-                return
-            log = self.gateway.log[-4000:]
-            assert self.gateway.exit_code == KILLED, f"{self.gateway.exit_code} at {crash_at} {log}"
-            assert crash_at, f"the gateway died by itself:\n{log}"
+        """Start it, and start it again whenever it has ended as planned."""
+        for end in self.ends_planned:
+            self.gateway.start(crash_at="" if end in (STOPPED, KILLED_BY_HAND) else end)
+            code = await self.gateway.wait_exit(within_s=60)
+            expected = 0 if end == STOPPED else KILLED
+            assert code == expected, f"it ended with {code} at {end}:\n{self.gateway.log[-4000:]}"
             self.remains.append(read_rows(self.gateway.home))
-        raise AssertionError("unreachable")
+        self.gateway.start()
+
+
+def is_of(event: Event, cause: str) -> bool:
+    return bool(event.fields.get("cause") == cause)
 
 
 @asynccontextmanager
 async def lives(
-    home: Path, deaths: Sequence[str] = (), *, env: Mapping[str, str] | None = None
+    home: Path, ends: Sequence[str] = (), *, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[Lives]:
-    """A gateway on `home` that dies at each of `deaths` in turn; it is gone after the block."""
+    """A gateway on `home` that ends at each of `ends` in turn; it is gone after the block."""
     gateway = GatewayProcess(home, env=env)
-    life = Lives(gateway, deaths)
     try:
-        async with create_task_group() as tasks:
+        async with create_task_group() as tasks, AsyncExitStack() as stack:
+            life = Lives(gateway, ends, stack)
             tasks.start_soon(life.keep_up)
             yield life
-            life.is_over = True
+            await stack.aclose()
+            tasks.cancel_scope.cancel()
     finally:
         gateway.bury()

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 
 from koboshi.stores.faults import VARIABLE as CRASH_AT
+from tests.harness.http import connection
 from tests.harness.polling import until, until_asked
 
 KILLED = -signal.SIGKILL
@@ -73,7 +74,7 @@ class GatewayProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """How the last life ended; None while it goes on. Killed by a signal: its number, negative."""
+        """How the last life ended, negative for a signal; None while it goes on."""
         return None if self._process is None else self._process.poll()
 
     @property
@@ -102,7 +103,7 @@ class GatewayProcess:
     async def wait_ready(self, within_s: float = 30.0) -> str:
         """Wait until it says that it is ready, recovery included. Returns the address."""
         address = await self.wait_listening(within_s)
-        async with httpx2.AsyncClient(base_url=address, trust_env=False) as client:
+        async with connection(address) as client:
 
             async def ask() -> bool:
                 try:

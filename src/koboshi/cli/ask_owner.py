@@ -6,32 +6,68 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from koboshi.cli.options import WRONG_SETUP, leave
+import msgspec
+
+from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, Failure
 from koboshi.config import Config, ConfigError, load
+from koboshi.config.problems import escaped
+
+Shape = TypeVar("Shape")
 
 SOCKET_NAME = "control.sock"
+SOCKET_PATH_BYTES_MAX = 100
 ANSWER_SECONDS = 15.0
-TRIES = 20
+OWN_SECONDS = 10.0
+"""How long a gateway that holds the home may take until it serves its socket."""
+TRY_EVERY_SECONDS = 0.1
 
 
 def loaded(home: Path | None, config_file: Path | None) -> Config:
-    """The configuration; a wrong one ends the command."""
+    """The configuration. Raises Failure if it is wrong."""
     try:
         return load(home, config_file, os.environ)
     except ConfigError as error:
-        leave(WRONG_SETUP, str(error))
+        raise Failure(WRONG_SETUP, "config", str(error)) from error
 
 
 def ask_owner(config: Config, request: Mapping[str, object]) -> dict[str, object]:
-    """The answer of whoever owns the home. A home that is not there has nothing to tell."""
-    if not (config.home / "koboshi.db").exists():
-        leave(1, f"there is no gateway's home at {config.home}; `koboshi run` makes one")
-    return _from_gateway(config.home, request) or _from_home(config, request)
+    """The answer of whoever owns the home.
+
+    Raises Failure where nobody can be asked (no home, no permission, a gateway that is stuck), and
+    where the owner has no answer.
+    """
+    try:
+        is_there = (config.home / "koboshi.db").exists()
+    except OSError as error:
+        raise _unusable(config.home, error) from error
+    if not is_there:
+        words = f"no gateway has run in {config.home} yet; `koboshi run` makes it a home"
+        raise Failure(FAILED, "no-home", words)
+    answer = ask_gateway(config.home, request) or _ask_home(config, request)
+    if answer.get("ok") is True:
+        return answer
+    match answer.get("error"):
+        case {"type": str(kind), "message": str(message)}:
+            raise Failure(FAILED, kind, escaped(message))
+        case _:
+            raise _unreadable()
 
 
-def _from_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object] | None:
-    """The gateway's answer; None if none runs."""
+def read_answer(answer: Mapping[str, object], shape: type[Shape]) -> Shape:
+    """The answer as a value. Raises Failure if the owner is of a version that says other things."""
+    try:
+        return msgspec.convert(answer, shape)
+    except msgspec.ValidationError as error:
+        raise _unreadable() from error
+
+
+def ask_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object] | None:
+    """The answer of the gateway that runs in the home; None if none does.
+
+    Raises Failure if one is there and does not answer, or may not be asked.
+    """
     try:
         with short_path(home / SOCKET_NAME) as path, socket.socket(socket.AF_UNIX) as link:
             link.settimeout(ANSWER_SECONDS)
@@ -39,35 +75,84 @@ def _from_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object
             link.sendall(json.dumps(dict(request)).encode() + b"\n")
             with link.makefile("rb") as lines:
                 reply = lines.readline()
-        answer = json.loads(reply)
-    except (OSError, ValueError):
+    except (FileNotFoundError, ConnectionError):
+        # Never served, left behind by a gateway that was killed, or gone while we asked.
         return None
-    return answer if isinstance(answer, dict) else None
+    except (TimeoutError, BlockingIOError):
+        words = f"the gateway in {home} does not answer; it may be stuck, its log may say why"
+        raise Failure(FAILED, "no-answer", words) from None
+    except OSError as error:
+        raise _unusable(home, error) from error
+    return _decoded(reply)
 
 
-def _from_home(config: Config, request: Mapping[str, object]) -> dict[str, object]:
+def _decoded(reply: bytes) -> dict[str, object] | None:
+    """The answer on the line; None if the line was not finished: the gateway died over it."""
+    if not reply.endswith(b"\n"):
+        return None
+    try:
+        answer = json.loads(reply)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise _unreadable()
+    return answer
+
+
+def _ask_home(config: Config, request: Mapping[str, object]) -> dict[str, object]:
+    """Own the home for a moment and answer ourselves."""
     import anyio
 
-    from koboshi.app import answer_from_home
-    from koboshi.domain.errors import HomeHeld, StoreRefused
+    from koboshi.domain.errors import StoreFailed, StoreRefused
 
-    for _ in range(TRIES):
+    try:
+        return anyio.run(_own_or_ask, config, request)
+    except StoreRefused as error:
+        raise Failure(WRONG_SETUP, "home", str(error)) from error
+    except StoreFailed as error:
+        raise Failure(STORAGE_FAILED, "storage", str(error)) from error
+    except OSError as error:
+        raise _unusable(config.home, error) from error
+
+
+async def _own_or_ask(config: Config, request: Mapping[str, object]) -> dict[str, object]:
+    """Whoever holds the home is another command, or a gateway that will serve its socket soon."""
+    from anyio import sleep
+
+    from koboshi.app import answer_from_home
+    from koboshi.domain.errors import HomeHeld
+    from koboshi.runtime.clock import SystemClock
+
+    clock = SystemClock()
+    deadline = clock.monotonic() + OWN_SECONDS
+    while True:
         try:
-            return dict(anyio.run(answer_from_home, config, request))
-        except HomeHeld:
-            # A gateway that has just started owns the home and may serve its socket by now.
-            answer = _from_gateway(config.home, request)
+            return dict(await answer_from_home(config, request))
+        except HomeHeld as held:
+            answer = ask_gateway(config.home, request)
             if answer is not None:
                 return answer
-        except StoreRefused as error:
-            leave(WRONG_SETUP, str(error))
-    return leave(1, f"the gateway that holds {config.home} does not answer")
+            if clock.monotonic() >= deadline:
+                who = str(held).partition(";")[0]
+                words = f"{who}, which does not answer; its log may say why"
+                raise Failure(FAILED, "no-answer", words) from held
+        await sleep(TRY_EVERY_SECONDS)
+
+
+def _unreadable() -> Failure:
+    words = "the gateway's answer can not be read; it may be another version than this command"
+    return Failure(FAILED, "no-answer", words)
+
+
+def _unusable(home: Path, error: OSError) -> Failure:
+    said = (error.strerror or str(error)).lower()
+    return Failure(WRONG_SETUP, "home", f"the home {home} can not be used: {said}")
 
 
 @contextmanager
 def short_path(path: Path) -> Iterator[str]:
     """A name of the socket that the kernel takes, however long the home's name is."""
-    if len(os.fsencode(path)) <= 100 or not Path("/proc/self/fd").exists():
+    if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX or not Path("/proc/self/fd").exists():
         yield str(path)
         return
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

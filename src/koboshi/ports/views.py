@@ -152,6 +152,17 @@ class Views(Protocol):
         """What happened in a chat after the journal line `after`, oldest first."""
         ...
 
+    async def chats_touched(
+        self, channel: ChannelName, *, after: int
+    ) -> tuple[int, frozenset[str]]:
+        """The newest journal line of all, and the chats of the channel in which something happened
+        after the line `after`."""
+        ...
+
+    async def place_before(self, channel: ChannelName, chat: str, *, lines: int) -> int:
+        """The journal line after which the chat's newest `lines` lines come; 0 if it has fewer."""
+        ...
+
     async def last_event(self, channel: ChannelName, chat: str) -> int:
         """The newest journal line of a chat; 0 if there is none."""
         ...

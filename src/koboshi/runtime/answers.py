@@ -1,69 +1,164 @@
-"""What the command line can ask, answered from the store's views."""
+"""What the command line can ask, answered from the store's views.
+
+An answer is what JSON can hold. `ok` says whether it could be given; if not, `error` has a `type`
+for programs and a `message` for people.
+"""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+from koboshi.domain.errors import ContradictoryFacts
 from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId, parse_shown
+from koboshi.domain.outbox import UNSETTLED
+from koboshi.domain.recovery import Verdict, VerdictKind
+from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.ports.store import Store
-from koboshi.ports.views import EntryView
+from koboshi.ports.views import DeliveryView, EntryView, Explanation
+
+ALIVE = tuple(state for state in TurnState if state not in CLOSED)
 
 
 async def answer(
     store: Store, request: Mapping[str, object], *, is_running: bool
 ) -> Mapping[str, object]:
-    """The answer to one request, as JSON can hold it. `ok` says whether it could be given."""
+    """The answer to one request; `is_running` says whether a gateway or a command gives it."""
     match request.get("ask"):
         case "status":
-            status = asdict(await store.views.status())
-            return {"ok": True, "is_running": is_running, "trouble": store.trouble, **status}
+            return await _status(store, is_running=is_running)
         case "explain":
-            return await _explain(store, str(request.get("what", "")))
+            what = str(request.get("what", "")).encode("utf-8", "replace").decode()
+            return await _Explainer(store, what, is_running).explain()
         case asked:
-            return {"ok": False, "error": f"nobody here knows how to answer {asked!r}"}
+            return refusal("unknown-request", f"nobody here knows how to answer {asked!r}")
 
 
-async def _explain(store: Store, what: str) -> Mapping[str, object]:
-    named = parse_shown(what)
-    if named is None:
-        entry = await store.views.entry_by_external_id(what)
-        return _no(what) if entry is None else await _explain_entry(store, entry)
-    kind, number = named
-    match kind:
-        case "turn":
-            return await _explain_turn(store, what, TurnId(number))
-        case "session":
-            turns = await store.views.turns_of(SessionId(number), 1)
-            return await _explain_turn(store, what, turns[0].turn_id) if turns else _no(what)
-        case "message":
-            found = await store.views.entry(EntryId(number))
-            return _no(what) if found is None else await _explain_entry(store, found)
-        case "delivery":
-            delivery = await store.views.delivery(DeliveryId(number))
-            if delivery is None:
-                return _no(what)
-            if delivery.turn_id is not None:
-                return await _explain_turn(store, what, delivery.turn_id)
-            return {"ok": True, "kind": "delivery", "delivery": asdict(delivery)}
+def refusal(kind: str, message: str) -> Mapping[str, object]:
+    """The answer that there is none."""
+    return {"ok": False, "error": {"type": kind, "message": message}}
+
+
+async def _status(store: Store, *, is_running: bool) -> Mapping[str, object]:
+    status = asdict(await store.views.status())
+    turns = {str(state): status["turns"].get(state, 0) for state in ALIVE}
+    begin = {"ok": True, "is_running": is_running, "trouble": store.trouble}
+    return {**begin, **status, "turns": turns}
+
+
+class _Explainer:
+    """One question "why is this where it is?"."""
+
+    def __init__(self, store: Store, what: str, is_running: bool) -> None:
+        self._views = store.views
+        self._what = what
+        self._is_running = is_running
+
+    async def explain(self) -> Mapping[str, object]:
+        """What is named may be an id of ours, or a platform's id of a message."""
+        named = parse_shown(self._what)
+        found = None if named is None else await self._by_shown(*named)
+        if found is None:
+            entry = await self._views.entry_by_external_id(self._what)
+            found = None if entry is None else await self._entry(entry)
+        return found or refusal(
+            "not-found",
+            f'there is nothing named "{self._what}"; turns are t1, sessions s1, messages m1, '
+            "deliveries d1, and a platform's own message id works, too",
+        )
+
+    async def _by_shown(self, kind: str, number: int) -> Mapping[str, object] | None:
+        match kind:
+            case "turn":
+                return await self._turn(TurnId(number))
+            case "session":
+                turns = await self._views.turns_of(SessionId(number), 1)
+                return await self._turn(turns[0].turn_id) if turns else None
+            case "message":
+                entry = await self._views.entry(EntryId(number))
+                return None if entry is None else await self._entry(entry)
+            case "delivery":
+                delivery = await self._views.delivery(DeliveryId(number))
+                return None if delivery is None else await self._delivery(delivery)
+            case _:
+                return None
+
+    async def _turn(self, turn_id: TurnId) -> Mapping[str, object] | None:
+        try:
+            explanation = await self._views.explain(turn_id)
+        except ContradictoryFacts as error:
+            words = f"what is stored about t{turn_id} does not fit together: {error}"
+            return refusal("contradiction", words)
+        if explanation is None:
+            return None
+        is_worked_on = await self._is_worked_on(explanation)
+        why = why_now(explanation, is_running=self._is_running, is_worked_on=is_worked_on)
+        story = asdict(replace(explanation, why=why))
+        return self._told("turn", is_worked_on=is_worked_on, **story)
+
+    async def _is_worked_on(self, explanation: Explanation) -> bool:
+        """Whether the gateway that runs now holds the claim: then nothing was interrupted."""
+        if not self._is_running or explanation.turn.worker_id is None:
+            return False
+        worker = (await self._views.status()).worker
+        return worker is not None and worker.worker_id == explanation.turn.worker_id
+
+    async def _entry(self, entry: EntryView) -> Mapping[str, object] | None:
+        if entry.turn_id is not None:
+            return await self._turn(entry.turn_id)
+        newest = () if entry.session_id is None else await self._views.turns_of(entry.session_id, 1)
+        open_turns = [turn for turn in newest if turn.state in OPEN]
+        behind = asdict(open_turns[0]) if open_turns and entry.state == "waiting" else None
+        return self._told("message", message=asdict(entry), behind=behind)
+
+    async def _delivery(self, delivery: DeliveryView) -> Mapping[str, object]:
+        turn_id, behind = delivery.turn_id, None
+        try:
+            of = None if turn_id is None else await self._views.explain(turn_id)
+        except ContradictoryFacts:
+            of = None
+        if of is not None and delivery.state in UNSETTLED:
+            unsettled = [each for each in of.deliveries if each.state in UNSETTLED]
+            earlier = [each for each in unsettled if each.delivery_id < delivery.delivery_id]
+            behind = asdict(earlier[0]) if earlier else None
+        number = delivery.delivery_id
+        lines = () if of is None else of.lines
+        return self._told(
+            "delivery",
+            delivery=asdict(delivery),
+            turn=None if of is None else asdict(of.turn),
+            behind=behind,
+            lines=[
+                asdict(line)
+                for line in lines
+                if line.subject == "delivery" and line.number == number
+            ],
+        )
+
+    def _told(self, kind: str, **facts: object) -> Mapping[str, object]:
+        return {"ok": True, "kind": kind, "is_running": self._is_running, **facts}
+
+
+def why_now(explanation: Explanation, *, is_running: bool, is_worked_on: bool) -> Verdict | None:
+    """Why a turn that is not closed stands where it does.
+
+    The verdict is what recovery would decide now. It speaks of an interruption, which is the truth
+    only for a turn that had one.
+    """
+    turn, verdict = explanation.turn, explanation.why
+    if verdict is None:
+        return None
+    if is_worked_on:
+        because = "this gateway is working on it"
+        return Verdict(kind=VerdictKind.STAND, rule="worked-on", because=because)
+    if turn.state != TurnState.QUEUED or verdict.kind is not VerdictKind.RESUME:
+        return verdict
+    when = "as soon as there is room" if is_running else "when a gateway runs again"
+    match turn.event:
+        case "opened":
+            return replace(verdict, because=f"nobody has worked on it yet; it begins {when}")
+        case TurnEvent.REPLIED:
+            return replace(verdict, because=f"the person has answered; it goes on {when}")
+        case TurnEvent.RELEASED:
+            because = f"it was set down because the gateway was stopping; it goes on {when}"
+            return replace(verdict, because=because)
         case _:
-            return _no(what)
-
-
-async def _explain_entry(store: Store, entry: EntryView) -> Mapping[str, object]:
-    if entry.turn_id is not None:
-        return await _explain_turn(store, f"m{entry.entry_id}", entry.turn_id)
-    return {"ok": True, "kind": "message", "message": asdict(entry)}
-
-
-async def _explain_turn(store: Store, what: str, turn_id: TurnId) -> Mapping[str, object]:
-    explanation = await store.views.explain(turn_id)
-    if explanation is None:
-        return _no(what)
-    return {"ok": True, "kind": "turn", **asdict(explanation)}
-
-
-def _no(what: str) -> Mapping[str, object]:
-    return {
-        "ok": False,
-        "error": f'there is nothing named "{what}"; turns are t1, sessions s1, messages m1, '
-        "deliveries d1, and a platform's own message id works, too",
-    }
+            return verdict

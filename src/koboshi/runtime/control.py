@@ -12,15 +12,27 @@ from pathlib import Path
 from typing import TypeAlias
 
 import structlog
-from anyio import create_unix_listener, fail_after
-from anyio.abc import SocketStream
+from anyio import (
+    BrokenResourceError,
+    ClosedResourceError,
+    DelimiterNotFound,
+    IncompleteRead,
+    create_unix_listener,
+    fail_after,
+    move_on_after,
+)
+from anyio.abc import SocketListener, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
+
+from koboshi.runtime.answers import refusal
 
 log = structlog.get_logger()
 
 SOCKET_NAME = "control.sock"
 REQUEST_BYTES_MAX = 64_000
-READ_SECONDS = 10
+READ_SECONDS = 5
+ANSWER_SECONDS = 5
+SEND_SECONDS = 5
 
 Answer: TypeAlias = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
@@ -31,38 +43,57 @@ class ControlSocket:
     answer: Answer
 
     async def keep_serving(self) -> None:
-        """Serve for ever. The lock on the home makes sure that an old socket is nobody's."""
+        """Serve for ever. Where there can be no socket, the gateway goes on without."""
         path = self.home / SOCKET_NAME
-        path.unlink(missing_ok=True)
         # By its folder's descriptor, because the kernel takes only short names for sockets.
         folder = os.open(self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            listener = await create_unix_listener(short_name(folder, path), mode=0o600)
+            try:
+                listener = await _listen(path, folder)
+            except OSError as error:
+                log.warning("control_unavailable", path=str(path), error=str(error))
+                return
             async with listener:
                 await listener.serve(self._serve_one)
         finally:
             os.close(folder)
-            path.unlink(missing_ok=True)
+            if path.is_socket():
+                path.unlink(missing_ok=True)
 
     async def _serve_one(self, stream: SocketStream) -> None:
+        gone = (BrokenResourceError, ClosedResourceError, IncompleteRead, TimeoutError)
         async with stream:
             try:
-                with fail_after(READ_SECONDS):
-                    reader = BufferedByteReceiveStream(stream)
-                    line = await reader.receive_until(b"\n", REQUEST_BYTES_MAX)
-                    reply = await self._reply_to(line)
+                reply = await self._reply_to(stream)
+                with fail_after(SEND_SECONDS):
                     await stream.send(json.dumps(reply).encode() + b"\n")
-            except Exception as error:  # whoever asked went away or talks nonsense
-                log.info("control_failed", error=f"{type(error).__name__}: {error}")
+            except gone as error:
+                log.info("control_left", error=type(error).__name__)
 
-    async def _reply_to(self, line: bytes) -> Mapping[str, object]:
+    async def _reply_to(self, stream: SocketStream) -> Mapping[str, object]:
         try:
-            request = json.loads(line)
-        except ValueError:
-            return {"ok": False, "error": "the request is not JSON"}
+            with fail_after(READ_SECONDS):
+                reader = BufferedByteReceiveStream(stream)
+                request = json.loads(await reader.receive_until(b"\n", REQUEST_BYTES_MAX))
+        except DelimiterNotFound:
+            return refusal("bad-request", f"a request has at most {REQUEST_BYTES_MAX} bytes")
+        except (ValueError, RecursionError):
+            return refusal("bad-request", "the request is not JSON")
         if not isinstance(request, dict):
-            return {"ok": False, "error": "the request is not an object"}
-        return await self.answer(request)
+            return refusal("bad-request", "the request is not an object")
+        try:
+            with move_on_after(ANSWER_SECONDS):
+                return await self.answer(request)
+        except Exception as error:  # a question must not end the gateway
+            log.error("control_failed", error=type(error).__name__, exc_info=True)
+            return refusal("bug", "something went wrong here; the gateway's log says what")
+        return refusal("too-slow", f"the database did not answer within {ANSWER_SECONDS} s")
+
+
+async def _listen(path: Path, folder: int) -> SocketListener:
+    """The socket, in place of one that a dead gateway left: the lock makes sure it is nobody's."""
+    path.unlink(missing_ok=True)
+    return await create_unix_listener(short_name(folder, path), mode=0o600)
 
 
 def short_name(folder: int, path: Path) -> str:

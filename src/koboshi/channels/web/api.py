@@ -145,23 +145,10 @@ class Api:
             case "now":
                 return newest
             case "recent":
-                return await self._recent(chat, newest)
+                lines = self.limits.recent_lines
+                return await self.views.place_before(self.channel, chat, lines=lines)
             case _:
                 raise Unacceptable(400, "bad-place", "from is one of recent, start, now")
-
-    async def _recent(self, chat: str, newest: int) -> int:
-        """The place before the last few lines of the chat. Ids count the lines of all chats, so
-        it is searched for by halves."""
-        lines = self.limits.recent_lines
-        low, high = 0, newest
-        while low < high:
-            middle = (low + high) // 2
-            behind = await self.views.events(self.channel, chat, after=middle, limit=lines + 1)
-            if len(behind) > lines:
-                low = middle + 1
-            else:
-                high = middle
-        return low
 
     async def _status(self, _request: Request) -> Response:
         return _json(await self.views.status())

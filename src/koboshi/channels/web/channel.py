@@ -92,10 +92,11 @@ class WebChannel:
             try:
                 await self._serve(listener, accept)
             except ExceptionGroup as group:
-                raise _one_of(group) from group
+                raise _one_of(group) from None
             finally:
                 self._bound_port = None
-                self._is_listening = Event()
+                if self._is_listening.is_set():
+                    self._is_listening = Event()
 
     async def send(self, delivery: Delivery) -> SendOutcome:
         """Delivered, because it is stored: followers see the line that this outcome writes."""
@@ -114,7 +115,8 @@ class WebChannel:
             server = EmbeddedServer(self._api(followers, store).app(), self._limits)
             try:
                 tasks.start_soon(server.run_until_told, listener)
-                tasks.start_soon(followers.stir, self._wakeups, self._limits.poll_s)
+                look = partial(followers.stir, self._views, self._name, self._wakeups)
+                tasks.start_soon(look, self._limits.poll_s)
                 await server.is_serving.wait()
                 self._bound_port = listener.getsockname()[1]
                 self._is_listening.set()

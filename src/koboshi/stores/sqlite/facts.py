@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from koboshi.domain.ids import EntryId
+from koboshi.domain.inbox import EntryKind
 from koboshi.domain.recovery import Interruption, Policy, TurnFacts
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Effect, StepKind, tail_of
@@ -23,7 +25,13 @@ def policy_of(ground: Ground, session: Session) -> Policy:
     return policy if chosen is None else replace(policy, recovery=chosen)
 
 
-def facts_of(tx: Reading, ground: Ground, turn: TurnRow, session: Session) -> TurnFacts:
+def facts_of(
+    tx: Reading,
+    ground: Ground,
+    turn: TurnRow,
+    session: Session,
+    arrived: EntryId | None = None,
+) -> TurnFacts:
     """Everything that is durably known about a turn and matters for recovery."""
     world, channel = ground.world, session.route.channel
     unresolved = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn.turn_id)]
@@ -44,7 +52,7 @@ def facts_of(tx: Reading, ground: Ground, turn: TurnRow, session: Session) -> Tu
         recoveries=turn.recoveries,
         crash_streak=turn.crash_streak + int(is_dead),
         idle_ms=max(0, tx.now_ms - max(turn.progressed_ms, worked_ms_of(tx, turn))),
-        message_waits=waiting_message(tx, ground, turn, session) is not None,
+        message_waits=waiting_message(tx, ground, turn, session, arrived) is not None,
         asked_by=asked_by,
         is_person_allowed=world.is_allowed(channel, turn.person),
         is_channel_known=channel in world.channels,
@@ -63,16 +71,29 @@ def worked_ms_of(tx: Reading, turn: TurnRow) -> int:
 
 
 def waiting_message(
-    tx: Reading, ground: Ground, turn: TurnRow, session: Session
+    tx: Reading,
+    ground: Ground,
+    turn: TurnRow,
+    session: Session,
+    arrived: EntryId | None = None,
 ) -> EntryRow | None:
-    """The oldest message of an allowed person that was accepted after the question or the death."""
-    for row in tx.rows("entries_waiting", session_id=turn.session_id):
+    """The oldest message of an allowed person that was accepted after the question or the death.
+    The one that has just arrived is, whatever the clock says."""
+    rows = tx.rows("entries_waiting", session_id=turn.session_id)
+    if not rows:
+        return None
+    # The order of the commits tells what came first: clocks jump, and a batch has one time.
+    place = {"session_id": turn.session_id, "turn_id": turn.turn_id}
+    newest_before = tx.number("entry_newest_before_move", **place)
+    for row in rows:
         waiting = entry_of(row)
-        if turn.state is TurnState.RUNNING:
+        if waiting.entry.entry_id == arrived:
+            is_after = True
+        elif turn.state is TurnState.RUNNING:
             is_after = (waiting.accepted_by or 0) > (turn.worker_id or 0)
         else:
-            is_after = waiting.received_ms >= turn.changed_ms
-        is_message = waiting.entry.kind == "message"
+            is_after = waiting.entry.entry_id > newest_before
+        is_message = waiting.entry.kind is EntryKind.MESSAGE
         if is_after and is_message and _is_allowed(ground, session, waiting.entry.sender):
             return waiting
     return None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from koboshi.domain.ids import WorkerId
+from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.recovery import World
 
 
@@ -17,3 +17,8 @@ class Ground:
     """How many steps of earlier turns a claimed turn is given."""
     worker_id: WorkerId | None = None
     """This boot, once it has its row."""
+
+    def serves(self, channel: str, person: str) -> bool:
+        """Whether the configuration still has the channel and allows the person on it."""
+        name = ChannelName(channel)
+        return name in self.world.channels and self.world.is_allowed(name, person)

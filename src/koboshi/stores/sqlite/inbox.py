@@ -171,7 +171,7 @@ def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> E
         case Interrupt() if turn is not None:
             _interrupt(tx, ground, turn)
         case Redecide() if turn is not None:
-            judge(tx, ground, turn)
+            judge(tx, ground, turn, entry.entry_id)
         case Drop(reason=reason):
             drop_entry(tx, entry.entry_id, reason)
         case Hold() | _:

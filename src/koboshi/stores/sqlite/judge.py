@@ -2,6 +2,7 @@
 
 from koboshi.domain import notes, phrases
 from koboshi.domain.errors import ContradictoryFacts
+from koboshi.domain.ids import EntryId
 from koboshi.domain.recovery import (
     Policy,
     TurnFacts,
@@ -34,11 +35,13 @@ from koboshi.stores.sqlite.writes import (
 )
 
 
-def judge(tx: Transaction, ground: Ground, turn: TurnRow) -> Verdict:
+def judge(
+    tx: Transaction, ground: Ground, turn: TurnRow, arrived: EntryId | None = None
+) -> Verdict:
     """Decide about a turn and do what was decided. A turn whose facts contradict each other is
     closed alone, so that the others go on."""
     session = read_session(tx, turn.session_id)
-    facts = facts_of(tx, ground, turn, session)
+    facts = facts_of(tx, ground, turn, session, arrived)
     policy = policy_of(ground, session)
     verdict = verdict_over(facts, policy)
     _apply(tx, ground, turn, session, facts, verdict, policy)
@@ -72,7 +75,8 @@ def _apply(
             assert waiting is not None
             answer_question(tx, ground, session, turn, waiting.entry)
         case VerdictKind.RESUME:
-            worked_ms = worked_ms_of(tx, turn)
+            # A clock that was set back must not make a pause of seconds one of days.
+            worked_ms = min(worked_ms_of(tx, turn), tx.now_ms)
             not_before = policy.not_before(facts.crash_streak, worked_ms)
             resume(tx, turn, facts, rule=verdict.rule, not_before_ms=not_before)
         case VerdictKind.SUSPEND if turn.state is TurnState.SUSPENDED:

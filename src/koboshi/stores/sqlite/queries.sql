@@ -126,6 +126,15 @@ FROM inbox WHERE session_id = :session_id AND state = 'waiting' ORDER BY entry_i
 -- How much waits in a session.
 SELECT count(*) FROM inbox WHERE session_id = :session_id AND state = 'waiting';
 
+-- name: entry_newest_before_move
+-- The newest entry that its session had when a turn came into its state; 0 if there was none.
+SELECT coalesce((
+    SELECT number FROM journal
+    WHERE session_id = :session_id AND subject = 'message' AND event = 'accepted'
+        AND seq < (SELECT seq FROM journal WHERE session_id = :session_id AND subject = 'turn'
+                   AND turn_id = :turn_id ORDER BY seq DESC LIMIT 1)
+    ORDER BY seq DESC LIMIT 1), 0);
+
 -- name: entries_cut
 -- A cut drops what waited before it.
 UPDATE inbox SET state = 'dropped', reason = 'cut', changed_ms = :now
@@ -164,9 +173,10 @@ FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: turns_due
 -- Queued turns that may be claimed, those nobody has tried first.
-SELECT turn_id, session_id, generation, epoch FROM turns
-WHERE closed_ms IS NULL AND state = 'queued' AND not_before_ms <= :now
-ORDER BY not_before_ms, turn_id LIMIT :limit;
+SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel
+FROM turns AS t JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state = 'queued' AND t.not_before_ms <= :now
+ORDER BY t.not_before_ms, t.turn_id LIMIT :limit;
 
 -- name: turns_next_due
 -- When the next queued turn is due.
@@ -481,3 +491,18 @@ ORDER BY j.seq LIMIT :limit;
 -- The newest journal line of a chat.
 SELECT coalesce(max(seq), 0) FROM journal
 WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat);
+
+-- name: view_chats_touched
+-- Chats of a channel in which something happened after a journal line.
+SELECT DISTINCT s.chat FROM journal AS j JOIN sessions AS s ON s.session_id = j.session_id
+WHERE j.seq > :after AND s.channel = :channel;
+
+-- name: view_newest_line
+-- The newest journal line of all.
+SELECT coalesce(max(seq), 0) FROM journal;
+
+-- name: view_place_before
+-- The line just before the newest lines of a chat.
+SELECT seq FROM journal
+WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
+ORDER BY seq DESC LIMIT 1 OFFSET :lines;

@@ -1,7 +1,7 @@
 """What a person's words do to the question that a turn waits for."""
 
 from koboshi.domain import notes, phrases
-from koboshi.domain.ids import CallId
+from koboshi.domain.ids import CallId, TurnId
 from koboshi.domain.inbox import Entry, Words, picked_choice, yes_or_no
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Author, Need, Question, Result, ResultStatus
@@ -18,6 +18,7 @@ from koboshi.stores.sqlite.writes import (
     open_next,
     owe,
     read_question,
+    read_turn,
     resolve_calls,
 )
 
@@ -35,6 +36,21 @@ def answer_question(
         _answer_gateway(tx, ground, session, turn, entry, entry.body)
     else:
         _answer_model(tx, turn, entry, entry.body, question)
+
+
+def expire_question(tx: Transaction, ground: Ground, turn_id: TurnId) -> None:
+    """Nobody answered in time: the turn ends, and the person is told once."""
+    turn = read_turn(tx, turn_id)
+    assert turn is not None
+    assert turn.question_seq is not None
+    question = read_question(tx, turn.question_seq)
+    by = "nobody answered"
+    resolve_calls(tx, turn.session_id, turn_id, turn.epoch, by)
+    move_turn(tx, turn_id, turn.epoch, TurnState.WAITING, TurnEvent.EXPIRED, reason=by)
+    cause = f"expired:{turn.question_seq}"
+    words = (phrases.expired(question.text),)
+    owe(tx, turn.session_id, turn_id, cause, words, anchor=turn.anchor)
+    open_next(tx, ground, turn.session_id)
 
 
 def _answer_gateway(

@@ -22,22 +22,24 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.ports.store import Loaded
+from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.replies import expire_question
 from koboshi.stores.sqlite.resume import leave_note
-from koboshi.stores.sqlite.rows import call_of, number, step_of
+from koboshi.stores.sqlite.rows import call_of, number, step_of, text
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
     add_result,
     add_step,
     attach_at_boundary,
+    is_unresolved,
     move_turn,
     open_next,
     owe,
-    read_question,
     read_request,
     read_session,
     read_turn,
@@ -55,7 +57,7 @@ class SqliteTurns:
         def operation(tx: Transaction) -> tuple[Claim, ...]:
             rows = tx.rows("turns_due", now=tx.now_ms, limit=limit)
             claims = []
-            for turn_id, session_id, generation, epoch in rows:
+            for turn_id, session_id, generation, epoch, person, channel in rows:
                 claim = Claim(
                     turn_id=TurnId(number(turn_id)),
                     session_id=SessionId(number(session_id)),
@@ -63,7 +65,8 @@ class SqliteTurns:
                     epoch=Epoch(number(epoch) + 1),
                     worker_id=worker_id,
                 )
-                if epoch == 0 or _lets_through(tx, self._ground, claim.turn_id):
+                is_plain = epoch == 0 and self._ground.serves(text(channel), text(person))
+                if is_plain or _lets_through(tx, self._ground, claim.turn_id):
                     _take(tx, claim)
                     claims.append(claim)
             return tuple(claims)
@@ -128,6 +131,8 @@ class SqliteTurns:
         self, claim: Claim, call_id: CallId, text: str, choices: Sequence[Choice], age_ms_max: int
     ) -> None:
         def operation(tx: Transaction) -> None:
+            if not is_unresolved(tx, claim.turn_id, call_id):
+                raise Fenced(f"call {call_id} of turn {claim.turn_id} has nothing to ask")
             tx.change("call_ask", turn_id=claim.turn_id, call_id=call_id, now=tx.now_ms)
             question = Question(
                 author=Author.MODEL, text=text, choices=tuple(choices), call_id=call_id
@@ -248,7 +253,7 @@ class SqliteTurns:
         def operation(tx: Transaction) -> int:
             rows = tx.rows("turns_expired", now=tx.now_ms, limit=limit)
             for row in rows:
-                _expire(tx, self._ground, TurnId(number(row[0])))
+                expire_question(tx, self._ground, TurnId(number(row[0])))
             return len(rows)
 
         return await self._writer.write("turns.expire", operation)
@@ -271,6 +276,7 @@ def _take(tx: Transaction, claim: Claim) -> None:
     )
     if not touched:
         raise _fenced(claim)
+    tx.hints.add(JOURNAL)
 
 
 def _load(tx: Reading, ground: Ground, claim: Claim) -> Loaded:
@@ -378,20 +384,6 @@ def _propose(tx: Transaction, claim: Claim, place: int, call: Call) -> None:
         provider_id=call.provider_id,
         args_hash=fingerprint(call.tool, call.arguments),
     )
-
-
-def _expire(tx: Transaction, ground: Ground, turn_id: TurnId) -> None:
-    turn = read_turn(tx, turn_id)
-    assert turn is not None
-    assert turn.question_seq is not None
-    question = read_question(tx, turn.question_seq)
-    by = "nobody answered"
-    resolve_calls(tx, turn.session_id, turn_id, turn.epoch, by)
-    move_turn(tx, turn_id, turn.epoch, TurnState.WAITING, TurnEvent.EXPIRED, reason=by)
-    cause = f"expired:{turn.question_seq}"
-    words = (phrases.expired(question.text),)
-    owe(tx, turn.session_id, turn_id, cause, words, anchor=turn.anchor)
-    open_next(tx, ground, turn.session_id)
 
 
 def _fenced(claim: Claim) -> Fenced:

@@ -96,6 +96,21 @@ class SqliteViews:
         )
         return tuple(_event(row) for row in rows)
 
+    async def chats_touched(
+        self, channel: ChannelName, *, after: int
+    ) -> tuple[int, frozenset[str]]:
+        def look(tx: Reading) -> tuple[int, frozenset[str]]:
+            rows = tx.rows("view_chats_touched", channel=channel, after=after)
+            return tx.number("view_newest_line"), frozenset(text(row[0]) for row in rows)
+
+        return await self._readers.read(look)
+
+    async def place_before(self, channel: ChannelName, chat: str, *, lines: int) -> int:
+        row = await self._readers.read(
+            lambda tx: tx.row("view_place_before", channel=channel, chat=chat, lines=lines)
+        )
+        return 0 if row is None else number(row[0])
+
     async def last_event(self, channel: ChannelName, chat: str) -> int:
         return await self._readers.read(
             lambda tx: tx.number("view_last_event", channel=channel, chat=chat)
@@ -167,7 +182,7 @@ def _event(row: Row) -> Event:
     said: Body | None = None
     if kind is not None:
         said = body_of(kind, body)
-    elif words is not None:
+    elif words is not None and row[6] in ("message", "command"):
         said = _message(row[3], words, sender)
     return Event(
         line=journal_line(row),

@@ -1,0 +1,43 @@
+"""`koboshi config`: is the configuration right, and what does it say?"""
+
+from pathlib import Path
+
+import click
+
+from koboshi.cli.ask_owner import loaded
+from koboshi.cli.options import failures_told, home_options
+from koboshi.config import Config, describe
+
+
+@click.group()
+def config() -> None:
+    """Check or show the configuration."""
+
+
+@config.command()
+@home_options
+def check(home: Path | None, config_file: Path | None) -> None:
+    """Say what is wrong with the configuration, without starting anything.
+
+    Ends with 0 if it can be used, else with 78. Warnings do not count.
+    """
+    with failures_told(as_json=False):
+        warn(loaded(home, config_file))
+        click.echo("ok")
+
+
+@config.command()
+@home_options
+def show(home: Path | None, config_file: Path | None) -> None:
+    """Show every key, its value and where that was set. Secrets are masked."""
+    with failures_told(as_json=False):
+        found = loaded(home, config_file)
+        for key, value, source in describe(found):
+            click.echo(f"{key} = {value} ({source})" if source else f"{key} = {value}")
+        warn(found)
+
+
+def warn(found: Config) -> None:
+    """Say on stderr what is allowed and yet unwise."""
+    for warning in found.warnings:
+        click.echo(f"warning: {warning}", err=True)

@@ -1,0 +1,207 @@
+"""`koboshi explain`: the story of a turn, a message or a delivery, and why it is where it is."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+
+import click
+
+from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.options import (
+    WRONG_USE,
+    Failure,
+    counted,
+    failures_told,
+    home_options,
+    json_option,
+    moment,
+    show_json,
+)
+from koboshi.cli.story import fate_of_delivery, fate_of_message, told
+from koboshi.commands.durations import ago
+from koboshi.config.problems import escaped
+from koboshi.domain.phrases import excerpt, failure
+from koboshi.domain.recovery import Verdict
+from koboshi.domain.route import Route
+from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
+from koboshi.runtime.clock import SystemClock
+
+REQUEST_CHARS_MAX = 400
+WORDS_CHARS_MAX = 80
+WHAT_CHARS_MAX = 1_000
+
+
+@click.command()
+@click.argument("what", required=False, default="")
+@home_options
+@json_option
+def explain(what: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """Why a turn, message or delivery is where it is.
+
+    WHAT is t1 for a turn, s1 for the newest turn of a session, m1 for a message, d1 for a delivery,
+    or a platform's own id of a message.
+    """
+    with failures_told(as_json):
+        if not what or len(what) > WHAT_CHARS_MAX:
+            words = "explain what? t1 is a turn, s1 a session, m1 a message, d1 a delivery"
+            raise Failure(WRONG_USE, "usage", words)
+        answer = ask_owner(loaded(home, config_file), {"ask": "explain", "what": what})
+        if as_json:
+            show_json(answer)
+        else:
+            click.echo(render(answer, SystemClock().now_ms()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnAnswer:
+    is_running: bool
+    is_worked_on: bool
+    turn: TurnView
+    why: Verdict | None
+    lines: tuple[JournalLine, ...]
+    entries: tuple[EntryView, ...]
+    deliveries: tuple[DeliveryView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAnswer:
+    is_running: bool
+    message: EntryView
+    behind: TurnView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryAnswer:
+    is_running: bool
+    delivery: DeliveryView
+    turn: TurnView | None
+    behind: DeliveryView | None
+    lines: tuple[JournalLine, ...]
+
+
+def render(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
+    """The answer as text for a person, safe to print. Raises Failure for an unknown one."""
+    match answer.get("kind"):
+        case "message":
+            lines = _message(read_answer(answer, MessageAnswer), now_ms, zone)
+        case "delivery":
+            lines = _delivery(read_answer(answer, DeliveryAnswer), now_ms, zone)
+        case _:
+            lines = _turn(read_answer(answer, TurnAnswer), now_ms, zone)
+    return "\n".join(escaped(line) for line in lines)
+
+
+def _turn(said: TurnAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
+    turn = said.turn
+    yield f"turn t{turn.turn_id} of session s{turn.session_id} ({_place(turn.route)})"
+    yield f"asked     {_request(turn)}"
+    yield f"stands    {_standing(turn, said.is_worked_on)}, {_since(turn.changed_ms, now_ms, zone)}"
+    yield f"why       {_why(said)}"
+    if turn.recoveries:
+        again = counted(turn.recoveries, "time")
+        yield f"restarts  taken up again {again}, {turn.crash_streak} of them without a new step"
+    yield ""
+    yield "what happened"
+    yield from (f"  {moment(at_ms, zone)}  {words}" for at_ms, words in told(said.lines))
+    if said.entries:
+        yield ""
+        yield "messages"
+        yield from (f"  {line}" for entry in said.entries for line in [_entry(entry, zone)])
+    if said.deliveries:
+        yield ""
+        yield "deliveries"
+        for delivery in said.deliveries:
+            yield f"  {_owed(delivery, is_running=said.is_running)}"
+
+
+def _message(said: MessageAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
+    entry = said.message
+    at = f"received at {moment(entry.received_ms, zone)} ({ago(entry.received_ms, now_ms)})"
+    yield f"message m{entry.entry_id} from {entry.sender} on {entry.source}, {at}"
+    yield f"said      {_quoted(entry.text, REQUEST_CHARS_MAX)}"
+    if entry.state != "waiting":
+        yield f"became    {fate_of_message(entry)}"
+        return
+    if said.behind is None:
+        yield "became    waiting; the next look of the gateway takes it up"
+        return
+    turn = said.behind
+    standing = _standing(turn, is_worked_on=said.is_running)
+    yield f"became    waiting behind turn t{turn.turn_id}, {_request(turn)}"
+    yield f"          which is {standing}, {_since(turn.changed_ms, now_ms, zone)}"
+
+
+def _delivery(said: DeliveryAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
+    owed = said.delivery
+    at = f"owed since {moment(owed.created_ms, zone)} ({ago(owed.created_ms, now_ms)})"
+    part = f", part {owed.part} of {owed.parts}" if owed.parts > 1 else ""
+    yield f"delivery d{owed.delivery_id} in session s{owed.session_id}{part}, {at}"
+    yield f"says      {_quoted(owed.text, REQUEST_CHARS_MAX)}"
+    yield f"stands    {fate_of_delivery(owed, is_running=said.is_running)}"
+    if said.behind is not None:
+        yield f"why       d{said.behind.delivery_id} goes first, and is not settled yet"
+    if owed.settled_ms is not None:
+        yield f"settled   {_since(owed.settled_ms, now_ms, zone)}"
+    if said.turn is not None:
+        yield f"belongs   to turn t{said.turn.turn_id}, {_request(said.turn)}"
+    if said.lines:
+        yield ""
+        yield "what happened"
+        yield from (f"  {moment(at_ms, zone)}  {words}" for at_ms, words in told(said.lines))
+
+
+def _why(said: TurnAnswer) -> str:
+    """The verdict of a turn that is not closed, else what closed it."""
+    if said.why is not None:
+        later = "" if said.is_running else "; this is what the next gateway will see"
+        return f"{said.why.because} (rule {said.why.rule}){later}"
+    reason = said.turn.reason
+    if reason:
+        return failure(reason)
+    return "the answer was delivered" if said.turn.state == "done" else said.turn.event
+
+
+def _standing(turn: TurnView, is_worked_on: bool) -> str:
+    match turn.state:
+        case "queued":
+            return "in the queue"
+        case "running":
+            return "being worked on" if is_worked_on else "interrupted: the gateway died over it"
+        case "waiting":
+            return "waiting for an answer"
+        case "suspended":
+            return "set aside"
+        case "answered":
+            return "answered, and the answer is on its way"
+        case state:
+            return state
+
+
+def _entry(entry: EntryView, zone: tzinfo | None) -> str:
+    at = moment(entry.received_ms, zone)
+    return f"m{entry.entry_id}  {at}  {entry.sender}: {_quoted(entry.text, WORDS_CHARS_MAX)}"
+
+
+def _owed(delivery: DeliveryView, *, is_running: bool) -> str:
+    part = f" part {delivery.part}/{delivery.parts}" if delivery.parts > 1 else ""
+    standing = fate_of_delivery(delivery, is_running=is_running)
+    return f"d{delivery.delivery_id}{part}  {_quoted(delivery.text, WORDS_CHARS_MAX)}  {standing}"
+
+
+def _request(turn: TurnView) -> str:
+    words = _quoted(turn.request, REQUEST_CHARS_MAX)
+    return words if turn.request.strip() else "nothing: a report of a process opened it"
+
+
+def _quoted(text: str, chars_max: int) -> str:
+    return f"«{excerpt(text, chars_max)}»"
+
+
+def _place(route: Route) -> str:
+    thread = f", thread {route.thread}" if route.thread else ""
+    return f"{route.channel}, chat {route.chat}{thread}"
+
+
+def _since(at_ms: int, now_ms: int, zone: tzinfo | None) -> str:
+    return f"since {moment(at_ms, zone)} ({ago(at_ms, now_ms)})"

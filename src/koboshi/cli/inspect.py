@@ -1,0 +1,126 @@
+"""`koboshi status` and `koboshi version`: what there is, at a glance."""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+
+import click
+
+from koboshi import __version__
+from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.options import (
+    counted,
+    failures_told,
+    home_options,
+    json_option,
+    moment,
+    show_json,
+)
+from koboshi.commands.durations import duration
+from koboshi.config.problems import escaped
+from koboshi.domain.worker import EndedHow, Worker
+from koboshi.runtime.clock import SystemClock
+
+_TURNS = {
+    "queued": "in the queue",
+    "running": "running",
+    "waiting": "waiting for an answer",
+    "suspended": "set aside",
+    "answered": "answered, on the way",
+}
+_ENDED = {
+    EndedHow.STOPPED: "was stopped as asked",
+    EndedHow.LEFTOVERS: "was stopped as asked and set its unfinished turns down",
+    EndedHow.RESTART: "ended to start again",
+}
+
+
+@click.command()
+@home_options
+@json_option
+def status(home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """What the gateway is doing, or how it ended if it does not run."""
+    with failures_told(as_json):
+        config = loaded(home, config_file)
+        answer = {**ask_owner(config, {"ask": "status"}), "home": str(config.home)}
+        if as_json:
+            show_json(answer)
+        else:
+            click.echo(render_status(answer, SystemClock().now_ms()))
+
+
+@click.command()
+@json_option
+def version(as_json: bool) -> None:
+    """The version of koboshi and what it runs on."""
+    import apsw
+
+    versions = {
+        "koboshi": __version__,
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "apsw": apsw.apsw_version(),
+        "platform": platform.platform(),
+    }
+    if as_json:
+        show_json({"ok": True, **versions})
+        return
+    click.echo(f"koboshi {versions['koboshi']}")
+    click.echo(f"Python {versions['python']}")
+    click.echo(f"SQLite {versions['sqlite']} (apsw {versions['apsw']})")
+    click.echo(versions["platform"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusAnswer:
+    home: str
+    is_running: bool
+    trouble: str | None
+    worker: Worker | None
+    previous: Worker | None
+    turns: dict[str, int]
+    inbox_waiting: int
+    outbox_unsettled: int
+    sessions: int
+
+
+def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
+    """The answer in lines for a person. Raises Failure for one of another version."""
+    said = read_answer(answer, StatusAnswer)
+    lines = [_headline(said, now_ms, zone), f"home       {escaped(said.home)}"]
+    before = said.previous if said.is_running else said.worker
+    lines.append(f"{'before' if said.is_running else 'last':<10} {_ending(before, zone)}")
+    turns = [f"{count} {_TURNS.get(state, state)}" for state, count in said.turns.items() if count]
+    lines.append(f"turns      {', '.join(turns) or 'none is open'}")
+    lines.append(f"waiting    {counted(said.inbox_waiting, 'message')}")
+    lines.append(f"owed       {counted(said.outbox_unsettled, 'delivery', 'deliveries')}")
+    lines.append(f"sessions   {said.sessions}")
+    if said.trouble:
+        lines.append(f"trouble    {escaped(said.trouble)}")
+    return "\n".join(lines)
+
+
+def _headline(said: StatusAnswer, now_ms: int, zone: tzinfo | None) -> str:
+    worker = said.worker
+    if not said.is_running or worker is None:
+        return "koboshi is not running"
+    verb = "is stopping" if worker.is_draining else "is running"
+    since = f"since {moment(worker.started_ms, zone)} ({duration(now_ms - worker.started_ms)})"
+    mine = "" if worker.version == __version__ else f"; this command is {__version__}"
+    return f"koboshi {worker.version} {verb} as pid {worker.pid}, {since}{mine}"
+
+
+def _ending(worker: Worker | None, zone: tzinfo | None) -> str:
+    """How a boot ended. One that nobody has buried yet did not end by its own will."""
+    if worker is None:
+        return "nothing: this is the first boot"
+    how = worker.ended_how or EndedHow.KILLED
+    if how is EndedHow.KILLED:
+        return (
+            f"boot {worker.worker_id} was killed; "
+            f"its last sign of life was at {moment(worker.heartbeat_ms, zone)}"
+        )
+    at = moment(worker.ended_ms or worker.heartbeat_ms, zone)
+    return f"boot {worker.worker_id} {_ENDED[how]} at {at}"

@@ -1,0 +1,99 @@
+"""Every crash point of the path of a message, and the story in which a gateway dies there."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import koboshi
+
+SOURCE = Path(koboshi.__file__).parent
+MOMENTS = ("before", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Die in this story when the verb is carried out for the `time`-th time, after the lives that
+    end at `first`."""
+
+    verb: str
+    story: str
+    time: int = 1
+    first: tuple[str, ...] = ()
+
+    def ends(self, moment: str) -> list[str]:
+        return [*self.first, f"{self.verb}:{moment}:{self.time}"]
+
+    def __str__(self) -> str:
+        return f"{self.verb}-{self.time}-{self.story}"
+
+
+# A turn that was running when the gateway died, so that the next life has something to recover.
+_UNDER_WAY = ("turns.start_call:after:2",)
+
+POINTS = (
+    # A message, a second one while the first is worked on, an answer to a question, a command.
+    Point("inbox.accept", "echo"),
+    Point("inbox.accept", "follow-ups", 2),
+    Point("inbox.accept", "question", 2),
+    Point("inbox.accept", "stop", 3),
+    # The first claim finds nothing: it is made when the gateway starts. The second takes the turn.
+    Point("turns.claim", "echo"),
+    Point("turns.claim", "echo", 2),
+    Point("turns.claim", "follow-ups", 2),
+    Point("turns.append", "two-tools"),
+    Point("turns.append", "two-tools", 2),
+    Point("turns.start_call", "two-tools"),
+    Point("turns.start_call", "two-tools", 2),
+    Point("turns.finish_call", "two-tools"),
+    Point("turns.finish_call", "two-tools", 2),
+    Point("turns.finish_call", "two-tools", 3),
+    Point("turns.ask", "question"),
+    Point("turns.note", "empty-once"),
+    Point("turns.retry_model", "busy-model"),
+    Point("turns.fail", "refused"),
+    Point("turns.answer", "echo"),
+    Point("turns.answer", "follow-ups"),
+    Point("turns.answer", "long-answer"),
+    Point("outbox.claim", "echo"),
+    Point("outbox.claim", "question"),
+    Point("outbox.claim", "long-answer", 2),
+    Point("outbox.settle", "echo"),
+    Point("outbox.settle", "question"),
+    Point("outbox.settle", "long-answer", 2),
+    Point("outbox.settle", "long-answer", 3),
+    Point("turns.recover", "two-tools", 1, _UNDER_WAY),
+    Point("turns.recover", "two-tools", 1, (*_UNDER_WAY, "turns.recover:before")),
+    # The first look for questions that nobody answered is made when the gateway starts.
+    Point("turns.expire", "echo"),
+    Point("turns.expire", "two-tools", 1, _UNDER_WAY),
+    Point("workers.start", "echo"),
+    Point("workers.start", "two-tools", 1, _UNDER_WAY),
+    Point("workers.beat", "echo"),
+    Point("turns.release", "stopped-gateway"),
+    Point("workers.end", "stopped-gateway"),
+)
+
+EXEMPT = {
+    "outbox.label": "the web channel repeats a send under the same key and never needs a label; "
+    "killed there in tests/crash/test_rig.py, on a platform that can not",
+    "sessions.set": "no command of this version sets anything: nobody calls it",
+    "workers.request_drain": "the command that asks for a drain comes later: nobody calls it",
+}
+"""Verbs that a gateway with the web channel does not come by, and why."""
+
+NOT_CALLED = ("sessions.set", "workers.request_drain")
+
+
+def verbs_of_the_store() -> set[str]:
+    """Every verb that the writer is asked for by its name."""
+    texts = [path.read_text() for path in (SOURCE / "stores" / "sqlite").glob("*.py")]
+    return {verb for text in texts for verb in re.findall(r'\.write\(\s*"([^"]+)"', text)}
+
+
+def callers_of(verb: str) -> list[str]:
+    """The files beside the store that call the verb."""
+    return [
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if "stores" not in path.parts and f"{verb}(" in path.read_text()
+    ]
