@@ -77,9 +77,11 @@ def is_impossible(facts: TurnFacts) -> bool:
         has_started = facts.tail is Tail.STARTED
         agree = facts.asked_by is None and (facts.under_way is not None) is has_started
     is_of_old_generation = facts.state is not TurnState.ANSWERED and not facts.is_current
-    was_worked_on = facts.state is TurnState.RUNNING or facts.recoveries or facts.crash_streak
-    is_unclaimed_work = bool(was_worked_on) and not facts.is_claimed_before
-    return not agree or is_of_old_generation or is_unclaimed_work or facts.idle_ms < 0
+    is_untouched = facts.state in (TurnState.QUEUED, TurnState.SUSPENDED)
+    is_untouched = is_untouched and facts.tail is Tail.TRIGGER
+    has_history = bool(facts.recoveries or facts.crash_streak)
+    is_unclaimed_work = (has_history or not is_untouched) and not facts.is_claimed_before
+    return not agree or is_of_old_generation or is_unclaimed_work
 
 
 def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:

@@ -74,18 +74,18 @@ REPORTS = ("exit", "every", "match", "match-of-none", "match-other")
 TABLE = """
 situation           message    press   old-press  exit    every   match   match-of-none  match-other
 no-turn             open       closed  closed     open    open    ended   open           ended
-queued              hold       ?       ?          attach  attach  attach  attach         ended
-running-queue       hold       ?       ?          hold    hold    hold    hold           ended
-running-steer       hold       ?       ?          hold    hold    hold    hold           ended
-running-interrupt   interrupt  ?       ?          hold    hold    hold    hold           ended
-boundary-queue      hold       ?       ?          attach  attach  attach  attach         ended
-boundary-steer      attach     ?       ?          attach  attach  attach  attach         ended
-boundary-interrupt  hold       ?       ?          attach  attach  attach  attach         ended
+queued              hold       closed  closed     attach  attach  attach  attach         ended
+running-queue       hold       closed  closed     hold    hold    hold    hold           ended
+running-steer       hold       closed  closed     hold    hold    hold    hold           ended
+running-interrupt   interrupt  closed  closed     hold    hold    hold    hold           ended
+boundary-queue      hold       closed  closed     attach  attach  attach  attach         ended
+boundary-steer      attach     closed  closed     attach  attach  attach  attach         ended
+boundary-interrupt  hold       closed  closed     attach  attach  attach  attach         ended
 waiting             attach     attach  closed     hold    hold    hold    hold           ended
-suspended           redecide   ?       ?          hold    hold    hold    hold           ended
+suspended           redecide   closed  closed     hold    hold    hold    hold           ended
 """
 """What becomes of an entry of the session's own generation, whose process has no exit that was
-read. A press where no question is open (`?`) has a claim of its own below."""
+read."""
 
 REASONS = {"closed": "question-closed", "ended": "turn-ended"}
 """Why an entry is dropped, for the words of the table."""
@@ -105,7 +105,6 @@ def cells() -> list[tuple[str, str, str]]:
         (situation, entry, REASONS.get(outcome, outcome))
         for situation, *outcomes in rows
         for entry, outcome in zip(header[1:], outcomes, strict=True)
-        if outcome != "?"
     ]
 
 
@@ -215,9 +214,10 @@ def test_the_button_of_an_older_question_does_not_answer_the_open_one() -> None:
 
 
 @pytest.mark.parametrize("kind", [EntryKind.COMMAND, EntryKind.IGNORED])
-def test_a_command_does_not_answer_a_question(kind: EntryKind) -> None:
+def test_a_command_never_becomes_input_of_a_turn(kind: EntryKind) -> None:
     """S96, S141: commands pass through and leave the question open."""
-    assert outcomes(replace(message(), kind=kind), "waiting") == {"hold"}
+    with pytest.raises(ValueError, match="never becomes input"):
+        outcomes(replace(message(), kind=kind), "waiting")
 
 
 @pytest.mark.parametrize("entry", REPORTS[:-1])

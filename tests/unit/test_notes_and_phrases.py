@@ -162,7 +162,7 @@ def test_a_person_is_told_how_many_are_before_them(ahead: int, words: str) -> No
 
 
 def test_a_moment_is_told_with_its_time_zone() -> None:
-    assert phrases.clock_words(3_661_000) == "01:01 UTC"
+    assert phrases.clock_words(3_661_000) == "01 Jan 01:01 UTC"
 
 
 def test_a_person_who_says_no_is_told_that_the_work_ends() -> None:

@@ -140,7 +140,7 @@ def test_many_matching_lines_are_counted_and_not_all_shown() -> None:
 
 
 def test_a_line_of_unreasonable_length_is_examined_before_it_ends() -> None:
-    content = b"x" * LINE_BYTES_MAX + b"ready"
+    content = b"ready" + b"x" * LINE_BYTES_MAX
     watcher, reports = examine(WATCHER, chunk(content))
 
     assert len(reports) == 1

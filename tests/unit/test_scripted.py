@@ -106,10 +106,10 @@ async def test_counting_answers_at_once(said: str) -> None:
     assert await answer_to(said) == "1, 2, 3: done."
 
 
-@pytest.mark.parametrize("number", ["0", "1001", "9" * 5_000])
+@pytest.mark.parametrize("number", ["0", "151", "9" * 5_000])
 async def test_counting_has_bounds(number: str) -> None:
     assert await answer_to(f"count to {number} slowly") == (
-        "I can count to any number from 1 to 1000."
+        "I can count to any number from 1 to 150."
     )
 
 
@@ -131,7 +131,7 @@ async def test_counting_slowly_is_one_step_for_each_number(said: str) -> None:
 
 
 async def test_a_long_count_is_read_out_shortly() -> None:
-    assert await answer_to("count to 250") == "1, 2, 3, … 250: done."
+    assert await answer_to("count to 120") == "1, 2, 3, … 120: done."
 
 
 async def test_a_count_that_was_killed_goes_on_with_the_next_number() -> None:

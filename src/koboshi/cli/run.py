@@ -1,15 +1,35 @@
 """`koboshi run`: the gateway in the foreground, and the parent that starts it again."""
 
+import errno
 import faulthandler
 import os
 import signal
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import TracebackType
 
 import click
 
-from koboshi.cli.options import RESTART, STORAGE_FAILED, WRONG_SETUP, home_options, leave
+from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_options, leave
+from koboshi.cli.supervise import stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
+from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefused, Unusable
+
+LOCK_WAIT_SECONDS_MAX = 24 * 3_600.0
+STOP_MARGIN_SECONDS = 15.0
+"""What a stop may take beyond the drain before the parent kills the gateway."""
+
+_FOR_A_PERSON = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO}
+)
+"""Errors of files that no restart mends."""
+
+
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
+    if not 0 <= value <= LOCK_WAIT_SECONDS_MAX:
+        raise click.BadParameter(f"must be a number from 0 to {LOCK_WAIT_SECONDS_MAX:g}")
+    return value
 
 
 @click.command()
@@ -18,6 +38,7 @@ from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 @click.option(
     "--lock-wait",
     type=float,
+    callback=_seconds,
     default=30.0,
     show_default=True,
     metavar="SECONDS",
@@ -50,47 +71,103 @@ def run(
     except ConfigError as error:
         leave(WRONG_SETUP, str(error))
     if supervise:
-        from koboshi.cli.supervise import supervise_gateway
-
-        sys.exit(supervise_gateway(sys.argv[1:]))
+        sys.exit(supervise_gateway(config.gateway.drain_seconds + STOP_MARGIN_SECONDS))
     sys.exit(_serve(config, lock_wait, accepts_loss, log_level))
 
 
 def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str) -> int:
-    """Serve, and turn what ends it into an exit code."""
+    """Serve, and turn what ends it into an exit code. What nobody foresaw is raised."""
+    _stop_at_once_when_asked()
+    stop_without_parent()
     import anyio
 
     from koboshi import logs
     from koboshi.app import RunOptions, serve
-    from koboshi.domain.errors import HomeHeld, StoreFailed, StoreRefused, Unusable
 
     faulthandler.register(signal.SIGQUIT)
     wants_json = {"json": True, "text": False}.get(os.environ.get("KOBOSHI_LOG", ""))
     logs.configure(log_level, wants_json, secrets_of(config))
-    options = RunOptions(
-        lock_wait_seconds=lock_wait,
-        accepts_loss=accepts_loss,
-        announce=lambda address: click.echo(f"koboshi is at {address} (talk: koboshi chat)"),
-    )
-    code = 0
+    sys.excepthook = _log_and_end
+    options = RunOptions(lock_wait_seconds=lock_wait, accepts_loss=accepts_loss, announce=_announce)
     try:
         anyio.run(serve, config, options, backend_options={"use_uvloop": True})
-    except* HomeHeld as group:
-        is_serviced = "INVOCATION_ID" in os.environ or "NOTIFY_SOCKET" in os.environ
-        code = RESTART if is_serviced else WRONG_SETUP
-        click.echo(f"koboshi: {first_of(group)}", err=True)
-    except* (StoreRefused, Unusable) as group:
-        code = WRONG_SETUP
-        click.echo(f"koboshi: {first_of(group)}", err=True)
-    except* StoreFailed as group:
-        code = STORAGE_FAILED
-        click.echo(f"koboshi: {first_of(group)}; start me again", err=True)
-    return code
+    except (KoboshiError, OSError, ExceptionGroup) as error:
+        ending = ending_of(error, config.home, is_serviced=is_serviced(os.environ))
+        if ending is None:
+            raise
+        code, words = ending
+        click.echo(f"koboshi: {words}", err=True)
+        return code
+    return OK
 
 
-def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error inside a group of groups."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+def ending_of(error: BaseException, home: Path, *, is_serviced: bool) -> tuple[int, str] | None:
+    """The exit code for what ended the gateway, and the words for it; None if it is a bug.
+
+    Where several errors came together, a failed store counts before everything else, and a bug
+    before a wrong set-up: after those a restart may help.
+    """
+    endings = [_ending_of_one(each, home, is_serviced=is_serviced) for each in leaves_of(error)]
+    known = [ending for ending in endings if ending is not None]
+    failed = [ending for ending in known if ending[0] == STORAGE_FAILED]
+    if failed:
+        return failed[0]
+    return known[0] if len(known) == len(endings) else None
+
+
+def _ending_of_one(
+    error: BaseException, home: Path, *, is_serviced: bool
+) -> tuple[int, str] | None:
+    match error:
+        case HomeHeld():
+            return RESTART if is_serviced else WRONG_SETUP, str(error)
+        case StoreRefused() | Unusable():
+            return WRONG_SETUP, str(error)
+        case StoreFailed():
+            return STORAGE_FAILED, f"{error}; start me again"
+        case OSError(filename=str(name)) if Path(name).is_relative_to(home):
+            said = (error.strerror or str(error)).lower()
+            if error.errno in _FOR_A_PERSON:
+                return WRONG_SETUP, f"{name} can not be used: {said}"
+            return STORAGE_FAILED, f"{name}: {said}; start me again"
+        case _:
+            return None
+
+
+def leaves_of(error: BaseException) -> Iterator[BaseException]:
+    """The errors inside groups of groups."""
+    if not isinstance(error, BaseExceptionGroup):
+        yield error
+        return
+    for each in error.exceptions:
+        yield from leaves_of(each)
+
+
+def is_serviced(environ: Mapping[str, str]) -> bool:
+    """Whether a service manager started us, and will again. A terminal within a desktop session
+    may have inherited the variables."""
+    has_manager = "INVOCATION_ID" in environ or "NOTIFY_SOCKET" in environ
+    return has_manager and not (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _announce(address: str) -> None:
+    """Say where we are; nobody may be left to hear it."""
+    try:
+        click.echo(f"koboshi is at {address} (talk: koboshi chat)")
+    except OSError:
+        sys.stdout = None
+
+
+def _stop_at_once_when_asked() -> None:
+    """Until the gateway serves and has its own way to stop, there is nothing to say goodbye to."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: os._exit(OK))
+
+
+def _log_and_end(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """What nobody foresaw goes into the log, with all that is known; Python ends us with 1."""
+    import structlog
+
+    structlog.get_logger().critical("gateway_broke", exc_info=(kind, error, trace))

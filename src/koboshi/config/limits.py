@@ -33,7 +33,7 @@ class Limits:
 
     # What goes out.
     deliveries_in_flight_max: int = 32  # sends at once, all channels together
-    delivery_attempts_max: int = 20  # tries of one delivery before it is abandoned
+    delivery_attempts_max: int = 200  # tries of one delivery before it is abandoned
     delivery_age_ms_max: int = _DAY_MS  # a text older than this is abandoned
     command_reply_chars_max: int = 3_500  # the reply to one command, below every platform's limit
 

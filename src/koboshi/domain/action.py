@@ -73,6 +73,7 @@ def next_action(
     `proposed` is a reply that the model just gave and that is not stored: one without calls.
     All calls that need nobody run first; when none of them is left, the oldest question is asked.
     """
+    assert proposed is None or not proposed.calls, "a reply with calls is stored first"
     unresolved = [record for record in calls if record.is_unresolved]
     runnable = tuple(record for record in unresolved if not record.waits_for_person)
     if runnable:

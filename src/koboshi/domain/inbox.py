@@ -118,12 +118,16 @@ def admit(
     is_exit_read: bool = False,
     is_boundary: bool = False,
 ) -> Admission:
-    """What becomes of `entry` now.
+    """What becomes of `entry` now; only messages and reports are ever asked about.
 
+    A message meets a WAITING turn here only when it arrives: one that was accepted before the
+    question stays where it is, because nobody asks again until the turn has closed.
     `generation` is the session's, `is_boundary` says that the claim holder of the open turn asks,
     with every call of its last reply resolved; `is_exit_read` that the model already knows how the
     reporting process ended.
     """
+    if entry.kind not in (EntryKind.MESSAGE, EntryKind.REPORT):
+        raise ValueError(f"a {entry.kind} never becomes input of a turn")
     is_report = entry.kind is EntryKind.REPORT
     if entry.generation != generation:
         return Drop(reason="cut")
@@ -131,22 +135,23 @@ def admit(
         return Drop(reason="already-read")
     if _belongs_to_ended_turn(entry, open_turn):
         return Drop(reason="turn-ended")
+    if _presses(entry) and (open_turn is None or open_turn.state is not TurnState.WAITING):
+        return Drop(reason="question-closed")
     if open_turn is None:
-        return Drop(reason="question-closed") if _presses(entry) else Open()
+        return Open()
     match open_turn.state:
         case TurnState.WAITING:
             return _admit_to_question(entry, open_turn)
         case TurnState.RUNNING if is_boundary:
             return Attach() if is_report or busy is Busy.STEER else Hold()
         case TurnState.RUNNING:
-            interrupts = busy is Busy.INTERRUPT and not is_report and not _presses(entry)
-            return Interrupt() if interrupts else Hold()
+            return Interrupt() if busy is Busy.INTERRUPT and not is_report else Hold()
         case TurnState.QUEUED:
             return Attach() if is_report else Hold()
         case TurnState.SUSPENDED:
             return Hold() if is_report else Redecide()
-        case _:
-            return Hold()
+        case closed:
+            raise ValueError(f"a turn that is {closed} is not open")
 
 
 def _belongs_to_ended_turn(entry: Entry, open_turn: OpenTurn | None) -> bool:
@@ -188,5 +193,5 @@ NO = frozenset({"no", "n", "nope", "stop", "drop", "nein", "non", "いいえ"})
 
 def yes_or_no(words: Words) -> bool | None:
     """Whether the words are a literal yes or no; None for anything else."""
-    said = (words.choice_id or words.text).strip().casefold().rstrip(".!")
+    said = (words.choice_id or words.text).strip().casefold().rstrip(".!。！")
     return True if said in YES else False if said in NO else None

@@ -20,7 +20,7 @@ _WHAT_HAPPENED = {
 def recovery(interruption: Interruption, *, has_new_message: bool, is_interactive: bool) -> str:
     """Said once to a resumed turn: what happened, and how to go on."""
     words = [f"{MARK} {_WHAT_HAPPENED[interruption]}; it is back now."]
-    words.append("Everything above is stored and was done: do not repeat it.")
+    words.append("What has a result above was done: do not repeat it.")
     if has_new_message:
         words.append("The person has written again: answer that first, then finish what is open.")
     elif is_interactive:

@@ -108,7 +108,7 @@ DeliveryChange: TypeAlias = Settle | Postpone | Reroute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryLimits:
-    attempts_max: int = 20
+    attempts_max: int = 200
     age_ms_max: int = 24 * 3_600_000
     wait_ms_max: int = 15 * 60_000
 
@@ -125,9 +125,13 @@ def after_send(
             return Settle(state=DeliveryState.DELIVERED, platform_id=platform_id)
         case Refused(reason=reason):
             return Settle(state=DeliveryState.REJECTED, reason=reason)
-        case Moved(chat=chat):
+        case Moved(chat=chat) if delivery.attempts < limits.attempts_max:
             return Reroute(chat=chat)
-        case Later() | Unsure():
+        case Unsure() if delivery.may_be_duplicate:
+            # It was sent again once, saying so; a third copy would help nobody.
+            reason = "its outcome is unknown, also after it was sent again"
+            return Settle(state=DeliveryState.ABANDONED, reason=reason)
+        case Later() | Unsure() | Moved():
             given_up = _why_give_up(delivery, now_ms, limits)
             if given_up:
                 return Settle(state=DeliveryState.ABANDONED, reason=given_up)
@@ -136,7 +140,9 @@ def after_send(
             return Postpone(
                 not_before_ms=now_ms + wait_ms,
                 is_ambiguous=delivery.is_ambiguous or isinstance(outcome, Unsure),
-                reason=outcome.reason,
+                reason=f"the chat moved to {outcome.chat}"
+                if isinstance(outcome, Moved)
+                else outcome.reason,
             )
         case _:
             assert_never(outcome)

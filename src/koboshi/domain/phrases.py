@@ -17,7 +17,7 @@ def excerpt(text: str, limit: int = 80) -> str:
 
 def clock_words(at_ms: int) -> str:
     """A moment as people read it."""
-    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%H:%M UTC")
+    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%d %b %H:%M UTC")
 
 
 def offer_stale(request: str, at: str) -> str:
@@ -54,10 +54,12 @@ def gave_up_stale(request: str) -> str:
 
 
 def failed(request: str, reason: str) -> str:
-    return f"I could not finish «{excerpt(request)}»: {reason}. Write again to try once more."
+    why = excerpt(reason, 300).rstrip(".")
+    return f"I could not finish «{excerpt(request)}»: {why}. Write again to try once more."
 
 
 FAILURES = {
+    "worn-out": "I was interrupted too often",
     "empty-reply": "the model sent an empty answer twice",
     "too-many-steps": "it took too many steps",
     "contradiction": "what I had stored about it does not fit together; the log says more",
@@ -81,4 +83,4 @@ def queued(ahead: int) -> str:
 
 
 def undeliverable(reason: str) -> str:
-    return f"A part of my answer could not be delivered: {reason}"
+    return f"A part of my answer could not be delivered: {excerpt(reason, 300)}"

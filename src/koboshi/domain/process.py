@@ -78,7 +78,7 @@ class Watcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """Bytes of a log from `offset` on, read at `now_ms`; `exit_code` once the process has ended."""
+    """Bytes of a log from `offset` on; `is_last` once the process has ended."""
 
     offset: int
     content: bytes
@@ -96,6 +96,9 @@ class Report:
 
 MATCH_LINES_MAX = 20
 LINE_BYTES_MAX = 65_536
+SEARCHED_CHARS_MAX = 4_000
+"""What is searched of one line: a pattern may take very long on a very long one."""
+SHOWN_CHARS_MAX = 500
 
 
 def examine(watcher: Watcher, chunk: Chunk) -> tuple[Watcher, tuple[Report, ...]]:
@@ -111,14 +114,14 @@ def examine(watcher: Watcher, chunk: Chunk) -> tuple[Watcher, tuple[Report, ...]
     content = chunk.content[skipped:]
     begin = chunk.offset + skipped
     complete = content if chunk.is_last else content[: content.rfind(b"\n") + 1]
-    if not complete and len(content) > LINE_BYTES_MAX:
+    if not complete and len(content) >= LINE_BYTES_MAX:
         complete = content
     lines = complete.decode("utf-8", errors="replace").splitlines()
     matched = matching_lines(watcher.argument, lines)
     moved = replace(watcher, log_offset=begin + len(complete))
     if not matched:
         return moved, ()
-    shown = matched[:MATCH_LINES_MAX]
+    shown = [line[:SHOWN_CHARS_MAX] for line in matched[:MATCH_LINES_MAX]]
     more = len(matched) - len(shown)
     text = "\n".join(shown) + (f"\n… and {more} more matching lines" if more else "")
     report = Report(watcher_id=watcher.watcher_id, ordinal=watcher.reports + 1, text=text)
@@ -130,6 +133,6 @@ def matching_lines(pattern: str, lines: Sequence[str]) -> list[str]:
     literally."""
     try:
         expression = re.compile(pattern)
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         expression = re.compile(re.escape(pattern))
-    return [line for line in lines if expression.search(line)]
+    return [line for line in lines if expression.search(line[:SEARCHED_CHARS_MAX])]

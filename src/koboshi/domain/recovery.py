@@ -72,7 +72,9 @@ class TurnFacts:
     is_current: bool
     """The turn's generation is the session's."""
     recoveries: int
+    """How often it was taken up again before."""
     crash_streak: int
+    """Deaths in a row without a new step, the present one included."""
     idle_ms: int
     message_waits: bool
     """A message of an allowed person, accepted after the question or the death, waits."""
@@ -174,7 +176,7 @@ RULES: tuple[Rule, ...] = (
         label="exhausted",
         when=lambda facts, policy: _is_taken_up(facts) and facts.crash_streak >= policy.deaths_max,
         then=_always(VerdictKind.GIVE_UP),
-        says="as many deaths without a new step as `attempts` allows",
+        says="as many deaths in a row without a new step as `attempts` allows",
         because="the gateway died each time this was tried, without getting any further",
     ),
     Rule(
@@ -183,7 +185,7 @@ RULES: tuple[Rule, ...] = (
             _is_taken_up(facts) and facts.recoveries >= policy.recoveries_max
         ),
         then=_ask_or(VerdictKind.GIVE_UP),
-        says="taken up again ten times, with progress or without",
+        says="taken up again too often (10 times), with progress or without",
         because="this was interrupted and taken up again too often",
     ),
     Rule(
@@ -251,7 +253,7 @@ RULES: tuple[Rule, ...] = (
         when=lambda _facts, _policy: True,
         then=_always(VerdictKind.RESUME),
         says="otherwise",
-        because="it was interrupted a moment ago; it goes on from its last durable step",
+        because="nothing speaks against it; it goes on from its last durable step",
     ),
 )
 
@@ -284,7 +286,8 @@ def contradiction_in(facts: TurnFacts) -> str | None:
         and not facts.is_claimed_before,
         "died without ever having been claimed": (facts.crash_streak > 0 or facts.recoveries > 0)
         and not facts.is_claimed_before,
-        "idle for less than no time": facts.idle_ms < 0,
+        "worked on without ever having been claimed": not facts.is_claimed_before
+        and (facts.tail is not Tail.TRIGGER or facts.state is TurnState.WAITING),
     }
     return next((words for words, holds in impossible.items() if holds), None)
 

@@ -1,7 +1,9 @@
 """What was said and done in a session, as steps that are only ever appended."""
 
 import hashlib
+import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -217,8 +219,8 @@ class Tail(StrEnum):
 
 
 def tail_of(*, last: StepKind | None, is_waiting: bool, unresolved: Iterable[CallRecord]) -> Tail:
-    """What the transcript ends with: `last` is the kind of the last step that is neither a note
-    nor a question, `unresolved` are the calls without a result."""
+    """What the transcript ends with: `last` is the kind of the last step that is no note,
+    question or summary, `unresolved` are the calls without a result."""
     if is_waiting:
         return Tail.QUESTION
     if last is StepKind.ANSWER:
@@ -235,4 +237,7 @@ def tail_of(*, last: StepKind | None, is_waiting: bool, unresolved: Iterable[Cal
 
 def fingerprint(tool: str, arguments: str) -> str:
     """The same for the same tool with the same arguments, so that a repeat is recognised."""
+    # What is no JSON is compared as it is.
+    with suppress(ValueError, RecursionError):
+        arguments = json.dumps(json.loads(arguments), sort_keys=True)
     return hashlib.sha256(f"{tool}\n{arguments}".encode()).hexdigest()[:32]

@@ -21,7 +21,7 @@ from anyio import (
     fail_after,
     move_on_after,
 )
-from anyio.abc import SocketListener, SocketStream
+from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from koboshi.runtime.answers import refusal
@@ -49,7 +49,8 @@ class ControlSocket:
         folder = os.open(self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             try:
-                listener = await _listen(path, folder)
+                # What a dead gateway left there is replaced: the lock proves that it is nobody's.
+                listener = await create_unix_listener(short_name(folder, path), mode=0o600)
             except OSError as error:
                 log.warning("control_unavailable", path=str(path), error=str(error))
                 return
@@ -88,12 +89,6 @@ class ControlSocket:
             log.error("control_failed", error=type(error).__name__, exc_info=True)
             return refusal("bug", "something went wrong here; the gateway's log says what")
         return refusal("too-slow", f"the database did not answer within {ANSWER_SECONDS} s")
-
-
-async def _listen(path: Path, folder: int) -> SocketListener:
-    """The socket, in place of one that a dead gateway left: the lock makes sure it is nobody's."""
-    path.unlink(missing_ok=True)
-    return await create_unix_listener(short_name(folder, path), mode=0o600)
 
 
 def short_name(folder: int, path: Path) -> str:

@@ -21,7 +21,7 @@ from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.stores.sqlite.facts import facts_of, policy_of, waiting_message, worked_ms_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.replies import answer_question
-from koboshi.stores.sqlite.resume import resume
+from koboshi.stores.sqlite.resume import resume, settle_dead_calls
 from koboshi.stores.sqlite.rows import TurnRow, call_of
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writes import (
@@ -69,7 +69,9 @@ def _apply(
         case VerdictKind.DELIVER | VerdictKind.STAND:
             return
         case VerdictKind.RESUME if turn.state is TurnState.QUEUED:
-            return
+            # A release leaves calls under way; whoever claims it next must not find one runnable
+            # that must not be repeated.
+            settle_dead_calls(tx, turn, turn.worked_ms)
         case VerdictKind.RESUME if turn.state is TurnState.WAITING:
             waiting = waiting_message(tx, ground, turn, session)
             assert waiting is not None
@@ -91,6 +93,8 @@ def _apply(
             _move(tx, turn, TurnEvent.CLEARED, verdict)
             note = Note(cause=notes.MOVED_ON, text=notes.unfinished(phrases.excerpt(request, 400)))
             open_next(tx, ground, turn.session_id, (note,))
+        case VerdictKind.GIVE_UP if turn.state in (TurnState.WAITING, TurnState.ANSWERED):
+            return  # a contradiction in a turn that nobody works on: said aloud, left for a person
         case VerdictKind.GIVE_UP:
             resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "given up")
             _move(tx, turn, TurnEvent.GAVE_UP, verdict)
@@ -152,7 +156,11 @@ def _offer(tx: Transaction, turn: TurnRow, verdict: Verdict) -> str:
             return phrases.offer_worn_out(request)
         case "outcome-unknown":
             calls = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn.turn_id)]
-            once = [record for record in calls if record.call.effect is Effect.ONCE]
+            once = [
+                record
+                for record in calls
+                if record.is_under_way and record.call.effect is Effect.ONCE
+            ]
             return phrases.offer_unknown(request, once[0].call.tool)
         case "policy-ask":
             return phrases.offer_policy(request, at)

@@ -283,7 +283,7 @@ WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id;
 -- What a turn's transcript ends with, ignoring what the gateway said itself.
 SELECT kind FROM steps
 WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
-    AND kind NOT IN ('note', 'question') ORDER BY seq DESC LIMIT 1;
+    AND kind NOT IN ('note', 'question', 'summary') ORDER BY seq DESC LIMIT 1;
 
 -- name: note_exists
 -- Whether an epoch already has its recovery note.
