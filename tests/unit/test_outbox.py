@@ -289,3 +289,32 @@ def test_a_word_longer_than_a_part_is_cut() -> None:
 def test_unreadably_short_parts_are_refused() -> None:
     with pytest.raises(ValueError, match="less than 100"):
         split_text("hello", 99)
+
+
+def test_a_text_that_was_sent_again_with_its_label_is_not_sent_a_third_time() -> None:
+    """S146: one visible possible duplicate, not a row of them."""
+    labelled = replace(DELIVERY, is_ambiguous=True, may_be_duplicate=True)
+
+    change = after_send(labelled, Unsure(), NOW_MS, LIMITS)
+
+    assert isinstance(change, Settle)
+    assert change.state is DeliveryState.ABANDONED
+
+
+def test_a_chat_that_keeps_moving_is_given_up() -> None:
+    delivery = replace(DELIVERY, attempts=LIMITS.attempts_max)
+
+    assert isinstance(after_send(delivery, Moved(chat="x"), NOW_MS, LIMITS), Settle)
+
+
+def test_an_outage_uses_up_the_age_and_not_the_attempts() -> None:
+    """S145, S148: an outage of hours must not eat the answer."""
+    now_ms = 0
+    for attempts in range(1, 10_000):
+        delivery = replace(DELIVERY, created_ms=0, attempts=attempts)
+        change = after_send(delivery, Later(wait_ms=0), now_ms)
+        if not isinstance(change, Postpone):
+            break
+        now_ms = change.not_before_ms
+
+    assert now_ms > 24 * 3_600_000

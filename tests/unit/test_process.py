@@ -237,3 +237,21 @@ def test_a_pid_that_came_back_is_another_process(seen: Birth | None) -> None:
 
 def test_a_process_has_ended_when_it_is_neither_starting_nor_running() -> None:
     assert set(ProcessState) - ENDED == {ProcessState.STARTING, ProcessState.RUNNING}
+
+
+def test_a_pattern_too_large_to_be_one_is_taken_literally() -> None:
+    pattern = "a{99999999999999999999}"
+
+    assert matching_lines(pattern, [pattern]) == [pattern]
+
+
+def test_a_report_of_a_huge_line_is_short() -> None:
+    _, reports = examine(WATCHER, chunk(b"ready" + b"x" * 1_000_000 + b"\n"))
+
+    assert len(reports[0].text) < 1_000
+
+
+def test_a_read_that_is_full_and_has_no_line_end_is_examined() -> None:
+    watcher, _ = examine(WATCHER, chunk(b"x" * LINE_BYTES_MAX))
+
+    assert watcher.log_offset == LINE_BYTES_MAX

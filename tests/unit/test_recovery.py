@@ -287,3 +287,8 @@ def test_a_turn_that_did_not_die_need_not_wait() -> None:
 
 def test_without_a_back_off_nothing_waits() -> None:
     assert Policy(backoff_ms=()).not_before(5, worked_ms=7) == 0
+
+
+def test_a_clock_that_went_back_fails_no_turn() -> None:
+    """S169."""
+    assert decide(replace(FRESH, idle_ms=-1), POLICY).kind is VerdictKind.RESUME

@@ -122,3 +122,7 @@ def test_another_tool_has_another_fingerprint() -> None:
 
 def test_other_arguments_have_another_fingerprint() -> None:
     assert fingerprint("read", '{"path": "a"}') != fingerprint("read", '{"path": "b"}')
+
+
+def test_the_same_arguments_in_another_order_are_the_same_call() -> None:
+    assert fingerprint("t", '{"a":1,"b":2}') == fingerprint("t", '{"b": 2, "a": 1}')

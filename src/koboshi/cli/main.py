@@ -1,9 +1,13 @@
 """`koboshi`: commands are imported when they are called, so that the quick ones stay quick."""
 
 import difflib
+import io
+import sys
 from importlib import import_module
 
 import click
+
+from koboshi import __version__
 
 _COMMANDS = {
     "run": ("koboshi.cli.run", "Run the gateway in the foreground."),
@@ -42,5 +46,10 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="koboshi", message="%(prog)s %(version)s")
 def main() -> None:
     """A crash-safe gateway between people and AI agents."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that can not show a letter shows another one, and the command goes on.
+            stream.reconfigure(errors="replace")

@@ -80,6 +80,7 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
     _stop_at_once_when_asked()
     stop_without_parent()
     import anyio
+    import structlog
 
     from koboshi import logs
     from koboshi.app import RunOptions, serve
@@ -88,6 +89,7 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
     wants_json = {"json": True, "text": False}.get(os.environ.get("KOBOSHI_LOG", ""))
     logs.configure(log_level, wants_json, secrets_of(config))
     sys.excepthook = _log_and_end
+    log = structlog.get_logger()
     options = RunOptions(lock_wait_seconds=lock_wait, accepts_loss=accepts_loss, announce=_announce)
     try:
         anyio.run(serve, config, options, backend_options={"use_uvloop": True})
@@ -96,6 +98,7 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
         if ending is None:
             raise
         code, words = ending
+        log.debug("gateway_ended", code=code, exc_info=error)
         click.echo(f"koboshi: {words}", err=True)
         return code
     return OK
@@ -125,7 +128,7 @@ def _ending_of_one(
             return WRONG_SETUP, str(error)
         case StoreFailed():
             return STORAGE_FAILED, f"{error}; start me again"
-        case OSError(filename=str(name)) if Path(name).is_relative_to(home):
+        case OSError(filename=str() | Path() as name) if Path(name).is_relative_to(home):
             said = (error.strerror or str(error)).lower()
             if error.errno in _FOR_A_PERSON:
                 return WRONG_SETUP, f"{name} can not be used: {said}"
@@ -155,7 +158,8 @@ def _announce(address: str) -> None:
     try:
         click.echo(f"koboshi is at {address} (talk: koboshi chat)")
     except OSError:
-        sys.stdout = None
+        # What is still in the buffer must not fail once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
 
 
 def _stop_at_once_when_asked() -> None:

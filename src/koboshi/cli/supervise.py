@@ -73,8 +73,11 @@ def stop_without_parent() -> None:
     if not descriptor.isdigit():
         return
     lifeline = int(descriptor)
-    # Programs that tools start must not hold it, nor take this process for their parent.
-    os.set_inheritable(lifeline, False)
+    try:
+        # Programs that tools start have no part in it.
+        os.set_inheritable(lifeline, False)
+    except OSError:
+        return
 
     def watch() -> None:
         os.read(lifeline, 1)
@@ -123,10 +126,12 @@ class _Parent:
         while child.poll() is None:
             if deadline is not None and self.clock.monotonic() >= deadline:
                 child.kill()
+                deadline = None
             for number in self._wait(deadline):
                 if number in STOP:
                     self.is_asked = True
                     deadline = deadline or self.clock.monotonic() + self.stop_seconds
+                    # Not a SIGINT: it would look like an error where Python itself is starting.
                     child.terminate()
                 elif number in PASSED_ON:
                     child.send_signal(number)
