@@ -16,6 +16,7 @@ from anyio.abc import TaskStatus
 from koboshi import __version__
 from koboshi.agent.prompt import system_prompt
 from koboshi.channels.web.channel import WebChannel
+from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
 from koboshi.config import Config, WebConfig
 from koboshi.domain.action import TurnLimits
@@ -194,10 +195,21 @@ class _Parts:
                 wakeups=self.wakeups,
                 health=health,
                 clock=self.clock,
+                limits=self._web_limits(),
             )
             for channel in self.config.enabled_channels
             if isinstance(channel, WebConfig)
         ]
+
+    def _web_limits(self) -> WebLimits:
+        limits = self.config.limits
+        return WebLimits(
+            body_bytes_max=limits.request_bytes_max,
+            message_chars_max=limits.message_chars_max,
+            route_chars_max=limits.route_chars_max,
+            body_s=limits.http_read_seconds,
+            poll_s=limits.poll_seconds,
+        )
 
     def turn_runner(self, channels: Mapping[ChannelName, Channel]) -> TurnRunner:
         limits, tools = self.config.limits, Toolbox([ASK, PAUSE])
@@ -305,8 +317,8 @@ def web_token(home: Path, channel: WebConfig) -> str:
 
 async def _announce(channel: WebChannel, announce: Callable[[str], None]) -> None:
     port = await channel.listening()
-    announce(f"http://127.0.0.1:{port}")
-    log.info("web_listening", port=port)
+    announce(f"http://{channel.host}:{port}")
+    log.info("web_listening", host=channel.host, port=port)
 
 
 async def _stop_at_signals(stop_asked: Event, *, task_status: TaskStatus[None]) -> None:

@@ -2,14 +2,14 @@
 posts until it is acknowledged, and waits until it is told."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from tests.harness.client import Client, Event
+from tests.harness.client import Event
 from tests.harness.lives import Lives
 
-Telling: TypeAlias = Callable[[Lives], Awaitable[None]]
+Telling: TypeAlias = Callable[[Lives, str], Coroutine[Any, Any, None]]
 
 CHAT = "room"
 LONG = "\n\n".join(f"paragraph {number} " + "word " * 150 for number in range(60))
@@ -37,22 +37,22 @@ def is_running(event: Event) -> bool:
     return event.kind == "turn" and event.fields["state"] == "running"
 
 
-async def echo(life: Lives) -> None:
-    person = await life.person(CHAT)
+async def echo(life: Lives, chat: str) -> None:
+    person = life.person(chat)
     await person.say("echo hello", "1")
     await person.hears("hello")
 
 
-async def two_tools(life: Lives) -> None:
+async def two_tools(life: Lives, chat: str) -> None:
     """Two calls side by side, then one more, then the answer."""
-    person = await life.person(CHAT)
+    person = life.person(chat)
     await person.say(script(pauses(0.02, 0.06), pauses(0.01), {"text": "paused"}), "1")
     await person.hears("paused")
 
 
-async def question(life: Lives) -> None:
+async def question(life: Lives, chat: str) -> None:
     """A question with choices, and its answer by a button."""
-    person = await life.person(CHAT)
+    person = life.person(chat)
     await person.say("ask me which drink: tea, coffee or water", "1")
     asked = await person.hears("Which drink")
     coffee = asked.fields["choices"][1]
@@ -60,9 +60,9 @@ async def question(life: Lives) -> None:
     await person.hears("You said: coffee.")
 
 
-async def follow_ups(life: Lives) -> None:
+async def follow_ups(life: Lives, chat: str) -> None:
     """Two more messages while the first is worked on: each gets a turn of its own, in order."""
-    person = await life.person(CHAT)
+    person = life.person(chat)
     await person.say(script({"text": "first", "sleep_ms": 150}), "1")
     await person.say("echo second", "2")
     await person.say("echo third", "3")
@@ -70,15 +70,15 @@ async def follow_ups(life: Lives) -> None:
     assert person.heard() == ["first", "second", "third"]
 
 
-async def long_answer(life: Lives) -> None:
-    person = await life.person(CHAT)
+async def long_answer(life: Lives, chat: str) -> None:
+    person = life.person(chat)
     await person.say(script({"text": LONG}), "1")
     await person.sees(lambda event: event.is_words("paragraph 59"), "the last part")
 
 
-async def stop(life: Lives) -> None:
+async def stop(life: Lives, chat: str) -> None:
     """A turn that hangs in a tool is stopped, one that waits is dropped, and life goes on."""
-    person = await life.person(CHAT)
+    person = life.person(chat)
     await person.say(script(pauses(50), {"text": "never said"}), "1")
     await person.say("echo dropped", "2")
     await person.sees(is_running, "the turn runs")
@@ -89,24 +89,24 @@ async def stop(life: Lives) -> None:
     assert not any("never said" in words or words == "dropped" for words in person.heard())
 
 
-async def empty_once(life: Lives) -> None:
+async def empty_once(life: Lives, chat: str) -> None:
     """The model says nothing, is asked again, and then answers."""
-    person = await life.person(CHAT)
+    person = life.person(chat)
     await person.say(script({"empty": True}, {"text": "words at last"}), "1")
     await person.hears("words at last")
 
 
-async def refused(life: Lives) -> None:
+async def refused(life: Lives, chat: str) -> None:
     """The model will not answer: one apology."""
-    person = await life.person(CHAT)
+    person = life.person(chat)
     await person.say("fail", "1")
     await person.hears("I could not finish")
     assert len(person.heard()) == 1
 
 
-async def busy_model(life: Lives) -> None:
+async def busy_model(life: Lives, chat: str) -> None:
     """The model does not answer for now. Nobody waits that long: it is stopped."""
-    person = await life.person(CHAT)
+    person = life.person(chat)
     await person.say(script({"busy": {}}), "1")
     await person.sees(is_running, "the turn runs")
     await life.all_ends()
@@ -116,9 +116,9 @@ async def busy_model(life: Lives) -> None:
     await person.hears("after")
 
 
-async def stopped_gateway(life: Lives) -> None:
+async def stopped_gateway(life: Lives, chat: str) -> None:
     """The gateway is asked to stop while a turn runs."""
-    person = await life.person(CHAT)
+    person = life.person(chat)
     await person.say(script(pauses(0.05), {"text": "carried over", "sleep_ms": 700}), "1")
     await person.sees(lambda event: event.fields.get("kind") == "result", "the first result")
     life.gateway.terminate()
@@ -137,7 +137,3 @@ STORIES = {
     "busy-model": Story(busy_model, is_repeatable=False),
     "stopped-gateway": Story(stopped_gateway, stops=True),
 }
-
-
-def people_of(life: Lives) -> list[Client]:
-    return list(life.people.values())

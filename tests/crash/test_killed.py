@@ -17,7 +17,7 @@ async def test_a_turn_in_progress_goes_on_without_a_new_message(home: Path) -> N
     """S3, S37, S50, S57, S69: killed by hand within the second of two tool calls; what was done is
     not done again, the person writes nothing, and the answer arrives once."""
     async with lives(home, [KILLED_BY_HAND]) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         await person.say(script(pauses(0.01), pauses(1.5), {"text": "through"}), "1")
         await person.sees(lambda event: _calls(event) == ['{"seconds":1.5}'], "the second call")
         life.gateway.kill()
@@ -38,7 +38,7 @@ async def test_a_turn_that_is_killed_over_and_over_comes_to_its_answer(home: Pat
     person's words; one answer."""
     times = 3
     async with lives(home, [KILLED_BY_HAND] * times) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         items = [pauses(0.05)] * (times + 1)
         await person.say(script(*items, {"text": "through"}), "1")
         for done in range(1, times + 1):
@@ -95,7 +95,7 @@ async def test_an_answer_that_was_delivered_is_left_alone(home: Path) -> None:
 async def test_a_message_that_was_not_stored_was_not_acknowledged(home: Path) -> None:
     """S162: killed before the commit. The client heard nothing, repeats it, and gets one turn."""
     async with lives(home, ["inbox.accept:before"]) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         ack = await person.say("echo hello", "1")
         await person.hears("hello")
         rows = await checked(life)
@@ -108,7 +108,7 @@ async def test_a_message_that_was_not_stored_was_not_acknowledged(home: Path) ->
 async def test_a_message_whose_acknowledgement_was_lost_is_recognised(home: Path) -> None:
     """S162, S97: killed behind the commit. The client repeats it, is told so, and gets one turn."""
     async with lives(home, ["inbox.accept:after"]) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         ack = await person.say("echo hello", "1")
         await person.hears("hello")
         rows = await checked(life)
@@ -122,7 +122,7 @@ async def test_messages_that_waited_behind_a_turn_run_once_and_in_order(home: Pa
     """S97, S92, S93: three messages wait while a turn hangs; the gateway dies; each gets its own
     turn, in order, behind the answer of the first."""
     async with lives(home, [KILLED_BY_HAND]) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         await person.say(script(pauses(0.4), {"text": "first"}), "1")
         for number, text in enumerate(("second", "third", "fourth"), start=2):
             assert (await person.say(f"echo {text}", str(number))).state == "waiting"
@@ -139,7 +139,7 @@ async def test_an_open_question_is_still_open_after_the_kill(home: Path) -> None
     """S60, S140, S142: waiting for a person is not unfinished work; nothing is asked again and the
     answer counts once, in the thread in which it was asked."""
     async with lives(home, [KILLED_BY_HAND]) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         await person.say("ask me which drink: tea or coffee", "1", thread="drinks")
         asked = await person.hears("Which drink")
         life.gateway.kill()
@@ -159,10 +159,10 @@ async def test_other_chats_do_not_wait_for_one_that_recovers(home: Path) -> None
     """S52: while a dead turn waits for its next try, another chat is answered, and commands work
     in the same chat."""
     async with lives(home, ["turns.start_call:after"]) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         await person.say(script(pauses(0.01), {"text": "back again"}), "1")
         await life.all_ends()
-        other = await life.person("other")
+        other = life.person("other")
         await other.say("echo hello", "1")
         await person.say("/status", "2")
         await other.hears("hello")
@@ -178,7 +178,7 @@ async def test_other_chats_do_not_wait_for_one_that_recovers(home: Path) -> None
 async def test_a_gateway_killed_while_idle_has_nothing_to_recover(home: Path) -> None:
     """S5, S6, S14: everything was answered; neither the next boot nor the one after finds work."""
     async with lives(home, [KILLED_BY_HAND, KILLED_BY_HAND]) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         await person.say("echo hello", "1")
         await person.sees(lambda event: event.fields.get("state") == "done", "it is done")
         life.gateway.kill()
@@ -196,7 +196,7 @@ async def test_a_gateway_killed_while_idle_has_nothing_to_recover(home: Path) ->
 async def _echo(home: Path, crash_at: str) -> tuple[Rows, Rows]:
     """One message to a gateway that dies. Returns the rows in the end, and after the death."""
     async with lives(home, [crash_at]) as life:
-        person = await life.person(CHAT)
+        person = life.person(CHAT)
         await person.say("echo hello", "1")
         await person.hears("hello")
         rows = await checked(life)

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import httpx2
-from anyio import create_task_group, fail_after, sleep
+from anyio import fail_after, sleep
 
 from tests.harness.http import connection
 from tests.harness.polling import LOOK_EVERY_S, WITHIN_S, until
@@ -109,14 +109,19 @@ class Client:
         self.acks[key] = ack
         return ack
 
-    @asynccontextmanager
-    async def following(self) -> AsyncIterator["Client"]:
-        """Follow the chat from its start for the length of the block, coming back behind the last
-        id seen whenever the connection is lost."""
-        async with create_task_group() as tasks:
-            tasks.start_soon(self._follow)
-            yield self
-            tasks.cancel_scope.cancel()
+    async def keep_following(self) -> None:
+        """Follow the chat from its start until cancelled, coming back behind the last id seen
+        whenever the connection is lost."""
+        while True:
+            address = self.gateway.address
+            if address is not None:
+                with suppress(*_LOST):
+                    async for place, event in self._events(address, self.place):
+                        if event is not None:
+                            self.events.append(event)
+                        if place is not None:
+                            self.place = place
+            await sleep(LOOK_EVERY_S)
 
     async def sees(
         self, is_it: Callable[[Event], bool], what: str, *, within_s: float = WITHIN_S
@@ -153,20 +158,6 @@ class Client:
     def told(self) -> str:
         lines = [f"{event.place} {event.kind} {event.fields}" for event in self.events]
         return "The follower was told:\n" + "\n".join(lines)
-
-    async def _follow(self) -> None:
-        while True:
-            address = self.gateway.address
-            if address is not None:
-                try:
-                    async for place, event in self._events(address, self.place):
-                        if event is not None:
-                            self.events.append(event)
-                        if place is not None:
-                            self.place = place
-                except _LOST:
-                    pass
-            await sleep(LOOK_EVERY_S)
 
     async def _events(
         self, address: str, after: int | None

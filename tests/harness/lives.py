@@ -1,13 +1,14 @@
 """An operator who starts the gateway again whenever it ends, and the people who talk to it."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import httpx2
 from anyio import create_task_group
+from anyio.abc import TaskGroup
 
 from tests.harness.client import Client, Event
 from tests.harness.http import connection
@@ -30,7 +31,7 @@ class Lives:
 
     gateway: GatewayProcess
     ends_planned: Sequence[str]
-    stack: AsyncExitStack
+    tasks: TaskGroup
     remains: list[Rows] = field(default_factory=list)
     """What lay on the disk after each end."""
     people: dict[str, Client] = field(default_factory=dict)
@@ -43,10 +44,10 @@ class Lives:
     def token(self) -> str:
         return self.gateway.token
 
-    async def person(self, chat: str) -> Client:
+    def person(self, chat: str) -> Client:
         """Somebody who follows the chat from its start for as long as the gateway has lives."""
         person = self.people[chat] = Client(self, chat)
-        await self.stack.enter_async_context(person.following())
+        self.tasks.start_soon(person.keep_following)
         return person
 
     async def all_ends(self) -> None:
@@ -107,11 +108,10 @@ async def lives(
     """A gateway on `home` that ends at each of `ends` in turn; it is gone after the block."""
     gateway = GatewayProcess(home, env=env)
     try:
-        async with create_task_group() as tasks, AsyncExitStack() as stack:
-            life = Lives(gateway, ends, stack)
+        async with create_task_group() as tasks:
+            life = Lives(gateway, ends, tasks)
             tasks.start_soon(life.keep_up)
             yield life
-            await stack.aclose()
             tasks.cancel_scope.cancel()
     finally:
         gateway.bury()

@@ -14,12 +14,10 @@ class Limits:
 
     # What comes in.
     message_chars_max: int = 64_000  # one message of a person
-    external_id_chars_max: int = 512  # a platform's own id of a message
     route_chars_max: int = 256  # a chat or thread id
     inbox_waiting_max: int = (
         1_000  # waiting entries of one session; beyond it: refused with a notice
     )
-    inbox_waiting_total_max: int = 100_000  # waiting entries of all sessions together
     request_bytes_max: int = 1_000_000  # the body of one HTTP request
     http_read_seconds: int = 10  # to receive that body
 
@@ -29,13 +27,11 @@ class Limits:
     empty_replies_max: int = 1  # empty replies of the model that are asked again
     model_tries_max: int = 5  # tries of one model call
     question_age_ms: int = _DAY_MS  # a question nobody answered expires
-    call_quiet_ms: int = 20_000  # a tool call this long without news is worth a "still working"
 
     # What goes out.
     deliveries_in_flight_max: int = 32  # sends at once, all channels together
     delivery_attempts_max: int = 200  # tries of one delivery before it is abandoned
     delivery_age_ms_max: int = _DAY_MS  # a text older than this is abandoned
-    command_reply_chars_max: int = 3_500  # the reply to one command, below every platform's limit
 
     # Staying alive.
     recoveries_at_once: int = 8  # unowned turns judged at the same time

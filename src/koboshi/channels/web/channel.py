@@ -72,6 +72,11 @@ class WebChannel:
         )
 
     @property
+    def host(self) -> str:
+        """The host as it stands in an address."""
+        return f"[{self._host}]" if ":" in self._host else self._host
+
+    @property
     def bound_port(self) -> int | None:
         """The port it listens on; None while it does not."""
         return self._bound_port

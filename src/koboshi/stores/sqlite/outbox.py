@@ -114,9 +114,10 @@ def _settle(
             _postpone(tx, delivery, worker_id, not_before_ms, is_ambiguous, reason)
         case Reroute(chat=chat):
             session_id = delivery.session_id
-            tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms)
             reason = f"the chat moved to {chat}"
             _postpone(tx, delivery, worker_id, tx.now_ms, delivery.is_ambiguous, reason)
+            if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
+                tx.change("deliveries_move", session_id=session_id, chat=chat)
         case _:
             assert_never(change)
 

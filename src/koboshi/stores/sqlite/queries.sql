@@ -386,6 +386,14 @@ UPDATE outbox SET state = 'abandoned', reason = :reason, settled_ms = :now, chan
 WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
     AND state IN ('draft', 'owed') AND ambiguous = 0;
 
+-- name: deliveries_move
+-- The chat moved to where a session is already: what is owed is said there.
+UPDATE outbox SET session_id = (
+    SELECT there.session_id FROM sessions AS here
+    JOIN sessions AS there USING (channel, thread)
+    WHERE here.session_id = :session_id AND there.chat = :chat)
+WHERE session_id = :session_id AND settled_ms IS NULL;
+
 -- name: deliveries_due_all
 -- Sessions to which something is owed.
 SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread

@@ -1,0 +1,239 @@
+"""Real `koboshi` processes for the tests of the command line, and waiting for what they do."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+Found = TypeVar("Found")
+
+KOBOSHI = str(Path(sys.executable).with_name("koboshi"))
+WITHIN_S = 30.0
+LOOK_EVERY_S = 0.01
+NOBODY = 65_534
+
+_ADDRESS = re.compile(r"koboshi is at http://([0-9.]+):([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a command that has ended left behind."""
+
+    code: int
+    out: str
+    err: str
+    cpu_s: float = 0.0
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document on stdout."""
+        return json.loads(self.out)
+
+
+def until(
+    look: Callable[[], Found | None],
+    what: str,
+    *,
+    within_s: float = WITHIN_S,
+    otherwise: Callable[[], str] = lambda: "",
+) -> Found:
+    """What `look` finds, as soon as it finds something. Fails when the time is up."""
+    deadline = time.monotonic() + within_s
+    never = threading.Event()
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"{what}: not within {within_s:g} s\n{otherwise()}"
+        never.wait(LOOK_EVERY_S)
+    return found
+
+
+def environment(home: Path | None = None, **more: str) -> dict[str, str]:
+    """The defaults, whatever the one who runs the tests has set; and any free port."""
+    ours = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "NO_COLOR")
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
+    place = {} if home is None else {"KOBOSHI_HOME": str(home)}
+    settings = {"KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0", "KOBOSHI_LOG": "json"}
+    return {**kept, **place, **settings, **more}
+
+
+def koboshi(*arguments: str, home: Path | None = None, **more: str) -> Ended:
+    """Run a command to its end. `more` are variables of its environment."""
+    return ended([KOBOSHI, *arguments], environment(home, **more))
+
+
+def ended(command: Sequence[str], env: Mapping[str, str]) -> Ended:
+    before = os.times()
+    done = subprocess.run(
+        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+    )
+    after = os.times()
+    cpu_s = after.children_user + after.children_system
+    cpu_s -= before.children_user + before.children_system
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode(), cpu_s)
+
+
+def python(program: str) -> list[str]:
+    """The command that runs some Python, before and around `koboshi`."""
+    return [sys.executable, "-c", program]
+
+
+def as_nobody(*arguments: str, home: Path, **more: str) -> Ended:
+    """Run a command as a user without rights. The interpreter may be where they can not look, so
+    everything is loaded before the rights are given up."""
+    program = f"""
+import os, sys
+import koboshi.app, koboshi.cli.configuration, koboshi.cli.inspect, koboshi.cli.run, koboshi.logs
+import anyio._backends._asyncio, uvloop, encodings.idna, unicodedata
+from koboshi.cli.main import main
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid({NOBODY})
+    os.setuid({NOBODY})
+main({list(arguments)!r})
+"""
+    return ended(python(program), environment(home, **more))
+
+
+class Gateway:
+    """A `koboshi run` in the background, with its output in files beside its home."""
+
+    def __init__(
+        self, home: Path, *arguments: str, command: Sequence[str] = (KOBOSHI,), **more: str
+    ) -> None:
+        self.home = home
+        home.parent.mkdir(parents=True, exist_ok=True)
+        stem = uuid.uuid4().hex[:8]
+        self.out_file = home.parent / f"{stem}.out"
+        self.err_file = home.parent / f"{stem}.err"
+        with self.out_file.open("wb") as out, self.err_file.open("wb") as err:
+            self.process = subprocess.Popen(
+                [*command, "run", *arguments],
+                env=environment(home, **more),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+
+    @property
+    def out(self) -> str:
+        return self.out_file.read_text()
+
+    @property
+    def err(self) -> str:
+        return self.err_file.read_text()
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The events of that name in its log."""
+        lines = [line for line in self.err.splitlines() if line.startswith("{")]
+        return [event for event in map(json.loads, lines) if event["event"] == name]
+
+    def wait_serving(self, times: int = 1) -> tuple[str, int]:
+        """Wait until it has announced its address so many times. Returns the newest."""
+
+        def look() -> tuple[str, int] | None:
+            found = _ADDRESS.findall(self.out)
+            assert found or self.process.poll() is None, self.err
+            return (found[-1][0], int(found[-1][1])) if len(found) >= times else None
+
+        return until(look, "the gateway serves", otherwise=lambda: self.err)
+
+    def wait_end(self, within_s: float = WITHIN_S) -> int:
+        """Wait until it has ended. Returns its exit code."""
+        try:
+            return self.process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it has not ended within {within_s:g} s\n{self.err}") from None
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def stop(self) -> int:
+        self.signal(signal.SIGTERM)
+        return self.wait_end()
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        self.wait_end()
+
+    def say(self, chat: str, text: str, key: str = "") -> str:
+        """Post a message. Returns its id, as people write it."""
+        host, port = self.wait_serving()
+        connection = http.client.HTTPConnection(host, port, timeout=WITHIN_S)
+        token = (self.home / "web-token").read_text().strip()
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Idempotency-Key": key or uuid.uuid4().hex,
+            "Content-Type": "application/json",
+        }
+        path = f"/api/v1/sessions/{chat}/messages"
+        try:
+            connection.request("POST", path, json.dumps({"text": text}), headers)
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+        finally:
+            connection.close()
+        assert response.status == 202, answer
+        message: str = answer["message"]
+        return message
+
+    def explained(self, what: str) -> Any:
+        """What the gateway tells about a thing."""
+        return koboshi("explain", what, "--json", home=self.home).document
+
+    def wait_state(self, message: str, *states: str) -> Any:
+        """Wait until the turn of a message is in one of these states. Returns what is told."""
+
+        def look() -> Any:
+            told = self.explained(message)
+            return told if told["kind"] == "turn" and told["turn"]["state"] in states else None
+
+        return until(look, f"{message} is {' or '.join(states)}")
+
+    def bury(self) -> None:
+        """Leave nothing behind."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+
+
+@contextmanager
+def gateway(home: Path, *arguments: str, **more: str) -> Iterator[Gateway]:
+    """A gateway that serves."""
+    with starting(home, *arguments, **more) as one:
+        one.wait_serving()
+        yield one
+
+
+@contextmanager
+def starting(
+    home: Path, *arguments: str, command: Sequence[str] = (KOBOSHI,), **more: str
+) -> Iterator[Gateway]:
+    """A gateway that was started, and may not get far."""
+    one = Gateway(home, *arguments, command=command, **more)
+    try:
+        yield one
+    finally:
+        one.bury()
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process lives; one that only waits to be buried does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
