@@ -20,7 +20,7 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
 from koboshi.config import Config, WebConfig
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.errors import ModelUnusable
+from koboshi.domain.errors import ModelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
@@ -305,14 +305,25 @@ def web_token(home: Path, channel: WebConfig) -> str:
     if channel.token is not None:
         return channel.token.reveal()
     path = home / WEB_TOKEN_NAME
+    kept = path.read_text(encoding="ascii").strip() if path.exists() else ""
+    return kept or _made_token(path)
+
+
+def _made_token(path: Path) -> str:
+    """A new token in a file. It gets its name when it is whole: half a token would lock us out."""
+    token = secrets.token_urlsafe(32)
+    unnamed = path.with_suffix(".new")
     try:
-        return path.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        token = secrets.token_urlsafe(32)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        unnamed.unlink(missing_ok=True)
+        descriptor = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(f"{token}\n")
-        return token
+            file.flush()
+            os.fsync(file.fileno())
+        unnamed.rename(path)
+    except OSError as error:
+        raise StoreFailed(f"{path} can not be written: {error}") from error
+    return token
 
 
 async def _announce(channel: WebChannel, announce: Callable[[str], None]) -> None:

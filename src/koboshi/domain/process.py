@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from koboshi.domain.ids import Generation, ProcessId, SessionId, TurnId, WatcherId
+from koboshi.domain.ids import CallId, Generation, ProcessId, SessionId, TurnId, WatcherId
 
 
 class ProcessState(StrEnum):
@@ -39,13 +39,20 @@ class Process:
     session_id: SessionId
     generation: Generation
     turn_id: TurnId
+    call_id: CallId
     command: str
+    workdir: str
     is_foreground: bool
     state: ProcessState
     birth: Birth | None
     exit_code: int | None
+    reason: str | None
+    """Why it ended."""
     started_ms: int
     ended_ms: int | None
+    is_end_asked: bool
+    exit_read_by: str | None
+    """The call that showed the model how it ended."""
     turn_log_size: int | None
     """How long the log was when its turn was answered: matches below belong to that turn."""
 

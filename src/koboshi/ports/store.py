@@ -10,8 +10,17 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from koboshi.domain.command import Command, Response, SessionFacts
-from koboshi.domain.ids import CallId, ChannelName, DeliveryId, SessionId, TurnId, WorkerId
+from koboshi.domain.ids import (
+    CallId,
+    ChannelName,
+    DeliveryId,
+    ProcessId,
+    SessionId,
+    TurnId,
+    WorkerId,
+)
 from koboshi.domain.outbox import Delivery, DeliveryChange
+from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
@@ -105,9 +114,11 @@ class Turns(Protocol):
         Returns when that was."""
         ...
 
-    async def finish_call(self, claim: Claim, result: Result) -> tuple[Step, ...]:
-        """Store the result. Returns the new steps: the result, and where a step boundary is
-        reached, what was waiting for it."""
+    async def finish_call(
+        self, claim: Claim, result: Result, exits_read: Sequence[ProcessId] = ()
+    ) -> tuple[Step, ...]:
+        """Store the result, and that it showed the model how these processes ended. Returns the
+        new steps: the result, and where a step boundary is reached, what was waiting for it."""
         ...
 
     async def ask(
@@ -168,6 +179,45 @@ class Outbox(Protocol):
         ...
 
 
+class Processes(Protocol):
+    async def begin(
+        self, claim: Claim, call_id: CallId, *, command: str, workdir: str, is_foreground: bool
+    ) -> Process:
+        """The intent to start a process for a call, stored before anything runs. A call has one
+        process for ever: if there is one already, it is returned as it is."""
+        ...
+
+    async def born(self, process_id: ProcessId, birth: Birth) -> None: ...
+
+    async def ended(
+        self,
+        process_id: ProcessId,
+        state: ProcessState,
+        *,
+        exit_code: int | None,
+        reason: str,
+        ended_ms: int,
+    ) -> None:
+        """How it ended; a second end changes nothing."""
+        ...
+
+    async def ask_end(self, process_id: ProcessId) -> None:
+        """Somebody wants it ended; the supervisor acts on that, also after a boot."""
+        ...
+
+    async def find(self, turn_id: TurnId, call_id: CallId) -> Process | None: ...
+
+    async def get(self, process_id: ProcessId) -> Process | None: ...
+
+    async def of_session(self, session_id: SessionId, limit: int) -> tuple[Process, ...]:
+        """The session's processes, newest first."""
+        ...
+
+    async def alive(self) -> tuple[Process, ...]:
+        """Every process that has no end, as far as we know."""
+        ...
+
+
 class Workers(Protocol):
     async def start(self, host: str, pid: int, birth: str, version: str) -> Worker:
         """A new row for this boot; rows of boots that ended without a word get their end."""
@@ -191,6 +241,8 @@ class Store(Protocol):
     def turns(self) -> Turns: ...
     @property
     def outbox(self) -> Outbox: ...
+    @property
+    def processes(self) -> Processes: ...
     @property
     def workers(self) -> Workers: ...
     @property

@@ -5,6 +5,7 @@ from typing import Protocol
 TURNS = "turns"
 OUTBOX = "outbox"
 JOURNAL = "journal"
+PROCESSES = "processes"
 
 
 def claim_topic(turn_id: int) -> str:

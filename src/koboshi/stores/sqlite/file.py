@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-from koboshi.domain.errors import StoreRefused
+from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.stores.sqlite.transaction import QUERIES
 
 DATABASE_NAME = "koboshi.db"
@@ -41,7 +41,7 @@ def open_writer(path: Path) -> apsw.Connection:
     """The connection that writes, on a database of the newest version.
 
     Raises StoreRefused for a file of another program or of a newer version, which stays untouched,
-    and Damaged for a broken one.
+    Damaged for a broken one, and StoreFailed where the disk is full or fails.
     """
     if sqlite_version() < SQLITE_OLDEST:
         raise StoreRefused(
@@ -61,6 +61,9 @@ def open_writer(path: Path) -> apsw.Connection:
         raise StoreRefused(f"{path} can not be opened: {error}") from error
     except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError) as error:
         raise StoreRefused(f"{path} can not be written: {error}") from error
+    except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError) as error:
+        # Nothing is wrong with the file: once there is room, or the lock is gone, it is usable.
+        raise StoreFailed(f"{path} can not be used now: {error}") from error
     _keep_name(path)
     return connection
 

@@ -13,7 +13,8 @@ UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed' WHERE ended_ms 
 
 -- name: worker_beat
 -- Still alive; says whether a drain was asked for.
-UPDATE workers SET heartbeat_ms = :now WHERE worker_id = :worker_id RETURNING draining;
+UPDATE workers SET heartbeat_ms = :now WHERE worker_id = :worker_id AND ended_ms IS NULL
+RETURNING draining;
 
 -- name: worker_drain
 -- Somebody asks for a drain.
@@ -410,6 +411,65 @@ GROUP BY o.session_id;
 -- name: deliveries_unsettled_count
 -- How much is owed to a session.
 SELECT count(*) FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL;
+
+-- ── processes ──────────────────────────────────────────────────────────────────────────────────
+
+-- name: process_insert
+-- A process is about to be started for a call; a call has only one.
+INSERT INTO processes (session_id, generation, turn_id, call_id, foreground, command, workdir,
+                       state, started_ms)
+VALUES (:session_id, :generation, :turn_id, :call_id, :foreground, :command, :workdir, 'starting',
+        :now)
+ON CONFLICT (turn_id, call_id) DO NOTHING;
+
+-- name: process_born
+-- It runs; what it is known by.
+UPDATE processes SET state = 'running', pid = :pid, birth = :birth
+WHERE process_id = :process_id AND state = 'starting';
+
+-- name: process_ended
+-- How it ended, once.
+UPDATE processes SET state = :state, exit_code = :exit_code, reason = :reason,
+    ended_ms = :ended_ms
+WHERE process_id = :process_id AND ended_ms IS NULL;
+
+-- name: process_ask_end
+-- Somebody wants it ended.
+UPDATE processes SET end_asked_ms = :now
+WHERE process_id = :process_id AND ended_ms IS NULL AND end_asked_ms IS NULL;
+
+-- name: process_exit_read
+-- The model was shown how it ended.
+UPDATE processes SET exit_read_by = :by
+WHERE process_id = :process_id AND ended_ms IS NOT NULL AND exit_read_by IS NULL;
+
+-- name: watchers_disarm_of
+-- Nothing more is said about a process.
+UPDATE watchers SET state = 'disarmed' WHERE process_id = :process_id AND state = 'armed';
+
+-- name: process_by_id
+-- A process.
+SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
+       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+FROM processes WHERE process_id = :process_id;
+
+-- name: process_by_call
+-- The process of a call.
+SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
+       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+FROM processes WHERE turn_id = :turn_id AND call_id = :call_id;
+
+-- name: processes_of_session
+-- The processes of a session, newest first.
+SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
+       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+FROM processes WHERE session_id = :session_id ORDER BY process_id DESC LIMIT :limit;
+
+-- name: processes_not_ended
+-- Every process that has no end, as far as we know.
+SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
+       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY process_id;
 
 -- ── views ──────────────────────────────────────────────────────────────────────────────────────
 

@@ -221,15 +221,16 @@ CREATE TABLE processes (
     call_id       TEXT NOT NULL,
     foreground    INTEGER NOT NULL CHECK (foreground IN (0, 1)),
     command       TEXT NOT NULL,
+    workdir       TEXT NOT NULL,
     state         TEXT NOT NULL CHECK (state IN ('starting', 'running', 'exited', 'killed', 'lost')),
     pid           INTEGER,
     birth         TEXT,
-    log_path      TEXT NOT NULL,
     turn_log_size INTEGER,
     started_ms    INTEGER NOT NULL,
     end_asked_ms  INTEGER,
     ended_ms      INTEGER,
     exit_code     INTEGER,
+    reason        TEXT,                        -- why it ended
     exit_read_by  TEXT,
     -- One call that starts two processes.
     UNIQUE (turn_id, call_id),
@@ -237,6 +238,11 @@ CREATE TABLE processes (
 ) STRICT;
 
 CREATE INDEX processes_alive ON processes (session_id) WHERE ended_ms IS NULL;
+CREATE INDEX processes_by_session ON processes (session_id);
+
+CREATE TRIGGER ended_processes_stay_ended BEFORE UPDATE OF state ON processes
+    WHEN OLD.ended_ms IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'a process that has ended stays ended'); END;
 
 -- A watcher has no route on purpose: its process has a session, and that has one.
 CREATE TABLE watchers (
@@ -315,6 +321,18 @@ CREATE TRIGGER journal_delivery AFTER UPDATE OF state ON outbox WHEN NEW.state <
     VALUES (NEW.changed_ms, 'delivery', NEW.delivery_id,
             CASE NEW.state WHEN 'owed' THEN 'postponed' ELSE NEW.state END, OLD.state, NEW.state,
             NEW.reason, NEW.session_id, NEW.turn_id, OLD.worker_id);
+END;
+
+CREATE TRIGGER journal_process_begun AFTER INSERT ON processes BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, after, reason, session_id, turn_id)
+    VALUES (NEW.started_ms, 'process', NEW.process_id, 'begun', NEW.state, NEW.command,
+            NEW.session_id, NEW.turn_id);
+END;
+
+CREATE TRIGGER journal_process_ended AFTER UPDATE OF ended_ms ON processes BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, reason, session_id, turn_id)
+    VALUES (NEW.ended_ms, 'process', NEW.process_id, 'ended', OLD.state, NEW.state, NEW.reason,
+            NEW.session_id, NEW.turn_id);
 END;
 
 CREATE TRIGGER journal_cut AFTER UPDATE OF generation ON sessions BEGIN

@@ -24,6 +24,7 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.lock import HomeLock, take_lock
 from koboshi.stores.sqlite.outbox import SqliteOutbox
+from koboshi.stores.sqlite.processes import SqliteProcesses
 from koboshi.stores.sqlite.quarantine import newest_backup, put_back, set_aside
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.sessions import SqliteSessions
@@ -67,6 +68,7 @@ class SqliteStore:
         self.inbox = SqliteInbox(writer, readers, ground)
         self.turns = SqliteTurns(writer, readers, ground)
         self.outbox = SqliteOutbox(writer, readers)
+        self.processes = SqliteProcesses(writer, readers)
         self.workers = SqliteWorkers(writer, ground)
         self.views = SqliteViews(readers, ground)
 

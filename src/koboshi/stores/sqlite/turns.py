@@ -5,7 +5,16 @@ from dataclasses import replace
 
 from koboshi.domain import phrases
 from koboshi.domain.errors import Fenced
-from koboshi.domain.ids import CallId, Epoch, Generation, Seq, SessionId, TurnId, WorkerId
+from koboshi.domain.ids import (
+    CallId,
+    Epoch,
+    Generation,
+    ProcessId,
+    Seq,
+    SessionId,
+    TurnId,
+    WorkerId,
+)
 from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.transcript import (
     Answer,
@@ -26,10 +35,12 @@ from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
+from koboshi.stores.sqlite.loading import fenced, load_turn
+from koboshi.stores.sqlite.processes import mark_exit_read
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.replies import expire_question
 from koboshi.stores.sqlite.resume import leave_note
-from koboshi.stores.sqlite.rows import call_of, number, step_of, text
+from koboshi.stores.sqlite.rows import number, text
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
@@ -81,7 +92,7 @@ class SqliteTurns:
         return await self._readers.read(look)
 
     async def load(self, claim: Claim) -> Loaded:
-        return await self._readers.read(lambda tx: _load(tx, self._ground, claim))
+        return await self._readers.read(lambda tx: load_turn(tx, self._ground, claim))
 
     async def holds(self, claim: Claim) -> bool:
         return await self._readers.read(lambda tx: _is_held(tx, claim))
@@ -103,7 +114,7 @@ class SqliteTurns:
     async def note(self, claim: Claim, note: Note) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
             if not _is_held(tx, claim):
-                raise _fenced(claim)
+                raise fenced(claim)
             return (_step(tx, claim, note.cause, note),)
 
         return await self._writer.write("turns.note", operation)
@@ -111,14 +122,18 @@ class SqliteTurns:
     async def start_call(self, claim: Claim, call_id: CallId) -> int:
         def operation(tx: Transaction) -> int:
             if not _start(tx, claim, call_id):
-                raise _fenced(claim)
+                raise fenced(claim)
             return tx.now_ms
 
         return await self._writer.write("turns.start_call", operation)
 
-    async def finish_call(self, claim: Claim, result: Result) -> tuple[Step, ...]:
+    async def finish_call(
+        self, claim: Claim, result: Result, exits_read: Sequence[ProcessId] = ()
+    ) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
             _progress(tx, claim)
+            for process_id in exits_read:
+                mark_exit_read(tx, process_id, result.call_id)
             step = add_result(tx, claim.session_id, claim.turn_id, claim.epoch, result)
             joined = attach_at_boundary(
                 tx, self._ground, claim.session_id, claim.turn_id, claim.epoch
@@ -184,7 +199,7 @@ class SqliteTurns:
         def operation(tx: Transaction) -> None:
             turn = read_turn(tx, claim.turn_id)
             if turn is None:
-                raise _fenced(claim)
+                raise fenced(claim)
             resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, "the turn failed")
             move_turn(
                 tx,
@@ -206,7 +221,7 @@ class SqliteTurns:
         def operation(tx: Transaction) -> int:
             row = tx.row("turn_tried_model", turn_id=claim.turn_id, epoch=claim.epoch)
             if row is None:
-                raise _fenced(claim)
+                raise fenced(claim)
             return number(row[0])
 
         return await self._writer.write("turns.retry_model", operation)
@@ -215,7 +230,7 @@ class SqliteTurns:
         def operation(tx: Transaction) -> None:
             turn = read_turn(tx, claim.turn_id)
             if turn is None:
-                raise _fenced(claim)
+                raise fenced(claim)
             session = read_session(tx, claim.session_id)
             move_turn(
                 tx,
@@ -275,35 +290,8 @@ def _take(tx: Transaction, claim: Claim) -> None:
         now=tx.now_ms,
     )
     if not touched:
-        raise _fenced(claim)
+        raise fenced(claim)
     tx.hints.add(JOURNAL)
-
-
-def _load(tx: Reading, ground: Ground, claim: Claim) -> Loaded:
-    turn = read_turn(tx, claim.turn_id)
-    if turn is None or turn.epoch != claim.epoch or turn.state is not TurnState.RUNNING:
-        raise _fenced(claim)
-    session = read_session(tx, claim.session_id)
-    context = tx.rows(
-        "steps_before",
-        session_id=claim.session_id,
-        context_from=session.context_from,
-        first_seq=turn.first_seq,
-        limit=ground.context_steps_max,
-    )
-    steps = tx.rows(
-        "steps_of_turn",
-        session_id=claim.session_id,
-        first_seq=turn.first_seq,
-        turn_id=claim.turn_id,
-    )
-    return Loaded(
-        session=session,
-        context=tuple(step_of(row) for row in reversed(context)),
-        steps=tuple(step_of(row) for row in steps),
-        calls=tuple(call_of(row) for row in tx.rows("calls_of_turn", turn_id=claim.turn_id)),
-        model_tries=turn.model_tries,
-    )
 
 
 def _is_held(tx: Reading, claim: Claim) -> bool:
@@ -313,7 +301,7 @@ def _is_held(tx: Reading, claim: Claim) -> bool:
 def _progress(tx: Transaction, claim: Claim) -> None:
     touched = tx.change("turn_progress", turn_id=claim.turn_id, epoch=claim.epoch, now=tx.now_ms)
     if not touched:
-        raise _fenced(claim)
+        raise fenced(claim)
 
 
 def _start(tx: Transaction, claim: Claim, call_id: CallId) -> int:
@@ -384,7 +372,3 @@ def _propose(tx: Transaction, claim: Claim, place: int, call: Call) -> None:
         provider_id=call.provider_id,
         args_hash=fingerprint(call.tool, call.arguments),
     )
-
-
-def _fenced(claim: Claim) -> Fenced:
-    return Fenced(f"the claim on turn {claim.turn_id} in epoch {claim.epoch} is no longer valid")

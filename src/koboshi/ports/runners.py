@@ -1,0 +1,104 @@
+"""Commands under their runners: small programs of their own that outlive the gateway.
+
+What a runner knows lies in files beside its log, so that it is known whoever asks and whenever: a
+bare pid is never trusted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from koboshi.domain.ids import ProcessId
+from koboshi.domain.process import Birth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSpec:
+    """A command as it will run, exactly: what was approved is what is started."""
+
+    command: str
+    workdir: str
+    environment: Mapping[str, str]
+    timeout_seconds: float
+    takes_input: bool
+    """Whether `write` can reach its standard input; otherwise that is empty."""
+
+
+class EndedBy(StrEnum):
+    ITSELF = "itself"  # it exited, or died of a signal that nobody of us sent
+    REQUEST = "request"  # the gateway asked its runner to end it
+    TIMEOUT = "timeout"  # it ran longer than it was allowed to
+    START = "start"  # it could not be started
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a command ended, from its runner's own record."""
+
+    by: EndedBy
+    exit_code: int | None
+    signal: int | None
+    ended_ms: int
+    error: str = ""
+
+
+class Life(StrEnum):
+    """What the files of a process tell, all cases."""
+
+    UNBORN = "unborn"  # there is nothing, or it was voided: it never ran and never will
+    ALIVE = "alive"  # its runner holds the lock
+    ENDED = "ended"  # there is a record of the end
+    LOST = "lost"  # born, no lock, no record: killed together with its runner, or a reboot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    life: Life
+    birth: Birth | None = None
+    ending: Ending | None = None
+    is_other_boot: bool = False
+    """The machine was started again since it was born."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSlice:
+    """Bytes of the output from `offset` on. The log keeps its head and its tail: `dropped` bytes
+    between what was asked for and `offset` are gone."""
+
+    offset: int
+    content: bytes
+    total: int
+    """How many bytes the command has written so far."""
+    dropped: int = 0
+
+
+class Runners(Protocol):
+    async def start(self, process_id: ProcessId, spec: CommandSpec) -> Birth | None:
+        """Start the command under a new runner. Returns once it is born, durably; None if it ended
+        before it was. Raises OSError if not even the runner could be started."""
+        ...
+
+    def look(self, process_id: ProcessId) -> Seen:
+        """What is true now. Settles for good what never began: after UNBORN it never will."""
+        ...
+
+    async def wait(self, process_id: ProcessId, at_most_s: float | None = None) -> Seen:
+        """Look again when it has ended, or after the time. Works for runners of earlier boots."""
+        ...
+
+    async def end(self, process_id: ProcessId, *, grace_s: float) -> Seen:
+        """Have its whole tree ended: TERM, and after the grace KILL. Harmless when it has ended."""
+        ...
+
+    def read_log(self, process_id: ProcessId, offset: int, limit: int) -> LogSlice:
+        """A part of its output; a negative `offset` counts from the end."""
+        ...
+
+    async def write(self, process_id: ProcessId, content: bytes) -> bool:
+        """Give it input. False if it takes none."""
+        ...
+
+    def remove(self, process_id: ProcessId) -> None:
+        """Delete its files. Only for one that has ended."""
+        ...

@@ -1,0 +1,40 @@
+"""What a claimed turn starts from."""
+
+from koboshi.domain.errors import Fenced
+from koboshi.domain.turn import Claim, TurnState
+from koboshi.ports.store import Loaded
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.rows import call_of, step_of
+from koboshi.stores.sqlite.transaction import Reading
+from koboshi.stores.sqlite.writes import read_session, read_turn
+
+
+def load_turn(tx: Reading, ground: Ground, claim: Claim) -> Loaded:
+    turn = read_turn(tx, claim.turn_id)
+    if turn is None or turn.epoch != claim.epoch or turn.state is not TurnState.RUNNING:
+        raise fenced(claim)
+    session = read_session(tx, claim.session_id)
+    context = tx.rows(
+        "steps_before",
+        session_id=claim.session_id,
+        context_from=session.context_from,
+        first_seq=turn.first_seq,
+        limit=ground.context_steps_max,
+    )
+    steps = tx.rows(
+        "steps_of_turn",
+        session_id=claim.session_id,
+        first_seq=turn.first_seq,
+        turn_id=claim.turn_id,
+    )
+    return Loaded(
+        session=session,
+        context=tuple(step_of(row) for row in reversed(context)),
+        steps=tuple(step_of(row) for row in steps),
+        calls=tuple(call_of(row) for row in tx.rows("calls_of_turn", turn_id=claim.turn_id)),
+        model_tries=turn.model_tries,
+    )
+
+
+def fenced(claim: Claim) -> Fenced:
+    return Fenced(f"the claim on turn {claim.turn_id} in epoch {claim.epoch} is no longer valid")
