@@ -58,6 +58,8 @@ class RunOptions:
     accepts_loss: bool = False
     announce: Callable[[str], None] = lambda _: None
     """Told the address to open, once it serves."""
+    on_stopping: Callable[[], None] = lambda: None
+    """Called when the stop begins, to bound it from outside."""
 
 
 async def serve(config: Config, options: RunOptions) -> None:
@@ -83,7 +85,7 @@ async def serve(config: Config, options: RunOptions) -> None:
             wakeups=wakeups,
             has_recovered=Event(),
         )
-        gateway, web = _build(parts)
+        gateway, web = _build(parts, options.on_stopping)
         log.info("gateway_started", worker=worker.worker_id, home=str(config.home))
         async with create_task_group() as tasks:
             await tasks.start(_stop_at_signals, stop_asked)
@@ -141,7 +143,7 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
         world=world_of(config),
         clock=SystemClock(),
         wakeups=LocalWakeups(),
-        options=StoreOptions(lock_wait_seconds=0, who=who),
+        options=StoreOptions(lock_wait_seconds=0, who=who, may_replace=False),
     )
     try:
         yield store
@@ -266,7 +268,7 @@ class _Parts:
         )
 
 
-def _build(parts: _Parts) -> tuple[Gateway, list[WebChannel]]:
+def _build(parts: _Parts, on_stopping: Callable[[], None]) -> tuple[Gateway, list[WebChannel]]:
     store, is_allowed = parts.store, parts.world.is_allowed
     heartbeat = parts.heartbeat()
     web = parts.web_channels(heartbeat)
@@ -279,6 +281,7 @@ def _build(parts: _Parts) -> tuple[Gateway, list[WebChannel]]:
         deliver=parts.deliver(channels),
         rescue=parts.rescue(),
         heartbeat=heartbeat,
+        on_stopping=on_stopping,
         control=ControlSocket(
             home=parts.config.home,
             answer=lambda request: answer(store, request, is_running=True),

@@ -85,11 +85,12 @@ class TurnRunner:
     async def _work_or_fail(self, claim: Claim) -> None:
         try:
             await self._work(claim)
-        except Fenced as fence:
-            log.info("turn_fenced", reason=str(fence))
-        except StoreFailed:
-            raise
-        except Exception:  # one turn's bug must not take the others down
+        except Exception as error:  # one turn's bug must not take the others down
+            if _is_or_holds(error, StoreFailed):
+                raise
+            if _is_or_holds(error, Fenced):
+                log.info("turn_fenced", reason=str(error))
+                return
             log.error("turn_broke", exc_info=True)
             await self._fail(claim, "an error of mine; the log says more")
 
@@ -217,6 +218,13 @@ class TurnRunner:
             log.info("turn_not_released", reason=str(error))
             return
         log.info("turn_released")
+
+
+def _is_or_holds(error: Exception, kind: type[Exception]) -> bool:
+    """Calls that run side by side fail in a group."""
+    if isinstance(error, ExceptionGroup):
+        return error.subgroup(kind) is not None
+    return isinstance(error, kind)
 
 
 def _with_results(loaded: Loaded, steps: tuple[Step, ...], now_ms: int) -> Loaded:

@@ -218,8 +218,11 @@ class Writer:
                 pass
         for submitted in batch:
             submitted.error = self._failure
-        self._answer(batch, set())
-        self._on_failure(self._failure)
+        # Told first: whoever waits may end the process as soon as it knows.
+        try:
+            self._on_failure(self._failure)
+        finally:
+            self._answer(batch, set())
 
 
 def _in_words(error: BaseException) -> str:
