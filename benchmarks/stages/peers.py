@@ -25,6 +25,7 @@ def measure_peers(folder: Path, timing: Timing) -> list[Measure]:
     measures = [_speed(engine.name, runs[engine.name]) for engine in engines]
     for engine, target in peers.items():
         measures.append(_ratio(engine.name, runs[OURS.name], runs[engine.name], target))
+        measures.append(_cpu_ratio(engine.name, runs[OURS.name], runs[engine.name]))
     return measures
 
 
@@ -54,4 +55,14 @@ def _ratio(name: str, ours: list[Measured], theirs: list[Measured], target: Targ
         unit="x",
         values=tuple(our.turns_per_second / their.turns_per_second for our, their in pairs),
         target=target,
+    )
+
+
+def _cpu_ratio(name: str, ours: list[Measured], theirs: list[Measured]) -> Measure:
+    """Steadier than the time where neighbours take the processor away."""
+    pairs = zip(ours, theirs, strict=True)
+    return Measure(
+        name=f"CPU per turn, {name} / koboshi",
+        unit="x",
+        values=tuple(their.cpu_ms_per_turn / our.cpu_ms_per_turn for our, their in pairs),
     )
