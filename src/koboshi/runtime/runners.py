@@ -30,7 +30,6 @@ BORN_WITHIN_S = 30.0
 REACTS_WITHIN_S = 4.0
 """How much longer than the grace a runner may take; it gives up killing after two seconds."""
 KILL_ROUNDS_MAX = 100
-INPUT_WITHIN_S = 5.0
 PAUSE_S_MIN, PAUSE_S_MAX = 0.005, 0.25
 LOOK_AGAIN_S = 60.0
 LISTINGS_MAX = 100
@@ -52,6 +51,7 @@ class LocalRunners:
     log_head_bytes: int = 1_000_000
     log_tail_bytes: int = 4_000_000
     timeout_grace_s: float = 5.0
+    input_within_s: float = 5.0
     python: str = sys.executable
     boot_id_file: Path = Path("/proc/sys/kernel/random/boot_id")
     _children: dict[ProcessId, int] = field(default_factory=dict, init=False)
@@ -128,7 +128,7 @@ class LocalRunners:
             return False
         rest = memoryview(content)
         try:
-            with move_on_after(INPUT_WITHIN_S):
+            with move_on_after(self.input_within_s):
                 while rest:
                     await wait_writable(file)
                     with contextlib.suppress(BlockingIOError):
@@ -283,15 +283,16 @@ class LocalRunners:
         marker = self._files(process_id).read_marker()
         for _ in range(KILL_ROUNDS_MAX):
             seen = self.look(process_id)
-            is_here = seen.birth is not None and self._is_alive(seen.birth)
-            runner = seen.birth.pid if seen.birth is not None and is_here else -1
-            tree = await to_thread.run_sync(find_tree, marker, runner)
+            runner = seen.birth if seen.life is Life.ALIVE else None
+            is_known = runner is not None and self._is_alive(runner)
+            session = runner.pid if runner is not None and is_known else -1
+            tree = await to_thread.run_sync(find_tree, marker, session)
             for pid, start in tree.items():
                 send(pid, start, signal.SIGKILL)
-            if seen.life is not Life.ALIVE and not tree:
+            if runner is not None:
+                self._signal(runner, signal.SIGKILL)
+            elif not tree and seen.life is not Life.ALIVE:
                 return
-            if seen.life is Life.ALIVE and seen.birth is not None:
-                self._signal(seen.birth, signal.SIGKILL)
             await sleep(PAUSE_S_MIN)
 
 

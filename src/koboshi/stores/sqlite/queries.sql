@@ -149,8 +149,8 @@ WHERE session_id = :session_id AND state = 'waiting';
 -- A turn begins; its first step follows in the same transaction.
 INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
                    progressed_ms, changed_ms)
-VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor, :first_seq, :now, :now,
-        :now);
+VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
+        (SELECT coalesce(max(seq), 0) + 1 FROM steps), :now, :now, :now);
 
 -- name: turn_by_id
 -- A turn.
