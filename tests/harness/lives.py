@@ -84,7 +84,8 @@ class Lives:
                 status = (await http.get("/api/v1/status")).json()
             except httpx2.TransportError:
                 return False
-        return not (status["turns"] or status["inbox_waiting"] or status["outbox_unsettled"])
+        left = [*status["turns"].values(), status["inbox_waiting"], status["outbox_unsettled"]]
+        return not any(left)
 
     async def keep_up(self) -> None:
         """Start it, and start it again whenever it has ended as planned."""

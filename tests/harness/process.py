@@ -27,12 +27,13 @@ class GatewayProcess:
         *,
         env: Mapping[str, str] | None = None,
         command: Sequence[str] = (),
+        log: Path | None = None,
     ) -> None:
         self.home = home
         self.lives = 0
         self._env = dict(env or {})
         self._command = list(command) or [str(koboshi()), "run", "--home", str(home)]
-        self._log = home.parent / f"{home.name}.log"
+        self._log = log or home.parent / f"{home.name}.log"
         self._log_begin = 0
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -456,6 +456,32 @@ async def test_a_backup_of_another_program_or_version_is_not_used(tmp_path: Path
     assert files_of(tmp_path)[NAME] == before[NAME]
 
 
+async def test_whoever_only_looks_does_not_begin_a_new_file_in_the_middle_of_a_restore(
+    tmp_path: Path,
+) -> None:
+    """S8: the old file is away, the new one not in its place, and somebody asks for a status."""
+    await home_with_backups(tmp_path)
+    (tmp_path / NAME).rename(tmp_path / "away")
+    shutil.copyfile(tmp_path / "backups" / "1-whole.db", tmp_path / f"{NAME}.restoring")
+    before = files_of(tmp_path)
+
+    with pytest.raises(StoreRefused, match="restore"):
+        await open_here(tmp_path, may_replace=False)
+    assert files_of(tmp_path) == before
+    home = await open_home(tmp_path)
+    assert await chats_of(home) == {"ann", "bob"}
+    await home.store.close()
+
+
+async def test_whoever_only_looks_replaces_nothing(tmp_path: Path) -> None:
+    await home_with_backups(tmp_path)
+    before = files_of(tmp_path)
+
+    with pytest.raises(StoreRefused, match="damaged"):
+        await open_here(tmp_path, may_replace=False)
+    assert files_of(tmp_path) == before
+
+
 @needs_strace
 @pytest.mark.timeout(120)
 async def test_a_restore_may_be_killed_anywhere(tmp_path: Path) -> None:

@@ -29,8 +29,12 @@ from koboshi.stores.sqlite.store import SqliteStore
 from tests.store.homes import DAY_MS, IMPATIENT, Home, SqliteBackend, a_call
 
 
-async def open_here(path: Path, *, crash_at: str = "", accepts_loss: bool = False) -> Home:
-    options = replace(IMPATIENT, crash_at=crash_at, accepts_loss=accepts_loss)
+async def open_here(
+    path: Path, *, crash_at: str = "", accepts_loss: bool = False, may_replace: bool = True
+) -> Home:
+    options = replace(
+        IMPATIENT, crash_at=crash_at, accepts_loss=accepts_loss, may_replace=may_replace
+    )
     home = Home(backend=SqliteBackend(path, options))
     await home.open()
     return home

@@ -117,11 +117,11 @@ class _Watch:
 
     def see(self, event: ModelResponseStreamEvent) -> None:
         match event:
-            case PartStartEvent(part=TextPart(content=text)):
+            case PartStartEvent(part=TextPart(content=str() as text)):
                 self._tell(f"\n\n{text}" if self._has_text else text)
-            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=str() as text)):
                 self._tell(text)
-            case PartStartEvent(part=ThinkingPart(content=text)):
+            case PartStartEvent(part=ThinkingPart(content=str() as text)):
                 self._count(text)
             case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str() as text)):
                 self._count(text)

@@ -21,9 +21,7 @@ from pydantic_ai.exceptions import (
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.phrases import excerpt
 from koboshi.models.endpoint import Endpoint
-from koboshi.models.replies import ENDED_EARLY
-
-MALFORMED = "the provider sent something that is no reply"
+from koboshi.models.replies import ENDED_EARLY, MALFORMED
 
 PROVIDER_ERRORS = (
     ModelAPIError,

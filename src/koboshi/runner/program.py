@@ -263,8 +263,10 @@ def become(spec: Spec, source: int, output: int, troubles: int) -> "NoReturn":
         posix.dup2(output, 2)
         posix.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
-        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-            signal.signal(number, signal.SIG_DFL)
+        # What is caught becomes the default by itself, what is ignored would stay so.
+        for number in signal.valid_signals():
+            if signal.getsignal(number) == signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         task = b"can not enter " + spec.workdir
         posix.chdir(spec.workdir)

@@ -27,8 +27,6 @@ from koboshi.runner.tree import START, find_tree, send, stat_of
 from koboshi.runtime.process_files import ProcessFiles
 
 BORN_WITHIN_S = 30.0
-REACTS_WITHIN_S = 4.0
-"""How much longer than the grace a runner may take; it gives up killing after two seconds."""
 KILL_ROUNDS_MAX = 100
 PAUSE_S_MIN, PAUSE_S_MAX = 0.005, 0.25
 LOOK_AGAIN_S = 60.0
@@ -51,6 +49,8 @@ class LocalRunners:
     log_head_bytes: int = 1_000_000
     log_tail_bytes: int = 4_000_000
     timeout_grace_s: float = 5.0
+    reacts_within_s: float = 4.0
+    """How much longer than the grace a runner may take; it gives up killing after two seconds."""
     input_within_s: float = 5.0
     python: str = sys.executable
     boot_id_file: Path = Path("/proc/sys/kernel/random/boot_id")
@@ -74,7 +74,7 @@ class LocalRunners:
             os.kill(self._children[process_id], signal.SIGKILL)
         if (birth := files.read_birth()) is not None or files.is_void():
             return birth
-        await self.wait(process_id, REACTS_WITHIN_S)
+        await self.wait(process_id, self.reacts_within_s)
         why = files.last_complaint() or "it was killed, or did not begin in time"
         raise ChildProcessError(f"the runner of process {process_id} was not born: {why}")
 
@@ -271,7 +271,7 @@ class LocalRunners:
         with contextlib.suppress(OSError):
             self._files(process_id).ask_to_end(grace_s)
         is_told = False
-        with move_on_after(grace_s + REACTS_WITHIN_S):
+        with move_on_after(grace_s + self.reacts_within_s):
             while (seen := self.look(process_id)).life is Life.ALIVE:
                 if seen.birth is not None and not is_told:
                     is_told = self._signal(seen.birth, signal.SIGTERM, signal.SIGCONT)

@@ -68,17 +68,19 @@ def restore(home: Path, backup: Path, stamp: str) -> Path:
     return kept
 
 
-def finish_restore(home: Path, stamp: str) -> bool:
-    """Go on with a restore that died after it had moved the old file away; otherwise the home
-    would look like a new one. Returns whether there was one."""
+def is_restoring(home: Path) -> bool:
+    """Whether a restore died after it had moved the old file away: the home looks like a new one,
+    and is not."""
     copy = home / RESTORING_NAME
-    if (home / DATABASE_NAME).exists() or not copy.exists() or not is_whole(copy):
-        return False
+    return not (home / DATABASE_NAME).exists() and copy.exists() and is_whole(copy)
+
+
+def finish_restore(home: Path, stamp: str) -> None:
+    """Go on with a restore that died in the middle."""
     # A log of the old file that was left behind would be read into the new one.
     if any((home / f"{DATABASE_NAME}{suffix}").exists() for suffix in _SUFFIXES):
         set_aside(home, stamp)
     _put_in_place(home)
-    return True
 
 
 def _prepare(home: Path, backup: Path) -> None:

@@ -25,7 +25,13 @@ from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.lock import HomeLock, take_lock
 from koboshi.stores.sqlite.outbox import SqliteOutbox
 from koboshi.stores.sqlite.processes import SqliteProcesses
-from koboshi.stores.sqlite.quarantine import finish_restore, newest_backup, restore, set_aside
+from koboshi.stores.sqlite.quarantine import (
+    finish_restore,
+    is_restoring,
+    newest_backup,
+    restore,
+    set_aside,
+)
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.sessions import SqliteSessions
 from koboshi.stores.sqlite.turns import SqliteTurns
@@ -142,7 +148,10 @@ def _open_or_replace(
     home: Path, path: Path, clock: Clock, options: StoreOptions
 ) -> tuple[apsw.Connection, tuple[str, ...]]:
     stamp = datetime.fromtimestamp(clock.now_ms() / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
-    if options.may_replace and finish_restore(home, stamp):
+    if is_restoring(home):
+        if not options.may_replace:
+            raise StoreRefused(f"{home}: a restore was interrupted; `koboshi run` finishes it")
+        finish_restore(home, stamp)
         return open_writer(path), ("a restore was interrupted; it is finished, its outbox is held",)
     try:
         return open_writer(path), ()
