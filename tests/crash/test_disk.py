@@ -10,10 +10,12 @@ import httpx2
 import pytest
 
 from tests.crash.stories import CHAT, script
+from tests.crash.telling import tell
 from tests.harness.client import Client
 from tests.harness.disk import failing_flush, filled, small_disk
 from tests.harness.http import connection
 from tests.harness.invariants import answers, check_rows
+from tests.harness.lives import AT_FLUSH
 from tests.harness.polling import until, until_asked
 from tests.harness.process import GatewayProcess
 from tests.harness.rows import read_rows
@@ -134,6 +136,13 @@ async def test_a_flush_that_fails_ends_the_gateway_and_the_next_one_knows_everyt
     rows = read_rows(home)
     check_rows(rows)
     assert answers(rows, CHAT) == [str(number) for number in range(7)]
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 6, 8, 10, 12])
+async def test_killed_within_a_commit_it_is_there_or_it_is_not(home: Path, number: int) -> None:
+    """S10, S158: the words are written and not yet flushed; from the making of the file on, every
+    start finds it whole, and the story comes to its end."""
+    await tell(home, "two-tools", [f"{AT_FLUSH}{number}"])
 
 
 async def test_a_file_of_another_program_is_left_as_it_is(home: Path, tmp_path: Path) -> None:

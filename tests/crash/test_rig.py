@@ -124,7 +124,8 @@ async def test_a_feed_is_read_to_its_end_and_nothing_of_it_twice(
         rows = await life.finish()
 
     assert answers(rows, "room") == [str(number) for number in range(6)]
-    assert Counter(_plain(life)) == Counter(str(number) for number in range(6))
+    assert set(_texts(life)) == {str(number) for number in range(6)}
+    assert max(Counter(_plain(life)).values()) == 1
     assert rows.one("cursors")["token"] == "6"
 
 

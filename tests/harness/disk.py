@@ -69,6 +69,16 @@ def failing_flush(pid: int, log: Path) -> Iterator["Strace"]:
         process.wait()
 
 
+def killed_at_flush(number: int) -> list[str]:
+    """The program under which a gateway is killed when one of its threads is about to flush for
+    the n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where strace can not do that."""
+    if shutil.which("strace") is None:
+        pytest.skip("it can not be killed within a commit: strace is not installed")
+    flush = "trace=fdatasync"
+    fault = f"inject=fdatasync:signal=SIGKILL:when={number}"
+    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", flush, "-e", fault]
+
+
 class Strace:
     def __init__(self, process: "subprocess.Popen[bytes]", said: Path, log: Path) -> None:
         self._process = process

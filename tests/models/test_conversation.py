@@ -269,7 +269,7 @@ _asides = st.one_of(
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(bodies=transcripts())
 def test_no_transcript_makes_a_request_that_is_refused(form: Form, bodies: list[Body]) -> None:
     async def ask() -> list[Received]:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tests.fakes.model_servers import anthropic_form, openai_form
 from tests.fakes.model_servers.server import Answer, serving
-from tests.models.test_cuts import STREAMS, recorded
+from tests.models.test_cuts import STREAMS, stream_in
 
 OPENAI_STREAMS = [name for name in STREAMS if name.startswith("openai")]
 ANTHROPIC_STREAMS = [name for name in STREAMS if name.startswith("anthropic")]
@@ -26,7 +26,7 @@ async def test_openai_reads_the_stream_strictly(name: str) -> None:
             _strict_response_validation=True,
         ) as client,
     ):
-        server.answers.append(Answer(pieces=(recorded(name),)))
+        server.answers.append(Answer(pieces=(stream_in(name),)))
         stream = await client.chat.completions.create(
             model="m1",
             messages=[{"role": "user", "content": "hello"}],
@@ -50,7 +50,7 @@ async def test_anthropic_reads_the_stream_and_puts_the_message_together(name: st
             api_key="k", base_url=server.url, max_retries=0, _strict_response_validation=True
         ) as client,
     ):
-        server.answers.append(Answer(pieces=(recorded(name),)))
+        server.answers.append(Answer(pieces=(stream_in(name),)))
         async with client.messages.stream(
             model="m1",
             max_tokens=100,

@@ -94,7 +94,8 @@ async def test_everything_killed_at_once_is_lost_or_a_death_by_signal(yard: Yard
 
 
 async def test_a_process_of_an_earlier_boot_of_the_machine_is_lost(yard: Yard) -> None:
-    process_id = await yard.start("sleep 1000")
+    process_id = await yard.start("echo up; sleep 1000")
+    await yard.until_said(process_id, b"up")
     yard.kill_runner(process_id)
     await yard.until_free(process_id)
     boot_id = yard.workdir / "boot_id"

@@ -3,9 +3,11 @@
 import errno
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
+from anyio import move_on_after
 
 from koboshi.ports.runners import EndedBy, Life
 from tests.harness.polling import until
@@ -237,6 +239,43 @@ async def test_dead_runners_do_not_pile_up_as_zombies(yard: Yard) -> None:
     await yard.run("true")
 
     assert [state(pid) for pid in runners] == [""] * 5
+
+
+async def test_no_open_file_is_left_behind(yard: Yard) -> None:
+    await use_everything(yard)
+    before = len(os.listdir("/proc/self/fd"))
+
+    for _ in range(5):
+        await use_everything(yard)
+
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def use_everything(yard: Yard) -> None:
+    process_id = await yard.start("read -r _; sleep 1000", takes_input=True)
+    await yard.runners.wait(process_id, 0.01)
+    await yard.runners.write(process_id, b"\n")
+    await yard.runners.end(process_id, grace_s=5)
+    yard.output(process_id)
+    yard.runners.remove(process_id)
+    yard.runners.python = "/no/such/python"
+    with pytest.raises(OSError, match="No such file"):
+        await yard.start("true")
+    yard.runners.python = sys.executable
+
+
+@pytest.mark.parametrize("after_s", [0, 0.001, 0.003, 0.01])
+async def test_a_start_that_was_cancelled_leaves_the_truth(yard: Yard, after_s: float) -> None:
+    """A turn is stopped while its command is being born: that runs, or never will."""
+    process_id = yard.next_id()
+    with move_on_after(after_s):
+        await yard.runners.start(process_id, yard.spec("echo ran >> ran; exit 3"))
+
+    seen = await yard.until_free(process_id)
+
+    ran = (yard.workdir / "ran").exists()
+    assert seen.life is (Life.ENDED if ran else Life.UNBORN)
+    assert yard.runners.look(process_id) == seen
 
 
 def state(pid: int) -> str:

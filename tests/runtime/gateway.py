@@ -118,6 +118,12 @@ class Life:
         """Let (virtual) time pass."""
         await sleep(seconds)
 
+    async def works_on(self, *, minutes: int) -> None:
+        """A long time goes by on the clock on the wall, up to the next heartbeat."""
+        self.clock.move_wall(minutes * 60_000)
+        self.setting.time_passes(minutes=minutes)
+        await self.passes(6)
+
     def _new_key(self) -> str:
         self.setting.keys += 1
         return f"k{self.setting.keys}"

@@ -61,12 +61,18 @@ class Engine:
             async with aclosing(pieces):
                 async for piece in pieces:
                     if isinstance(piece, ModelResponse):
-                        return reply_of(piece, self._endpoint.name)
+                        return self._reply(piece)
                     watch.see(piece)
         raise ModelBusy(ENDED_EARLY)
 
     async def aclose(self) -> None:
         await self._http.aclose()
+
+    def _reply(self, response: ModelResponse) -> ModelReply:
+        reply = reply_of(response, self._endpoint.name)
+        if response.finish_reason == "length":
+            log.warning("reply_cut_at_length", model=reply.model, tokens=reply.tokens_out)
+        return reply
 
     async def _pieces(
         self, messages: list[ModelMessage], parameters: ModelRequestParameters

@@ -257,12 +257,12 @@ def become(spec: Spec, source: int, output: int, troubles: int) -> "NoReturn":
     """Be the command. What keeps us from it goes to `troubles`, which closes if nothing does."""
     task = b"can not be made ready"
     try:
+        signal.set_wakeup_fd(-1)
         # The first of these gives up our copy of the lock: no command ever holds it.
         posix.dup2(source, 0)
         posix.dup2(output, 1)
         posix.dup2(output, 2)
         posix.setpgid(0, 0)
-        signal.set_wakeup_fd(-1)
         # What is caught becomes the default by itself, what is ignored would stay so.
         for number in signal.valid_signals():
             if signal.getsignal(number) == signal.SIG_IGN:
