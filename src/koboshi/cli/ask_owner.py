@@ -38,13 +38,7 @@ def ask_owner(config: Config, request: Mapping[str, object]) -> dict[str, object
     Raises Failure where nobody can be asked (no home, no permission, a gateway that is stuck), and
     where the owner has no answer.
     """
-    try:
-        is_there = (config.home / "koboshi.db").exists()
-    except OSError as error:
-        raise _unusable(config.home, error) from error
-    if not is_there:
-        words = f"no gateway has run in {config.home} yet; `koboshi run` makes it a home"
-        raise Failure(FAILED, "no-home", words)
+    _check_home(config.home)
     answer = ask_gateway(config.home, request) or _ask_home(config, request)
     if answer.get("ok") is True:
         return answer
@@ -84,6 +78,19 @@ def ask_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object] 
     except OSError as error:
         raise _unusable(home, error) from error
     return _decoded(reply)
+
+
+def _check_home(home: Path) -> None:
+    """Raises Failure if there is no home to ask about."""
+    try:
+        is_home, is_file = (home / "koboshi.db").exists(), home.is_file()
+    except OSError as error:
+        raise _unusable(home, error) from error
+    if is_file:
+        raise Failure(WRONG_SETUP, "home", f"the home {home} is a file, not a folder")
+    if not is_home:
+        words = f"no gateway has run in {home} yet; `koboshi run` makes it a home"
+        raise Failure(FAILED, "no-home", words)
 
 
 def _decoded(reply: bytes) -> dict[str, object] | None:

@@ -107,12 +107,11 @@ def _turn(said: TurnAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     if said.entries:
         yield ""
         yield "messages"
-        yield from (f"  {line}" for entry in said.entries for line in [_entry(entry, zone)])
+        yield from (f"  {_entry(entry, zone)}" for entry in said.entries)
     if said.deliveries:
         yield ""
         yield "deliveries"
-        for delivery in said.deliveries:
-            yield f"  {_owed(delivery, is_running=said.is_running)}"
+        yield from (f"  {_owed(each, is_running=said.is_running)}" for each in said.deliveries)
 
 
 def _message(said: MessageAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
@@ -142,7 +141,8 @@ def _delivery(said: DeliveryAnswer, now_ms: int, zone: tzinfo | None) -> Iterato
     if said.behind is not None:
         yield f"why       d{said.behind.delivery_id} goes first, and is not settled yet"
     if owed.settled_ms is not None:
-        yield f"settled   {_since(owed.settled_ms, now_ms, zone)}"
+        at = moment(owed.settled_ms, zone)
+        yield f"settled   at {at} ({ago(owed.settled_ms, now_ms)})"
     if said.turn is not None:
         yield f"belongs   to turn t{said.turn.turn_id}, {_request(said.turn)}"
     if said.lines:

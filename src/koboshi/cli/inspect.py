@@ -23,6 +23,9 @@ from koboshi.config.problems import escaped
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.runtime.clock import SystemClock
 
+SILENT_MS_MAX = 15_000
+"""Three heartbeats."""
+
 _TURNS = {
     "queued": "in the queue",
     "running": "running",
@@ -97,8 +100,9 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     lines.append(f"waiting    {counted(said.inbox_waiting, 'message')}")
     lines.append(f"owed       {counted(said.outbox_unsettled, 'delivery', 'deliveries')}")
     lines.append(f"sessions   {said.sessions}")
-    if said.trouble:
-        lines.append(f"trouble    {escaped(said.trouble)}")
+    trouble = said.trouble or _silence(said, now_ms)
+    if trouble:
+        lines.append(f"trouble    {escaped(trouble)}")
     return "\n".join(lines)
 
 
@@ -110,6 +114,16 @@ def _headline(said: StatusAnswer, now_ms: int, zone: tzinfo | None) -> str:
     since = f"since {moment(worker.started_ms, zone)} ({duration(now_ms - worker.started_ms)})"
     mine = "" if worker.version == __version__ else f"; this command is {__version__}"
     return f"koboshi {worker.version} {verb} as pid {worker.pid}, {since}{mine}"
+
+
+def _silence(said: StatusAnswer, now_ms: int) -> str | None:
+    """What is wrong with a gateway that answers and yet gives no sign of life: it can not write."""
+    if not said.is_running or said.worker is None:
+        return None
+    silent_ms = now_ms - said.worker.heartbeat_ms
+    if silent_ms <= SILENT_MS_MAX:
+        return None
+    return f"nothing could be written for {duration(silent_ms)}; the disk may be stuck"
 
 
 def _ending(worker: Worker | None, zone: tzinfo | None) -> str:

@@ -65,6 +65,7 @@ def run(
     log_level: str,
 ) -> None:
     """Run the gateway in the foreground until it is told to stop."""
+    _stop_at_once_when_asked()
     try:
         config = load(home, config_file, os.environ)
         prepare_home(config.home)
@@ -77,7 +78,7 @@ def run(
 
 def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str) -> int:
     """Serve, and turn what ends it into an exit code. What nobody foresaw is raised."""
-    _stop_at_once_when_asked()
+    faulthandler.register(signal.SIGQUIT)
     stop_without_parent()
     import anyio
     import structlog
@@ -85,11 +86,9 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
     from koboshi import logs
     from koboshi.app import RunOptions, serve
 
-    faulthandler.register(signal.SIGQUIT)
     wants_json = {"json": True, "text": False}.get(os.environ.get("KOBOSHI_LOG", ""))
     logs.configure(log_level, wants_json, secrets_of(config))
     sys.excepthook = _log_and_end
-    log = structlog.get_logger()
     options = RunOptions(lock_wait_seconds=lock_wait, accepts_loss=accepts_loss, announce=_announce)
     try:
         anyio.run(serve, config, options, backend_options={"use_uvloop": True})
@@ -97,8 +96,9 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
         ending = ending_of(error, config.home, is_serviced=is_serviced(os.environ))
         if ending is None:
             raise
+        if has_bug(error, config.home):
+            structlog.get_logger().critical("gateway_broke", exc_info=error)
         code, words = ending
-        log.debug("gateway_ended", code=code, exc_info=error)
         click.echo(f"koboshi: {words}", err=True)
         return code
     return OK
@@ -115,7 +115,13 @@ def ending_of(error: BaseException, home: Path, *, is_serviced: bool) -> tuple[i
     failed = [ending for ending in known if ending[0] == STORAGE_FAILED]
     if failed:
         return failed[0]
-    return known[0] if len(known) == len(endings) else None
+    return None if has_bug(error, home) else known[0]
+
+
+def has_bug(error: BaseException, home: Path) -> bool:
+    """Whether something that nobody foresaw is among the errors."""
+    endings = (_ending_of_one(each, home, is_serviced=False) for each in leaves_of(error))
+    return any(ending is None for ending in endings)
 
 
 def _ending_of_one(

@@ -7,7 +7,6 @@ for programs and a `message` for people.
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
-from koboshi.domain.errors import ContradictoryFacts
 from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId, parse_shown
 from koboshi.domain.outbox import UNSETTLED
 from koboshi.domain.recovery import Verdict, VerdictKind
@@ -82,11 +81,7 @@ class _Explainer:
                 return None
 
     async def _turn(self, turn_id: TurnId) -> Mapping[str, object] | None:
-        try:
-            explanation = await self._views.explain(turn_id)
-        except ContradictoryFacts as error:
-            words = f"what is stored about t{turn_id} does not fit together: {error}"
-            return refusal("contradiction", words)
+        explanation = await self._views.explain(turn_id)
         if explanation is None:
             return None
         is_worked_on = await self._is_worked_on(explanation)
@@ -111,10 +106,7 @@ class _Explainer:
 
     async def _delivery(self, delivery: DeliveryView) -> Mapping[str, object]:
         turn_id, behind = delivery.turn_id, None
-        try:
-            of = None if turn_id is None else await self._views.explain(turn_id)
-        except ContradictoryFacts:
-            of = None
+        of = None if turn_id is None else await self._views.explain(turn_id)
         if of is not None and delivery.state in UNSETTLED:
             unsettled = [each for each in of.deliveries if each.state in UNSETTLED]
             earlier = [each for each in unsettled if each.delivery_id < delivery.delivery_id]

@@ -81,18 +81,23 @@ class Deliver:
         sessions = self._lanes[lane]
         try:
             while sessions:
-                session_id = sessions.pop()
-                async with limiter:
-                    wait_ms = await self._deliver_session(channel, session_id)
-                if wait_ms is not None:
-                    # The others of this lane wait with it; other lanes do not.
-                    sessions.add(session_id)
-                    await sleep(min(wait_ms, WAIT_MS_MAX) / 1000)
+                await self._deliver_session(limiter, channel, sessions.pop())
         finally:
             del self._lanes[lane]
 
-    async def _deliver_session(self, channel: Channel, session_id: SessionId) -> int | None:
-        """Send what is owed, oldest first. Returns how long the next one has to wait."""
+    async def _deliver_session(
+        self, limiter: CapacityLimiter, channel: Channel, session_id: SessionId
+    ) -> None:
+        """Send all that is owed. Where it has to wait, the others of its lane wait with it."""
+        while True:
+            async with limiter:
+                wait_ms = await self._deliver_due(channel, session_id)
+            if wait_ms is None:
+                return
+            await sleep(min(wait_ms, WAIT_MS_MAX) / 1000)
+
+    async def _deliver_due(self, channel: Channel, session_id: SessionId) -> int | None:
+        """Send what is due, oldest first. Returns how long the next one has to wait."""
         while True:
             delivery = await self.store.outbox.claim(session_id, self.worker_id)
             if not isinstance(delivery, Delivery):
@@ -106,33 +111,35 @@ class Deliver:
     async def _deliver(self, channel: Channel, delivery: Delivery) -> None:
         change: DeliveryChange | None = expiry_of(delivery, self.clock.now_ms(), self.limits)
         if change is None:
-            outcome = await self._outcome_of(channel, delivery)
+            delivery, outcome = await self._try(channel, delivery)
             change = after_send(delivery, outcome, self.clock.now_ms(), self.limits)
         await self.store.outbox.settle(delivery, self.worker_id, change)
         log.debug("delivery_tried", delivery=delivery.delivery_id, change=type(change).__name__)
 
-    async def _outcome_of(self, channel: Channel, delivery: Delivery) -> SendOutcome:
-        if delivery.is_ambiguous:
-            found = await self._resolve(channel, delivery)
-            if isinstance(found, Sent):
-                return found
-            delivery = found
-        return await self._send(channel, delivery)
-
-    async def _resolve(self, channel: Channel, delivery: Delivery) -> Sent | Delivery:
-        """An earlier send has an unknown outcome: look, or say that it may be a duplicate."""
+    async def _try(self, channel: Channel, delivery: Delivery) -> tuple[Delivery, SendOutcome]:
+        """Send it, unless it has arrived already. Returns the delivery as it was sent."""
+        if not delivery.is_ambiguous:
+            return delivery, await self._send(channel, delivery)
         abilities = channel.abilities
         resolution = resolution_of(
             is_idempotent=abilities.idempotent_send, finds_sent=abilities.finds_sent
         )
         if resolution is Resolution.REPEAT:
-            return delivery
+            return delivery, await self._send(channel, delivery)
         if resolution is Resolution.FIND:
-            found = await channel.find(delivery)
-            if isinstance(found, Sent):
-                return found
+            found = await self._find(channel, delivery)
+            if isinstance(found, Sent | Unsure):
+                return delivery, found
         await self.store.outbox.label(delivery, self.worker_id)
-        return replace(delivery, may_be_duplicate=True)
+        labelled = replace(delivery, may_be_duplicate=True)
+        return labelled, await self._send(channel, labelled)
+
+    async def _find(self, channel: Channel, delivery: Delivery) -> SendOutcome | None:
+        try:
+            return await channel.find(delivery)
+        except Exception as error:  # nobody knows yet; a second copy would be too early
+            log.error("find_failed", delivery=delivery.delivery_id, exc_info=True)
+            return Unsure(reason=f"{type(error).__name__}: {error}")
 
     async def _send(self, channel: Channel, delivery: Delivery) -> SendOutcome:
         try:

@@ -35,19 +35,26 @@ async def take_lock(home: Path, *, wait_seconds: float, clock: Clock, who: str) 
     path = home / LOCK_NAME
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = clock.monotonic() + wait_seconds
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with contextlib.ExitStack() as undo:
+        undo.callback(os.close, descriptor)
+        while not _is_locked(descriptor):
             if clock.monotonic() >= deadline:
-                os.close(descriptor)
                 raise HomeHeld(
                     f"{home} is held by {holder_of(home)}; stop it first, or use another --home"
-                ) from None
+                )
             await sleep(_TRY_EVERY_SECONDS)
-            continue
-        _say_who(descriptor, who, clock)
-        return HomeLock(descriptor)
+        undo.pop_all()
+    _say_who(descriptor, who, clock)
+    return HomeLock(descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Whether the lock is ours now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def holder_of(home: Path) -> str:

@@ -63,6 +63,7 @@ class SqliteStore:
         self._lock = lock
         self._writer = writer
         self._readers = readers
+        self._is_closed = False
         self.warnings = warnings
         self.sessions = SqliteSessions(writer, readers)
         self.inbox = SqliteInbox(writer, readers, ground)
@@ -86,6 +87,9 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish what was submitted and give the home back."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         await self._readers.close()
         await self._writer.close()
         self._lock.release()
@@ -105,6 +109,7 @@ async def open_store(
     Raises HomeHeld when another process owns the home, StoreRefused when the file is not one that
     may be used; then nothing was changed. `on_failure` is called from the writer's thread.
     """
+    crash_point = CrashPoint(options.crash_at)
     lock = await take_lock(
         home, wait_seconds=options.lock_wait_seconds, clock=clock, who=options.who
     )
@@ -124,7 +129,7 @@ async def open_store(
         connection,
         clock=clock,
         wakeups=wakeups,
-        crash_point=CrashPoint(options.crash_at),
+        crash_point=crash_point,
         batch_max=options.batch_max,
         on_failure=on_failure,
     )

@@ -77,6 +77,7 @@ class Writer:
         self._queue: SimpleQueue[_Submitted | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._impatient = threading.Event()
+        self._is_closed = False
         self._failure: StoreFailed | None = None
         self._loop = asyncio.get_running_loop()
         self.trouble: str | None = None
@@ -93,6 +94,8 @@ class Writer:
         with self._gate:
             if self._failure is not None:
                 raise self._failure
+            if self._is_closed:
+                raise RuntimeError("the store is closed")
             self._queue.put(submitted)
         with CancelScope(shield=True):
             result: Outcome = await submitted.future
@@ -105,7 +108,9 @@ class Writer:
     async def close(self) -> None:
         """Finish what was submitted, then end the thread and close the connection."""
         self.stop_waiting()
-        self._queue.put(None)
+        with self._gate:
+            self._is_closed = True
+            self._queue.put(None)
         with CancelScope(shield=True):
             await self._loop.run_in_executor(None, self._thread.join)
 

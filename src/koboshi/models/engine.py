@@ -1,0 +1,136 @@
+"""One request to a provider: sent, read to its end, and judged.
+
+Whoever imports this module loads the provider's library.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from typing import cast
+
+import httpx2
+from anyio import move_on_after
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+from pydantic_ai.models import ModelRequestParameters
+
+from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.models.clients import open_client, open_http, settings_for
+from koboshi.models.conversation import Origin, messages_of, parameters_of
+from koboshi.models.endpoint import Endpoint
+from koboshi.models.failures import PROVIDER_ERRORS, failure_of
+from koboshi.models.limits import ModelLimits
+from koboshi.models.replies import clean, reply_of
+from koboshi.ports.model import ModelReply, Request
+
+
+class Engine:
+    """The provider's library, ready to be asked."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        limits: ModelLimits,
+        transport: httpx2.AsyncBaseTransport | None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._limits = limits
+        self._http = open_http(limits, transport)
+        self._client = open_client(endpoint, self._http)
+        self._settings = settings_for(endpoint)
+        self._origin = Origin(system=self._client.system, url=self._client.base_url or "")
+
+    async def respond(self, request: Request, on_text: Callable[[str], None] | None) -> ModelReply:
+        messages = messages_of(request.steps, self._origin)
+        parameters = parameters_of(request)
+        watch = _Watch(on_text, self._limits.reply_chars_max)
+        with _within(self._limits.total_s, "did not finish its reply"):
+            response = await self._response(messages, parameters, watch)
+        return reply_of(response, self._endpoint.name)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def _response(
+        self, messages: list[ModelMessage], parameters: ModelRequestParameters, watch: "_Watch"
+    ) -> ModelResponse:
+        """Read the stream to its end; what was read counts only if `reply_of` finds it whole."""
+        try:
+            async with AsyncExitStack() as stack:
+                with _within(self._limits.first_s, "did not begin to reply"):
+                    stream = await stack.enter_async_context(
+                        model_request_stream(
+                            self._client,
+                            messages,
+                            model_settings=self._settings,
+                            model_request_parameters=parameters,
+                            instrument=False,
+                        )
+                    )
+                events = cast(AsyncGenerator[ModelResponseStreamEvent], aiter(stream))
+                stack.push_async_callback(events.aclose)
+                while True:
+                    with _within(self._limits.idle_s, "fell silent in the middle of its reply"):
+                        event = await anext(events, None)
+                    if event is None:
+                        return stream.get()
+                    watch.see(event)
+        except PROVIDER_ERRORS as error:
+            raise failure_of(error, self._endpoint) from error
+        raise AssertionError("the stack swallows nothing")
+
+
+@contextmanager
+def _within(seconds: float, what: str) -> Iterator[None]:
+    with move_on_after(seconds) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise ModelBusy(f"the provider {what} within {seconds:g} seconds")
+
+
+class _Watch:
+    """Looks at the pieces of a reply as they come: tells the text, and bounds the whole."""
+
+    def __init__(self, on_text: Callable[[str], None] | None, chars_max: int) -> None:
+        self._on_text = on_text
+        self._room = chars_max
+        self._has_text = False
+
+    def see(self, event: ModelResponseStreamEvent) -> None:
+        match event:
+            case PartStartEvent(part=TextPart(content=text)):
+                self._tell(f"\n\n{text}" if self._has_text else text)
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                self._tell(text)
+            case PartStartEvent(part=ThinkingPart(content=text)):
+                self._count(text)
+            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str() as text)):
+                self._count(text)
+            case PartStartEvent(part=ToolCallPart(args=str() as text)):
+                self._count(text)
+            case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str() as text)):
+                self._count(text)
+            case _:
+                pass
+
+    def _tell(self, text: str) -> None:
+        self._count(text)
+        if text and self._on_text is not None:
+            self._has_text = True
+            self._on_text(clean(text))
+
+    def _count(self, text: str) -> None:
+        self._room -= len(text)
+        if self._room < 0:
+            raise ModelRefused("the model's reply is too long to be kept")

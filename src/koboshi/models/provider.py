@@ -1,0 +1,125 @@
+"""Opening a model of a provider, by its name in the configuration.
+
+Nothing here loads a provider's library: that takes a second, and the gateway has to accept messages
+before it. Only what can be known without it is checked.
+"""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from koboshi.domain.errors import ModelUnusable
+from koboshi.models.endpoint import Endpoint, Provider
+from koboshi.models.limits import ModelLimits
+from koboshi.models.remote import RemoteModel
+
+if TYPE_CHECKING:
+    import httpx2
+
+OLLAMA_URL = "http://127.0.0.1:11434/v1"
+
+KEY_VARIABLES = {
+    Provider.ANTHROPIC: "ANTHROPIC_API_KEY",
+    Provider.GOOGLE: "GOOGLE_API_KEY",
+    Provider.OPENAI: "OPENAI_API_KEY",
+}
+"""Where each provider's own tools look for the key. Ollama needs none."""
+
+_LIBRARIES = {
+    Provider.ANTHROPIC: "anthropic",
+    Provider.GOOGLE: "google.genai",
+    Provider.OLLAMA: "openai",
+    Provider.OPENAI: "openai",
+}
+_EXTRAS = frozenset({Provider.ANTHROPIC, Provider.GOOGLE})
+
+
+def open_model(
+    name: str,
+    *,
+    base_url: str = "",
+    api_key: str | None = None,
+    key_variable: str = "",
+    limits: ModelLimits = ModelLimits(),  # noqa: B008  (frozen)
+    transport: "httpx2.AsyncBaseTransport | None" = None,
+) -> RemoteModel:
+    """The model that is called `<provider>:<model>`; close it when it is no longer needed.
+
+    An own `base_url` speaks the language of the provider that `name` begins with, and may need no
+    key. `key_variable` is where the person was told to put the key; `transport` replaces the
+    network. Nothing is sent and no library is loaded before the first request.
+
+    Raises ModelUnusable, with the remedy, if the provider is unknown, its library is not installed
+    or its key is missing.
+    """
+    provider, model = _read_name(name)
+    _require_library(name, provider)
+    if not api_key and _needs_key(provider, base_url):
+        raise ModelUnusable(
+            f'model "{name}" needs a key: {_where_to_put_it(provider, key_variable)}'
+        )
+    endpoint = Endpoint(
+        provider=provider,
+        model=model,
+        base_url=_address(provider, base_url),
+        api_key=api_key or "",
+    )
+    return RemoteModel(endpoint, limits, transport)
+
+
+def _read_name(name: str) -> tuple[Provider, str]:
+    prefix, colon, model = name.partition(":")
+    known = ", ".join(Provider)
+    if not colon:
+        raise ModelUnusable(
+            f'model "{name}" does not say whose it is: write "openai:{name}", for example; '
+            f"known providers: {known}"
+        )
+    try:
+        provider = Provider(prefix)
+    except ValueError:
+        raise ModelUnusable(
+            f'the provider "{prefix}" of model "{name}" is unknown; known providers: {known}; any '
+            "OpenAI-compatible server works as openai:<model> with its address as base_url"
+        ) from None
+    if not model.strip():
+        raise ModelUnusable(f'model "{name}" lacks its name behind the colon')
+    return provider, model.strip()
+
+
+def _require_library(name: str, provider: Provider) -> None:
+    if _is_installed(_LIBRARIES[provider]):
+        return
+    package = f"koboshi[{provider}]" if provider in _EXTRAS else "koboshi"
+    raise ModelUnusable(
+        f'model "{name}" needs a library that is not installed: run `pip install "{package}"`'
+    )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it is missing
+        return False
+
+
+def _needs_key(provider: Provider, base_url: str) -> bool:
+    return provider is not Provider.OLLAMA and not base_url
+
+
+def _where_to_put_it(provider: Provider, variable: str) -> str:
+    usual = KEY_VARIABLES[provider]
+    if not variable:
+        return f'set api_key_env = "{usual}" under [model], and the key in that variable'
+    other = "" if variable == usual else f", or set api_key_env to another variable ({usual}?)"
+    return f"put it into the environment variable {variable}{other}"
+
+
+def _address(provider: Provider, base_url: str) -> str:
+    match provider:
+        case Provider.OLLAMA:
+            return base_url or OLLAMA_URL
+        case Provider.ANTHROPIC:
+            # The library adds the version itself.
+            return base_url.removesuffix("/").removesuffix("/v1")
+        case _:
+            return base_url

@@ -1,0 +1,87 @@
+"""A model at a provider, whose library is loaded when the first request needs it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+from anyio import move_on_after, to_thread
+
+from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.models.endpoint import Endpoint
+from koboshi.models.limits import ModelLimits
+from koboshi.ports.model import ModelReply, Request
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from koboshi.models.engine import Engine
+
+log = structlog.get_logger()
+
+
+class RemoteModel:
+    """A `ports.model.Model`. Many turns may ask it at the same time."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        limits: ModelLimits,
+        transport: "httpx2.AsyncBaseTransport | None" = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._limits = limits
+        self._transport = transport
+        self._opening = anyio.Lock()
+        self._engine: Engine | None = None
+        self._is_closed = False
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.name
+
+    async def respond(
+        self, request: Request, on_text: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """The model's next reply, whole.
+
+        `on_text` is told each piece of the text as it comes, for display: nothing counts before the
+        reply is returned, and a request that is repeated begins anew. Raises ModelBusy or
+        ModelRefused; their words hold no secret.
+        """
+        engine = await self._loaded()
+        return await engine.respond(request, on_text)
+
+    async def aclose(self) -> None:
+        """Close the connections. Requests that come later are refused as busy."""
+        self._is_closed = True
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await engine.aclose()
+
+    async def _loaded(self) -> "Engine":
+        async with self._opening:
+            if self._is_closed:
+                raise ModelBusy("the gateway is stopping")
+            if self._engine is None:
+                self._engine = await self._load()
+            return self._engine
+
+    async def _load(self) -> "Engine":
+        try:
+            with move_on_after(self._limits.load_s):
+                # In a thread, so that messages are accepted meanwhile; a turn that is stopped leaves
+                # the thread alone.
+                engine = await to_thread.run_sync(self._open, abandon_on_cancel=True)
+                log.info("model_loaded", model=self.name)
+                return engine
+        except ImportError as error:
+            log.error("model_not_loaded", model=self.name, error=str(error))
+            raise ModelRefused(f"the library for {self.name} can not be loaded: {error}") from error
+        raise ModelBusy(f"the library for {self.name} took too long to load")
+
+    def _open(self) -> "Engine":
+        # Not at the top: this import is what takes a second and most of the memory.
+        from koboshi.models.engine import Engine
+
+        return Engine(self._endpoint, self._limits, self._transport)

@@ -1,0 +1,104 @@
+"""What the library made of a provider's stream, as a reply of ours: whole, or not at all."""
+
+import msgspec
+from pydantic_ai.messages import (
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+)
+
+from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.phrases import excerpt
+from koboshi.ports.model import CallRequest, ModelReply
+
+ENDED_EARLY = "the stream ended early"
+
+
+def reply_of(response: ModelResponse, name: str) -> ModelReply:
+    """The reply, if the provider said that this is all of it.
+
+    Raises ModelBusy if it is not whole, and ModelRefused if the model or its provider declined.
+    """
+    _require_end(response)
+    parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    calls = tuple(_call_of(part) for part in parts)
+    if calls and response.finish_reason == "length":
+        # The last call may be cut, and its arguments a valid beginning.
+        raise ModelBusy("the reply was longer than the model may write")
+    if not calls and response.finish_reason == "tool_call":
+        raise ModelBusy("the provider announced a call and sent none")
+    return ModelReply(
+        text=clean(response.text or ""),
+        calls=calls,
+        model=name,
+        tokens_in=response.usage.input_tokens,
+        tokens_out=response.usage.output_tokens,
+        raw=_raw_of(response),
+    )
+
+
+def clean(text: str) -> str:
+    """The text without halves of characters, which can not be stored."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _require_end(response: ModelResponse) -> None:
+    """The stream may have stopped anywhere; what counts is that the provider called it the end."""
+    details = response.provider_details or {}
+    if "refusal" in details:
+        raise ModelRefused(f"the model declined to answer: {excerpt(str(details['refusal']), 200)}")
+    if response.finish_reason == "content_filter":
+        raise ModelRefused("the provider's content filter stopped the answer")
+    if not details.get("finish_reason") or response.state != "complete":
+        raise ModelBusy(ENDED_EARLY)
+    if response.finish_reason == "error":
+        raise ModelBusy("the model broke off with an error")
+
+
+def _call_of(part: ToolCallPart) -> CallRequest:
+    match part.args:
+        case None | "":
+            arguments = "{}"
+        case str() as text:
+            arguments = clean(text)
+        case mapping:
+            arguments = msgspec.json.encode(mapping).decode()
+    if not part.tool_name or not _is_object(arguments):
+        raise ModelBusy("the arguments of a call are not a JSON object")
+    return CallRequest(
+        provider_id=clean(part.tool_call_id), tool=clean(part.tool_name), arguments=arguments
+    )
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _raw_of(response: ModelResponse) -> str:
+    """The provider's own form, if text and calls alone would lose something: thoughts, signatures.
+
+    It is empty otherwise: most replies are rebuilt without loss, and are stored only once.
+    """
+    texts = sum(isinstance(part, TextPart) for part in response.parts)
+    is_plain = all(_is_plain(part) for part in response.parts)
+    if is_plain and all(isinstance(part, TextPart) for part in response.parts[:texts]):
+        return ""
+    try:
+        return ModelMessagesTypeAdapter.dump_json([response]).decode()
+    except ValueError:  # half a character in a thought: it can not be stored, so it is left out
+        return ""
+
+
+def _is_plain(part: ModelResponsePart) -> bool:
+    match part:
+        case TextPart(id=None, provider_details=None):
+            return True
+        case ToolCallPart(id=None, provider_details=None):
+            return True
+        case _:
+            return False
