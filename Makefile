@@ -55,6 +55,7 @@ bench: environment-dev ## run the benchmarks and print the ratios
 docs-generated: environment-dev ## write the docs that are made from the code's tables
 	@$(BIN)/python scripts/state_diagrams.py
 	@$(BIN)/python scripts/rules_table.py
+	@$(BIN)/python scripts/approvals_page.py
 
 .PHONY: lock
 lock: ## write requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer versions

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -18,13 +19,14 @@ from koboshi.agent.prompt import system_prompt
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
-from koboshi.config import Config, WebConfig
+from koboshi.config import Config, WebConfig, secrets_of
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.errors import ModelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
 from koboshi.domain.worker import Worker
+from koboshi.logs import redactor
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
@@ -39,17 +41,25 @@ from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.rescue import Rescue
+from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.supervise import Supervise
 from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 from koboshi.tools.ask import ASK
 from koboshi.tools.pause import PAUSE
+from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
+from koboshi.tools.terminal import TerminalTool, store_end
 
 log = structlog.get_logger()
 
 WEB_TOKEN_NAME = "web-token"
+PROCESSES_NAME = "processes"
+
+KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
+"""What commands inherit of our environment: nothing that may hold a key, or bend a program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +85,7 @@ async def serve(config: Config, options: RunOptions) -> None:
         host = socket.gethostname()
         worker = await store.workers.start(host, os.getpid(), _birth(), __version__)
         stop_asked = Event()
+        _make_workdir(config.gateway.workdir)
         parts = _Parts(
             config=config,
             store=store,
@@ -84,6 +95,7 @@ async def serve(config: Config, options: RunOptions) -> None:
             clock=clock,
             wakeups=wakeups,
             has_recovered=Event(),
+            runners=LocalRunners(config.home / PROCESSES_NAME, clock),
         )
         gateway, web = _build(parts, options.on_stopping)
         log.info("gateway_started", worker=worker.worker_id, home=str(config.home))
@@ -169,6 +181,7 @@ class _Parts:
     clock: SystemClock
     wakeups: LocalWakeups
     has_recovered: Event
+    runners: LocalRunners
 
     def heartbeat(self) -> Heartbeat:
         return Heartbeat(
@@ -213,14 +226,48 @@ class _Parts:
             poll_s=limits.poll_seconds,
         )
 
+    def toolbox(self) -> Toolbox:
+        terminal = self.config.tools.terminal
+        return Toolbox(
+            [
+                TerminalTool(
+                    processes=self.store.processes,
+                    runners=self.runners,
+                    clock=self.clock,
+                    approval=terminal.approval,
+                    workdir=str(self.config.gateway.workdir),
+                    timeout_seconds=terminal.timeout_seconds,
+                    background_seconds=self.config.limits.background_seconds_max,
+                    environment=environment_of_commands(os.environ),
+                ),
+                ProcessTool(processes=self.store.processes, runners=self.runners, clock=self.clock),
+                ASK,
+                PAUSE,
+            ]
+        )
+
+    def supervise(self) -> Supervise:
+        return Supervise(
+            store=self.store,
+            wakeups=self.wakeups,
+            runners=self.runners,
+            store_end=partial(store_end, self.store.processes, self.clock),
+            poll_seconds=self.config.limits.poll_seconds,
+        )
+
     def turn_runner(self, channels: Mapping[ChannelName, Channel]) -> TurnRunner:
-        limits, tools = self.config.limits, Toolbox([ASK, PAUSE])
+        limits, tools = self.config.limits, self.toolbox()
         result_chars_max = limits.step_bytes_max // 4
         return TurnRunner(
             store=self.store,
             model=model_of(self.config),
             tools=tools,
-            calls=CallRunner(store=self.store, tools=tools, result_chars_max=result_chars_max),
+            calls=CallRunner(
+                store=self.store,
+                tools=tools,
+                result_chars_max=result_chars_max,
+                redact=redactor(secrets_of(self.config)),
+            ),
             wakeups=self.wakeups,
             clock=self.clock,
             system=system_prompt(self.config.model.system_prompt),
@@ -280,6 +327,7 @@ def _build(parts: _Parts, on_stopping: Callable[[], None]) -> tuple[Gateway, lis
         dispatch=parts.dispatch(channels),
         deliver=parts.deliver(channels),
         rescue=parts.rescue(),
+        supervise=parts.supervise(),
         heartbeat=heartbeat,
         on_stopping=on_stopping,
         control=ControlSocket(
@@ -293,6 +341,21 @@ def _build(parts: _Parts, on_stopping: Callable[[], None]) -> tuple[Gateway, lis
 def _text_max(channel: Channel | None) -> int:
     """How long a part may be; for a channel that is not configured, what every platform takes."""
     return 4_000 if channel is None else channel.abilities.text_max
+
+
+def _make_workdir(workdir: Path) -> None:
+    """Where commands run; without it they fail one by one, and say so."""
+    try:
+        workdir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        log.warning("workdir_missing", workdir=str(workdir), error=str(error))
+
+
+def environment_of_commands(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of every command."""
+    kept = {name: environ[name] for name in KEPT_VARIABLES if name in environ}
+    kept |= {name: value for name, value in environ.items() if name.startswith("LC_")}
+    return kept | {"TERM": "dumb", "PYTHONUNBUFFERED": "1", "PAGER": "cat"}
 
 
 def model_of(config: Config) -> Model:

@@ -28,6 +28,8 @@ class Limits:
     model_tries_max: int = 5  # tries of one model call
     question_age_ms: int = _DAY_MS  # a question nobody answered expires
 
+    background_seconds_max: int = 7 * 86_400  # a command that was left running
+
     # What goes out.
     deliveries_in_flight_max: int = 32  # sends at once, all channels together
     delivery_attempts_max: int = 200  # tries of one delivery before it is abandoned

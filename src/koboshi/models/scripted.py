@@ -20,6 +20,7 @@ from koboshi.models.wishes import (
     Count,
     FollowScript,
     Refuse,
+    RunCommand,
     Say,
     SayNothing,
     Wish,
@@ -34,6 +35,7 @@ WELCOME = """\
 Hello! I am the scripted model: I work offline and need no key. I understand:
 • echo <text>
 • count to 20 slowly (kill the gateway while I count: I go on after it)
+• run <command>, or: in background <command> (it runs on when the gateway is killed)
 • ask me which drink: tea, coffee or water
 • say nothing, or fail (to see what happens then)
 A real model is set in koboshi.toml, as `name` under [model]."""
@@ -58,6 +60,8 @@ class ScriptedModel:
                 return _next_number(last, task)
             case AskThem() as wish:
                 return _next_of_question(wish, task)
+            case RunCommand() as wish:
+                return _next_of_command(wish, task)
             case FollowScript(script=script):
                 return await _next_of_script(script, task)
             case _:
@@ -131,6 +135,17 @@ def _next_of_question(wish: AskThem, task: Task) -> ModelReply:
     return ModelReply(text="", calls=(call,), model=NAME)
 
 
+def _next_of_command(wish: RunCommand, task: Task) -> ModelReply:
+    if task.results:
+        return _says(ran_in(task.results[-1].text))
+    arguments: dict[str, object] = {"command": wish.command}
+    if wish.is_background:
+        arguments["background"] = True
+    encoded = msgspec.json.encode(arguments).decode()
+    call = CallRequest(provider_id=f"{NAME}-run", tool="terminal", arguments=encoded)
+    return ModelReply(text="", calls=(call,), model=NAME)
+
+
 async def _next_of_script(script: str, task: Task) -> ModelReply:
     try:
         item = item_at(read_script(script), task.replies)
@@ -159,3 +174,29 @@ def answer_in(result: str) -> str:
         return msgspec.json.decode(result, type=_Answered).answer.strip()
     except (ValueError, RecursionError):
         return result.strip()
+
+
+class _Ran(msgspec.Struct):
+    status: str
+    process_id: str = ""
+    exit_code: int | None = None
+    reason: str = ""
+    output: str = ""
+
+
+def ran_in(result: str) -> str:
+    """What became of a command, from the result of `terminal`."""
+    try:
+        ran = msgspec.json.decode(result, type=_Ran)
+    except (ValueError, RecursionError):
+        return result.strip()
+    match ran.status:
+        case "running":
+            return f"It runs in the background as {ran.process_id}."
+        case "exited":
+            words = f"It exited with code {ran.exit_code}."
+        case status:
+            words = f"It ended: {status.replace('_', ' ')}" + (
+                f", {ran.reason}." if ran.reason else "."
+            )
+    return f"{words}\n{ran.output}".rstrip()

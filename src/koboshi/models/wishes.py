@@ -35,6 +35,14 @@ class AskThem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommand:
+    """Run a command, then show what came of it."""
+
+    command: str
+    is_background: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SayNothing:
     """Send an empty reply."""
 
@@ -51,7 +59,7 @@ class FollowScript:
     script: str
 
 
-Wish: TypeAlias = Say | Count | AskThem | SayNothing | Refuse | FollowScript
+Wish: TypeAlias = Say | Count | AskThem | RunCommand | SayNothing | Refuse | FollowScript
 
 
 def wish_in(text: str) -> Wish | None:
@@ -69,6 +77,11 @@ def wish_in(text: str) -> Wish | None:
         return Say(text=words[echo.end() :].strip() or "There is nothing to echo.")
     if count := _COUNT.fullmatch(plain):
         return _count(count["last"], is_slow=bool(count["before"] or count["behind"]))
+    if run := _RUN.match(words):
+        command = words[run.end() :].strip()
+        if not command:
+            return Say(text="What shall I run? For example: run date")
+        return RunCommand(command=command, is_background=bool(run["background"]))
     if ask := _ASK.match(words):
         return _ask(words[ask.end() :].strip())
     return None
@@ -88,6 +101,7 @@ _ECHO = re.compile(r"echo(?![\w'’-])[:,]?", re.IGNORECASE)
 _COUNT = re.compile(
     r"count(?P<before>\s+slowly)?\s+(?:up\s+)?to\s+(?P<last>[0-9]+)(?P<behind>[\s,]+slowly)?"
 )
+_RUN = re.compile(r"(?:run(?=\s|$)|(?P<background>in background(?=\s|$)))[:,]?", re.IGNORECASE)
 _ASK = re.compile(r"ask\s+me(?![\w'’-])[:,]?", re.IGNORECASE)
 _CHOOSE = re.compile(
     r"to (?:choose|pick|select)(?: one)? (?:between|from|among|of)\s*:?", re.IGNORECASE

@@ -109,9 +109,11 @@ class Turns(Protocol):
         """Say something to the model. Not progress."""
         ...
 
-    async def start_call(self, claim: Claim, call_id: CallId) -> int:
+    async def start_call(self, claim: Claim, call_id: CallId) -> bool:
         """The call is about to run: from here on its outcome is unknown until it is finished.
-        Returns when that was."""
+
+        False, and nothing is written, if the gateway died while the same call ran before in this
+        turn and no person has allowed it since: it is not started again."""
         ...
 
     async def finish_call(
@@ -211,6 +213,10 @@ class Processes(Protocol):
 
     async def of_session(self, session_id: SessionId, limit: int) -> tuple[Process, ...]:
         """The session's processes, newest first."""
+        ...
+
+    async def stranded(self) -> tuple[ProcessId, ...]:
+        """Begun for a turn that has closed since, and nobody knows whether they were started."""
         ...
 
     async def alive(self) -> tuple[Process, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from koboshi.domain.ids import CallId
+from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.turn import Claim
@@ -19,6 +19,16 @@ class ToolContext:
     route: Route
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnswer:
+    """What a call came to, in words for the model. `exits_read` are processes that it showed as
+    ended; `is_unknown` says that nobody knows what it did."""
+
+    text: str
+    exits_read: tuple[ProcessId, ...] = ()
+    is_unknown: bool = False
+
+
 class ToolFailed(Exception):
     """The call did not do what it was asked for; the model is told the words."""
 
@@ -27,9 +37,8 @@ class Tool(Protocol):
     @property
     def spec(self) -> ToolSpec: ...
 
-    @property
-    def effect(self) -> Effect:
-        """What repeating a call would do."""
+    def effect_of(self, arguments: str) -> Effect:
+        """What repeating a call with these arguments would do."""
         ...
 
     def need_of(self, arguments: str) -> Need:
@@ -44,11 +53,11 @@ class Tool(Protocol):
         """What the person is asked, for a call that waits for them."""
         ...
 
-    async def run(self, arguments: str, context: ToolContext) -> str:
+    async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         """Do it. Raises ToolFailed with words for the model."""
         ...
 
-    async def resume(self, arguments: str, context: ToolContext) -> str:
+    async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
         """Take up a call that was under way when the gateway died. Only for `resumable` ones."""
         ...
 

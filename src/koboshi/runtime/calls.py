@@ -1,12 +1,14 @@
 """One tool call: committed as started, run, committed as finished."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
 from anyio import create_task_group
 
 from koboshi.domain import notes
-from koboshi.domain.ids import CallId
+from koboshi.domain.errors import Fenced, StoreFailed
+from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.phrases import clock_words
 from koboshi.domain.recovery import CallFate, fate_of
 from koboshi.domain.route import Route
@@ -24,6 +26,8 @@ class CallRunner:
     store: Store
     tools: Tools
     result_chars_max: int
+    redact: Callable[[str], str] = lambda text: text
+    """Takes out secrets that the configuration knows."""
 
     async def run_all(
         self, claim: Claim, route: Route, records: tuple[CallRecord, ...]
@@ -32,62 +36,65 @@ class CallRunner:
         steps: list[Step] = []
 
         async def run_one(record: CallRecord) -> None:
-            result = await self._result_of(claim, route, record)
-            steps.extend(await self.store.turns.finish_call(claim, result))
+            result, exits_read = await self._result_of(claim, route, record)
+            steps.extend(await self.store.turns.finish_call(claim, result, exits_read))
 
         async with create_task_group() as tasks:
             for record in records:
                 tasks.start_soon(run_one, record)
         return tuple(sorted(steps, key=lambda step: step.seq))
 
-    async def _result_of(self, claim: Claim, route: Route, record: CallRecord) -> Result:
+    async def _result_of(
+        self, claim: Claim, route: Route, record: CallRecord
+    ) -> tuple[Result, tuple[ProcessId, ...]]:
         call = record.call
         tool = self.tools.find(call.tool)
         if tool is None:
             words = notes.unknown_tool(call.tool, ", ".join(self.tools.names))
-            return Result(call_id=call.call_id, status=ResultStatus.ERROR, text=words)
+            return _error(call.call_id, words), ()
         complaint = tool.complaint_about(call.arguments)
         if complaint is not None:
-            words = notes.tool_failed(call.tool, complaint)
-            return Result(call_id=call.call_id, status=ResultStatus.ERROR, text=words)
+            return _error(call.call_id, notes.tool_failed(call.tool, complaint)), ()
         context = ToolContext(claim=claim, call_id=call.call_id, route=route)
         if record.started_ms is None:
             # The intent is committed before the tool runs, so a crash from here on means
             # "started, outcome unknown".
-            await self.store.turns.start_call(claim, call.call_id)
-            return await self._run(tool, call.call_id, call.arguments, context, is_resumed=False)
+            if not await self.store.turns.start_call(claim, call.call_id):
+                return _error(call.call_id, notes.not_repeated(call.tool)), ()
+            return await self._run(tool, call.arguments, context, is_resumed=False)
         fate = fate_of(call.effect)
         if fate is CallFate.UNKNOWN:
             words = notes.outcome_unknown(call.tool, started=clock_words(record.started_ms))
-            return Result(call_id=call.call_id, status=ResultStatus.UNKNOWN, text=words)
+            return Result(call_id=call.call_id, status=ResultStatus.UNKNOWN, text=words), ()
         is_resumed = fate is CallFate.REATTACH
-        return await self._run(tool, call.call_id, call.arguments, context, is_resumed=is_resumed)
+        return await self._run(tool, call.arguments, context, is_resumed=is_resumed)
 
     async def _run(
-        self,
-        tool: Tool,
-        call_id: CallId,
-        arguments: str,
-        context: ToolContext,
-        *,
-        is_resumed: bool,
-    ) -> Result:
-        name = tool.spec.name
+        self, tool: Tool, arguments: str, context: ToolContext, *, is_resumed: bool
+    ) -> tuple[Result, tuple[ProcessId, ...]]:
+        name, call_id = tool.spec.name, context.call_id
         try:
             work = tool.resume if is_resumed else tool.run
-            text = await work(arguments, context)
-        except ToolFailed as error:
-            words = notes.tool_failed(name, str(error))
-            return Result(call_id=call_id, status=ResultStatus.ERROR, text=storable(words))
+            answer = await work(arguments, context)
+        except (ToolFailed, Fenced) as error:
+            return _error(call_id, notes.tool_failed(name, str(error))), ()
+        except StoreFailed:
+            raise
         except Exception as error:  # a tool's bug is told to the model and to the log
             log.error("tool_failed", tool=name, call=call_id, exc_info=True)
             words = notes.tool_failed(name, f"{type(error).__name__}: {error}")
-            return Result(call_id=call_id, status=ResultStatus.ERROR, text=storable(words))
-        return Result(call_id=call_id, status=ResultStatus.OK, text=self._bounded(text))
+            return _error(call_id, words), ()
+        status = ResultStatus.UNKNOWN if answer.is_unknown else ResultStatus.OK
+        text = self._bounded(answer.text)
+        return Result(call_id=call_id, status=status, text=text), answer.exits_read
 
     def _bounded(self, text: str) -> str:
-        text = storable(text)
+        text = self.redact(storable(text))
         if len(text) <= self.result_chars_max:
             return text
         left_out = len(text) - self.result_chars_max
         return f"{text[: self.result_chars_max]}\n… {left_out} more characters left out"
+
+
+def _error(call_id: CallId, words: str) -> Result:
+    return Result(call_id=call_id, status=ResultStatus.ERROR, text=storable(words))

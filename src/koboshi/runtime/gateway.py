@@ -15,6 +15,7 @@ from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.rescue import Rescue
+from koboshi.runtime.supervise import Supervise
 
 log = structlog.get_logger()
 
@@ -29,6 +30,7 @@ class Gateway:
     dispatch: Dispatch
     deliver: Deliver
     rescue: Rescue
+    supervise: Supervise
     heartbeat: Heartbeat
     control: ControlSocket
     on_stopping: Callable[[], None]
@@ -41,6 +43,7 @@ class Gateway:
                 tasks.start_soon(self.intake.keep_receiving, channel)
             tasks.start_soon(self.deliver.keep_delivering)
             tasks.start_soon(self.rescue.keep_rescuing)
+            tasks.start_soon(self.supervise.keep_supervising)
             tasks.start_soon(self.control.keep_serving)
             tasks.start_soon(self._stop_at_drain, stop_asked)
             dispatching = CancelScope()

@@ -189,7 +189,7 @@ class TurnRunner:
         return ProposedCall(
             tool=name,
             arguments=arguments,
-            effect=tool.effect if tool is not None else Effect.NONE,
+            effect=tool.effect_of(arguments) if tool is not None and is_usable else Effect.NONE,
             need=tool.need_of(arguments) if tool is not None and is_usable else Need.NOBODY,
             provider_id=provider_id,
         )

@@ -15,7 +15,7 @@ import msgspec
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
-from koboshi.ports.tool import ToolContext, ToolFailed
+from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -42,6 +42,9 @@ class DeclaredTool(Generic[A]):
             name=self.name, description=self.description, parameters=schema_of(self.takes)
         )
 
+    def effect_of(self, arguments: str) -> Effect:  # noqa: ARG002  (the contract's; ours is fixed)
+        return self.effect
+
     def need_of(self, arguments: str) -> Need:  # noqa: ARG002  (the contract's; ours is fixed)
         return self.need
 
@@ -53,14 +56,14 @@ class DeclaredTool(Generic[A]):
             return f"May I run {self.name} with {arguments}?", YES_NO
         return self.asks(arguments)
 
-    async def run(self, arguments: str, context: ToolContext) -> str:
+    async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         try:
             decoded = decode_arguments(self.takes, arguments)
         except ValueError as error:
             raise ToolFailed(str(error)) from None
-        return await self.does(decoded, context)
+        return ToolAnswer(text=await self.does(decoded, context))
 
-    async def resume(self, arguments: str, context: ToolContext) -> str:  # noqa: ARG002
+    async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:  # noqa: ARG002
         raise RuntimeError(f"call {context.call_id} of {self.name} can not be taken up")
 
 

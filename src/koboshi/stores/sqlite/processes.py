@@ -95,6 +95,10 @@ class SqliteProcesses:
         )
         return tuple(process_of(row) for row in rows)
 
+    async def stranded(self) -> tuple[ProcessId, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("processes_stranded"))
+        return tuple(ProcessId(number(row[0])) for row in rows)
+
     async def alive(self) -> tuple[Process, ...]:
         rows = await self._readers.read(lambda tx: tx.rows("processes_not_ended"))
         return tuple(process_of(row) for row in rows)

@@ -305,6 +305,17 @@ WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND skipp
     AND EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch
                 AND state = 'running');
 
+-- name: call_is_deadly
+-- The same call was under way when the gateway died, and its outcome stayed unknown or it had just
+-- begun; a person who approved this one has decided otherwise.
+SELECT 1 FROM calls AS this JOIN calls AS earlier
+    ON earlier.turn_id = this.turn_id AND earlier.args_hash = this.args_hash
+WHERE this.turn_id = :turn_id AND this.call_id = :call_id AND this.approved_ms IS NULL
+    AND earlier.call_id <> this.call_id AND earlier.effect IN ('once', 'resumable')
+    AND earlier.died_ms IS NOT NULL
+    AND (earlier.outcome = 'unknown' OR earlier.died_ms - earlier.started_ms < :quiet_ms)
+LIMIT 1;
+
 -- name: call_ask
 -- The call is the question itself: asking is what it does. One that wants approval stays proposed.
 UPDATE calls SET started_ms = :now
@@ -313,7 +324,7 @@ WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND need 
 -- name: call_finish
 -- It has its result: it ran to an end, or it will never run.
 UPDATE calls SET finished_ms = CASE WHEN started_ms IS NOT NULL THEN :now END,
-    skipped_ms = CASE WHEN started_ms IS NULL THEN :now END
+    skipped_ms = CASE WHEN started_ms IS NULL THEN :now END, outcome = :outcome
 WHERE turn_id = :turn_id AND call_id = :call_id AND finished_ms IS NULL AND skipped_ms IS NULL;
 
 -- name: call_died
@@ -470,6 +481,12 @@ FROM processes WHERE turn_id = :turn_id AND call_id = :call_id;
 SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
        birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
 FROM processes WHERE session_id = :session_id ORDER BY process_id DESC LIMIT :limit;
+
+-- name: processes_stranded
+-- Begun for a turn that has closed since, and nobody knows whether they started.
+SELECT process_id FROM processes INDEXED BY processes_alive
+WHERE ended_ms IS NULL AND state = 'starting'
+    AND turn_id IN (SELECT turn_id FROM turns WHERE closed_ms IS NOT NULL OR state = 'answered');
 
 -- name: processes_not_ended
 -- Every process that has no end, as far as we know.

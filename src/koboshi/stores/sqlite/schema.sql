@@ -164,6 +164,7 @@ CREATE TABLE calls (
     died_ms     INTEGER,                     -- the gateway died while it ran
     finished_ms INTEGER,
     skipped_ms  INTEGER,                     -- it got its result without having run
+    outcome     TEXT CHECK (outcome IN ('ok', 'error', 'unknown', 'stopped')),
     PRIMARY KEY (turn_id, call_id),
     -- A result of something that never began, or a run that is said not to have been.
     CHECK (finished_ms IS NULL OR started_ms IS NOT NULL),

@@ -57,6 +57,9 @@ from koboshi.stores.sqlite.writes import (
     resolve_calls,
 )
 
+DEADLY_MS = 20_000
+"""A call that began this shortly before the gateway died may be what killed it."""
+
 
 class SqliteTurns:
     def __init__(self, writer: Writer, readers: Readers, ground: Ground) -> None:
@@ -119,11 +122,13 @@ class SqliteTurns:
 
         return await self._writer.write("turns.note", operation)
 
-    async def start_call(self, claim: Claim, call_id: CallId) -> int:
-        def operation(tx: Transaction) -> int:
+    async def start_call(self, claim: Claim, call_id: CallId) -> bool:
+        def operation(tx: Transaction) -> bool:
+            if tx.row("call_is_deadly", turn_id=claim.turn_id, call_id=call_id, quiet_ms=DEADLY_MS):
+                return False
             if not _start(tx, claim, call_id):
                 raise fenced(claim)
-            return tx.now_ms
+            return True
 
         return await self._writer.write("turns.start_call", operation)
 

@@ -267,7 +267,10 @@ def add_result(
 ) -> Step:
     """The call has its result. Raises Fenced if it had one already."""
     call_id: CallId = result.call_id
-    if not tx.change("call_finish", turn_id=turn_id, call_id=call_id, now=tx.now_ms):
+    status = result.status
+    if not tx.change(
+        "call_finish", turn_id=turn_id, call_id=call_id, outcome=status, now=tx.now_ms
+    ):
         raise Fenced(f"call {call_id} of turn {turn_id} has its result already")
     return add_step(tx, session_id, turn_id, epoch, f"call:{call_id}", result)
 
