@@ -21,12 +21,14 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
 from koboshi.config import Config, WebConfig, secrets_of
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.errors import ModelUnusable, StoreFailed
+from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
 from koboshi.domain.worker import Worker
 from koboshi.logs import redactor
+from koboshi.models.limits import ModelLimits
+from koboshi.models.provider import open_model
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
@@ -77,6 +79,11 @@ async def serve(config: Config, options: RunOptions) -> None:
 
     Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
     """
+    async with opened_model(config) as model:
+        await _serve(config, options, model)
+
+
+async def _serve(config: Config, options: RunOptions, model: Model) -> None:
     clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
     store = await _open(config, options, world, clock, wakeups)
     for warning in (*config.warnings, *store.warnings):
@@ -89,13 +96,14 @@ async def serve(config: Config, options: RunOptions) -> None:
         parts = _Parts(
             config=config,
             store=store,
+            model=model,
             worker=worker,
             world=world,
             stop_asked=stop_asked,
             clock=clock,
             wakeups=wakeups,
             has_recovered=Event(),
-            runners=LocalRunners(config.home / PROCESSES_NAME, clock),
+            runners=LocalRunners(config.home / PROCESSES_NAME),
         )
         gateway, web = _build(parts, options.on_stopping)
         log.info("gateway_started", worker=worker.worker_id, home=str(config.home))
@@ -175,6 +183,7 @@ class _Parts:
 
     config: Config
     store: SqliteStore
+    model: Model
     worker: Worker
     world: World
     stop_asked: Event
@@ -260,7 +269,7 @@ class _Parts:
         result_chars_max = limits.step_bytes_max // 4
         return TurnRunner(
             store=self.store,
-            model=model_of(self.config),
+            model=self.model,
             tools=tools,
             calls=CallRunner(
                 store=self.store,
@@ -276,6 +285,7 @@ class _Parts:
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
             ),
             model_tries_max=limits.model_tries_max,
+            model_wait_ms_max=limits.model_wait_ms_max,
             question_age_ms_max=limits.question_age_ms,
             poll_seconds=limits.poll_seconds,
             release_seconds=limits.release_seconds,
@@ -358,12 +368,31 @@ def environment_of_commands(environ: Mapping[str, str]) -> dict[str, str]:
     return kept | {"TERM": "dumb", "PYTHONUNBUFFERED": "1", "PAGER": "cat"}
 
 
-def model_of(config: Config) -> Model:
+@asynccontextmanager
+async def opened_model(config: Config) -> AsyncIterator[Model]:
+    """The configured model, for as long as the gateway runs. Raises ModelUnusable."""
     if config.model.is_scripted:
-        return ScriptedModel()
-    raise ModelUnusable(
-        f'model "{config.model.name}" is not available in this version; use "scripted"'
+        yield ScriptedModel()
+        return
+    limits, key = config.limits, config.model.api_key
+    model = open_model(
+        config.model.name,
+        base_url=config.model.base_url,
+        api_key=key.reveal() if key is not None else None,
+        key_variable=config.model.api_key_env,
+        limits=ModelLimits(
+            load_s=limits.model_load_seconds,
+            connect_s=limits.model_connect_seconds,
+            first_s=limits.model_first_seconds,
+            idle_s=limits.model_idle_seconds,
+            total_s=limits.model_total_seconds,
+            reply_chars_max=limits.reply_chars_max,
+        ),
     )
+    try:
+        yield model
+    finally:
+        await model.aclose()
 
 
 def web_token(home: Path, channel: WebConfig) -> str:

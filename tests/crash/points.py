@@ -66,6 +66,11 @@ POINTS = (
     # The first look for questions that nobody answered is made when the gateway starts.
     Point("turns.expire", "echo"),
     Point("turns.expire", "two-tools", 1, _UNDER_WAY),
+    # A command is begun, born and ended; in the background it can be asked to end.
+    Point("processes.begin", "command"),
+    Point("processes.born", "command"),
+    Point("processes.ended", "command"),
+    Point("processes.ask_end", "killed-command"),
     Point("workers.start", "echo"),
     Point("workers.start", "two-tools", 1, _UNDER_WAY),
     Point("workers.beat", "echo"),
@@ -76,10 +81,6 @@ POINTS = (
 EXEMPT = {
     "outbox.label": "the web channel repeats a send under the same key and never needs a label; "
     "killed there in tests/crash/test_rig.py, on a platform that can not",
-    "processes.begin": "commands come later: nobody calls it",
-    "processes.born": "commands come later: nobody calls it",
-    "processes.ended": "commands come later: nobody calls it",
-    "processes.ask_end": "commands come later: nobody calls it",
     "sessions.set": "no command of this version sets anything: nobody calls it",
     "workers.request_drain": "the command that asks for a drain comes later: nobody calls it",
 }

@@ -184,7 +184,7 @@ async def test_a_damaged_file_is_left_as_it_is_until_somebody_accepts_the_loss(
         code = await gateway.wait_exit()
         assert code == WRONG_SETUP, gateway.log
         assert "damaged" in gateway.log
-        assert _digests(home) == before
+        assert _digests(home)["koboshi.db"] == before["koboshi.db"]
 
         gateway.start(arguments=("--accept-data-loss",))
         await gateway.wait_ready()

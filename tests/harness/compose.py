@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from anyio import Event
@@ -25,7 +26,10 @@ from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.rescue import Rescue
+from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.supervise import Supervise
 from koboshi.runtime.turn import TurnRunner
+from koboshi.tools.terminal import store_end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,7 @@ def compose(
         text_max_of=lambda name: by_name[name].abilities.text_max,
         limits=bounds.turns,
         model_tries_max=bounds.model_tries_max,
+        model_wait_ms_max=600_000,
         question_age_ms_max=bounds.question_age_ms_max,
         poll_seconds=5,
         release_seconds=2,
@@ -100,6 +105,13 @@ def compose(
             at_once=8,
             every_seconds=bounds.rescue_seconds,
             has_looked=Event(),
+        ),
+        supervise=Supervise(
+            store=store,
+            wakeups=wakeups,
+            runners=LocalRunners(home / "processes"),
+            store_end=partial(store_end, store.processes, clock),
+            poll_seconds=5,
         ),
         heartbeat=Heartbeat(
             store=store,

@@ -71,7 +71,8 @@ def failing_flush(pid: int, log: Path) -> Iterator["Strace"]:
 
 def killed_at_flush(number: int) -> list[str]:
     """The program under which a gateway is killed when one of its threads is about to flush for
-    the n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where strace can not do that."""
+    the n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where
+    strace can not do that."""
     if shutil.which("strace") is None:
         pytest.skip("it can not be killed within a commit: strace is not installed")
     flush = "trace=fdatasync"

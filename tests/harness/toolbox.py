@@ -8,7 +8,7 @@ from anyio import Event
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
-from koboshi.ports.tool import Tool, ToolContext
+from koboshi.ports.tool import Tool, ToolAnswer, ToolContext
 from koboshi.tools.ask import ASK
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.registry import Toolbox
@@ -46,6 +46,9 @@ class CountedTool:
     def spec(self) -> ToolSpec:
         return ToolSpec(name=self.name, description="", parameters="{}")
 
+    def effect_of(self, arguments: str) -> Effect:
+        return self.effect
+
     def need_of(self, arguments: str) -> Need:
         return self.need
 
@@ -55,14 +58,14 @@ class CountedTool:
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
         return f"May I run {self.name}?", YES_NO
 
-    async def run(self, arguments: str, context: ToolContext) -> str:
+    async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         return await self._do(self.name)
 
-    async def resume(self, arguments: str, context: ToolContext) -> str:
+    async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
         assert self.effect is Effect.RESUMABLE, "only these can be taken up"
         return await self._do(f"{self.name}:resumed")
 
-    async def _do(self, what: str) -> str:
+    async def _do(self, what: str) -> ToolAnswer:
         self.world.write_down(what)
         self.world.ran.append(what)
         error = self.world.raises(self.name)
@@ -70,4 +73,4 @@ class CountedTool:
             raise error
         if self.name in self.world.hangs:
             await self.world.released.wait()
-        return self.world.results.get(self.name, f"{what} done")
+        return ToolAnswer(text=self.world.results.get(self.name, f"{what} done"))

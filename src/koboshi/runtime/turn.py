@@ -62,6 +62,7 @@ class TurnRunner:
     text_max_of: Callable[[ChannelName], int]
     limits: TurnLimits
     model_tries_max: int
+    model_wait_ms_max: int
     question_age_ms_max: int
     poll_seconds: float
     release_seconds: float
@@ -155,8 +156,11 @@ class TurnRunner:
                 if tries >= self.model_tries_max:
                     await self._fail(claim, f"the model did not answer ({busy.reason})")
                     return None
-                backoff_ms = min(500 * 2**tries, 60_000)
-                await sleep(max(busy.retry_after_ms or 0, backoff_ms) / 1000)
+                wait_ms = max(busy.retry_after_ms or 0, min(500 * 2**tries, 60_000))
+                if wait_ms > self.model_wait_ms_max:
+                    await self._fail(claim, f"the model did not answer ({busy.reason})")
+                    return None
+                await sleep(wait_ms / 1000)
 
     async def _take_reply(
         self, claim: Claim, loaded: Loaded, reply: ModelReply
