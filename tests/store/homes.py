@@ -322,7 +322,7 @@ class Home:
 
     async def start(self, claim: Claim, *call_ids: CallId) -> None:
         for call_id in call_ids:
-            await self.store.turns.start_call(claim, call_id)
+            assert await self.store.turns.start_call(claim, call_id), "it is not started again"
 
     async def finish(self, claim: Claim, call_id: CallId, text: str = "fine") -> tuple[Step, ...]:
         result = Result(call_id=call_id, status=ResultStatus.OK, text=text)

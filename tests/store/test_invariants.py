@@ -195,6 +195,10 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             f"{CALL} 'x', 'none', 'luck', NULL, NULL, NULL, NULL, NULL)",
         ),
         (
+            "CHECK outcome IN ('ok', 'error', 'unknown', 'stopped')",
+            "UPDATE calls SET outcome = 'fine'",
+        ),
+        (
             "UNIQUE calls.turn_id, calls.call_id",
             "INSERT INTO calls SELECT * FROM calls WHERE turn_id = 2",
         ),

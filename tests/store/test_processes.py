@@ -7,7 +7,7 @@ from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import CallId, ProcessId, TurnId
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.session import Busy, Settings
-from koboshi.domain.transcript import Effect
+from koboshi.domain.transcript import Effect, Result, ResultStatus
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Arrival
 from koboshi.ports.wakeups import PROCESSES
@@ -203,3 +203,45 @@ async def test_what_is_not_there_is_not_found(home: Home) -> None:
     assert await home.store.processes.find(TurnId(99), CallId("1.0")) is None
     await home.store.processes.ask_end(ProcessId(99))
     await end(home, ProcessId(99))
+
+
+async def test_a_process_of_a_turn_that_has_closed_since_is_stranded(home: Home) -> None:
+    """Nobody will take its call up again; whether it was ever started is not known."""
+    claim = await home.work_on(chat="ann")
+    process = await begin(home, claim, "make test")
+    born = await begin(home, claim, "serve", is_foreground=False)
+    await home.store.processes.born(born.process_id, BIRTH)
+    other = await home.work_on(chat="bob")
+    await begin(home, other, "make test")
+    assert await home.store.processes.stranded() == ()
+    await home.stop(chat="ann")
+    await home.reopen(crash=True)
+
+    assert await home.store.processes.stranded() == (process.process_id,)
+
+
+async def test_a_result_that_shows_how_a_process_ended_reads_its_exit(home: Home) -> None:
+    """S113: in the transaction that stores the result; read once."""
+    claim = await home.work_on()
+    process = await begin(home, claim, "make test")
+    await end(home, process.process_id)
+    readers = []
+    for tool in ("first", "second"):
+        (call_id,) = await home.propose(claim, a_call(tool))
+        result = Result(call_id=call_id, status=ResultStatus.OK, text="it ended")
+        await home.store.turns.finish_call(claim, result, exits_read=[process.process_id])
+        readers.append((await get(home, process.process_id)).exit_read_by)
+    await home.reopen(crash=True)
+
+    assert readers[0] is not None
+    assert readers[0] == readers[1] == (await get(home, process.process_id)).exit_read_by
+
+
+async def test_the_exit_of_a_process_that_runs_on_is_not_read(home: Home) -> None:
+    claim = await home.work_on()
+    process = await begin(home, claim, "make test")
+    (call_id,) = await home.propose(claim, a_call("poll"))
+    result = Result(call_id=call_id, status=ResultStatus.OK, text="it runs")
+    await home.store.turns.finish_call(claim, result, exits_read=[process.process_id])
+
+    assert (await get(home, process.process_id)).exit_read_by is None

@@ -40,7 +40,9 @@ async def test_exactly_the_turns_that_were_being_worked_on_are_found(home: Home)
     await home.store.turns.fail(claims["failed"], "it broke")
     await home.reopen(crash=True)
 
-    assert await unowned(home) == (claims["running 2"].turn_id, claims["running 1"].turn_id)
+    dead = (claims["running 2"].turn_id, claims["running 1"].turn_id)
+    assert await unowned(home, with_suspended=True) == dead
+    assert await unowned(home, with_suspended=False) == dead
 
 
 async def test_an_empty_home_has_nothing_to_recover(home: Home) -> None:
