@@ -47,7 +47,7 @@ async def test_a_look_that_comes_before_the_lock_is_taken_wins(
     monkeypatch.setattr(fcntl, "flock", look_and_take)
 
     assert await yard.runners.start(process_id, yard.spec("touch ran")) is None
-    assert yard.runners.look(process_id).life is Life.UNBORN
+    assert (await yard.until_free(process_id)).life is Life.UNBORN
     assert not (yard.workdir / "ran").exists()
 
 
