@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,7 +58,7 @@ class GatewayProcess:
             environment[CRASH_AT] = crash_at
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*prefix, *self._command, *arguments],
+                [*_dying_with_us(), *prefix, *self._command, *arguments],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -161,6 +162,11 @@ class GatewayProcess:
 def koboshi() -> Path:
     """The command, as it is installed beside this Python."""
     return Path(sys.executable).with_name("koboshi")
+
+
+def _dying_with_us() -> list[str]:
+    """A program that execs what follows so that it is killed when the tests are."""
+    return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
 
 def _clean_environment() -> dict[str, str]:
