@@ -48,6 +48,7 @@ from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 from koboshi.tools.ask import ASK
+from koboshi.tools.files.tools import file_tools
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
@@ -239,6 +240,7 @@ class _Parts:
                     environment=environment_of_commands(os.environ),
                 ),
                 ProcessTool(processes=self.store.processes, runners=self.runners, clock=self.clock),
+                *file_tools(workdir=self.config.gateway.workdir, home=self.config.home),
                 ASK,
                 PAUSE,
             ]
