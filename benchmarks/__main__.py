@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.engines import Timing
-from benchmarks.place import ROOT, BenchmarkFailed, say, working_folder
-from benchmarks.report import Measure, table, write_json
+from benchmarks.place import ROOT, BenchmarkFailed, warn_if_busy, working_folder
+from benchmarks.report import Measure, carry_out, table, write_json
 from benchmarks.stages.boot import measure_boot
 from benchmarks.stages.peers import measure_peers
 from benchmarks.stages.scale import Size, measure_scale
@@ -46,11 +46,12 @@ def main() -> int:
     chosen = _options().parse_args()
     plan = QUICK if chosen.quick else FULL
     measures: list[Measure] = []
+    warn_if_busy()
     try:
         with working_folder(chosen.dir) as folder:
             for name, stage in _stages(plan, folder).items():
                 if chosen.only in (None, name):
-                    measures += _carry_out(name, stage)
+                    measures += carry_out(name, stage)
     except BenchmarkFailed as failed:
         print(f"bench: {failed}", file=sys.stderr)
         return 1
@@ -81,15 +82,6 @@ def _stages(plan: Plan, folder: Path) -> dict[str, Callable[[], list[Measure]]]:
         "scale": lambda: measure_scale(folder, plan.scale, plan.size),
         "boot": lambda: measure_boot(folder, plan.starts),
     }
-
-
-def _carry_out(name: str, stage: Callable[[], list[Measure]]) -> list[Measure]:
-    """A stage that fails is a line of the table, and the others still run."""
-    try:
-        return stage()
-    except BenchmarkFailed as failed:
-        say(f"{name}: {failed}")
-        return [Measure(name=f"{name}: all of it", unit="", values=(), missing=str(failed))]
 
 
 def _is_good(measures: Sequence[Measure]) -> bool:

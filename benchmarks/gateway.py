@@ -33,7 +33,7 @@ class Boot:
 def boot(home: Path, *, measures_memory: bool = False) -> Boot:
     """Start a gateway on `home`, wait until it is ready, stop it again. Raises BenchmarkFailed."""
     with _gateway(home) as (process, port, began):
-        _wait_until_ready(process, port)
+        _wait_until_ready(process, port, _log_of(home))
         ready_seconds = time.monotonic() - began
         cpu_seconds = _cpu_seconds(process.pid)
         if measures_memory:
@@ -52,7 +52,7 @@ def _gateway(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]
         raise BenchmarkFailed("a process is measured by /proc, which this system does not have")
     port = _free_port()
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (home.parent / f"{home.name}.log").open("wb") as log:
+    with _log_of(home).open("wb") as log:
         began = time.monotonic()
         process = subprocess.Popen(
             [Path(sys.executable).with_name("koboshi"), "run", "--home", str(home)],
@@ -76,11 +76,18 @@ def _environment(home: Path, port: int) -> dict[str, str]:
     }
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
+def _log_of(home: Path) -> Path:
+    return home.parent / f"{home.name}.log"
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     limit = time.monotonic() + _READY_SECONDS_MAX
     while not _is_ready(port):
         if process.poll() is not None:
-            raise BenchmarkFailed(f"koboshi run ended with exit code {process.returncode}")
+            said = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+            raise BenchmarkFailed(
+                f"koboshi run ended with exit code {process.returncode}: {said[-1][:200]}"
+            )
         if time.monotonic() > limit:
             raise BenchmarkFailed(f"koboshi run was not ready within {_READY_SECONDS_MAX} s")
         _wait(_POLL_SECONDS)

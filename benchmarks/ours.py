@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.fill import CHANNEL
@@ -18,30 +18,10 @@ from koboshi.domain.route import Route
 from koboshi.domain.transcript import Effect, ProposedCall, Reply, Result, ResultStatus
 from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Inbound
-from koboshi.ports.store import Arrival, Loaded, Store
+from koboshi.ports.store import Arrival, Store
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import StoreOptions, open_store
-
-
-@dataclass(slots=True)
-class Desk:
-    """Gives every claimed turn to the client whose session it belongs to.
-
-    Each client claims one turn after its message was accepted, so there are always enough; but the
-    store hands out the oldest, which may be a neighbour's.
-    """
-
-    store: Store
-    worker_id: WorkerId
-    waiting: dict[str, "asyncio.Future[tuple[Claim, Loaded]]"] = field(default_factory=dict)
-
-    async def claim(self, chat: str) -> tuple[Claim, Loaded]:
-        mine = self.waiting[chat] = asyncio.get_running_loop().create_future()
-        for claim in await self.store.turns.claim(self.worker_id, 1):
-            loaded = await self.store.turns.load(claim)
-            self.waiting.pop(loaded.session.route.chat).set_result((claim, loaded))
-        return await mine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +29,6 @@ class Conversation:
     """The turns of all clients; `chat_of` says in which chat a client has its turn."""
 
     store: Store
-    desk: Desk
     worker_id: WorkerId
     run_id: str
     chat_of: Callable[[int, int], str]
@@ -58,7 +37,8 @@ class Conversation:
         """From the message to the last part delivered: every line is on disk before the next."""
         turns, chat = self.store.turns, self.chat_of(client, number)
         await self._accept(client, number, chat)
-        claim, _ = await self.desk.claim(chat)
+        # It may be a neighbour's: the store hands out the oldest, and there is one for each client.
+        (claim,) = await turns.claim(self.worker_id, 1)
         reply = Reply(text=words(client, number, "reply"))
         (step,) = await turns.append(claim, reply, _proposed())
         assert isinstance(step.body, Reply)
@@ -143,7 +123,6 @@ async def run(load: Load, home: Path, *, batch_max: int, known: int, first: int)
     run_id = f"run-{os.getpid()}-{time.time_ns()}"
     conversation = Conversation(
         store=store,
-        desk=Desk(store, worker.worker_id),
         worker_id=worker.worker_id,
         run_id=run_id,
         chat_of=chats(load, run_id, known, first),

@@ -1,5 +1,6 @@
 """Where the benchmarks work: a folder on a real disk, removed afterwards."""
 
+import os
 import shutil
 import sys
 import tempfile
@@ -48,6 +49,13 @@ def fresh_file(folder: Path) -> Iterator[Path]:
         yield home / DATABASE_NAME
     finally:
         shutil.rmtree(home)
+
+
+def warn_if_busy() -> None:
+    """Ratios survive neighbours, but they scatter."""
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    if load > processors / 2:
+        say(f"the machine is busy (load {load:.1f}, {processors} processors): expect scatter")
 
 
 def _filesystem_of(folder: Path) -> str:

@@ -1,11 +1,13 @@
 """Measures, what they should be, and how both are shown."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Literal
+
+from benchmarks.place import BenchmarkFailed, say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,15 @@ def below(bound: float) -> Target:
     return Target(kind="below", bound=bound)
 
 
+def carry_out(name: str, part: Callable[[], list[Measure]]) -> list[Measure]:
+    """What the part measures. One that fails is a line of the table, and the others still run."""
+    try:
+        return part()
+    except BenchmarkFailed as failed:
+        say(f"{name}: {failed}")
+        return [Measure(name=f"{name}: all of it", unit="", values=(), missing=str(failed))]
+
+
 def table(measures: Sequence[Measure]) -> str:
     """The plain table: measure, value, target, verdict."""
     rows: list[tuple[str, ...]] = [("measure", "value", "target", "verdict")]
@@ -75,7 +86,8 @@ def table(measures: Sequence[Measure]) -> str:
         f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()
         for row in rows
     )
-    return "\n".join(lines)
+    reasons = (f"{each.name}: {each.missing}" for each in measures if each.missing)
+    return "\n".join([*lines, *reasons])
 
 
 def write_json(measures: Sequence[Measure], file: Path) -> None:
@@ -96,7 +108,7 @@ def write_json(measures: Sequence[Measure], file: Path) -> None:
 
 def _shown(measure: Measure) -> str:
     if measure.missing:
-        return measure.missing
+        return "-"
     spread = ""
     if len(measure.values) > 1:
         spread = f"  [{_figure(min(measure.values))}..{_figure(max(measure.values))}]"

@@ -10,7 +10,7 @@ from benchmarks.fill import fill
 from benchmarks.gateway import Boot, boot
 from benchmarks.ours import VISITED
 from benchmarks.place import DATABASE_NAME, fresh_file, say
-from benchmarks.report import Measure, at_most
+from benchmarks.report import Measure, at_most, carry_out
 from benchmarks.steady import Measured
 
 CLIENTS = 64
@@ -50,7 +50,7 @@ def measure_scale(folder: Path, timing: Timing, size: Size) -> list[Measure]:
     fill(file, sessions=size.sessions, turns=size.turns)
     say(f"scale: it has {file.stat().st_size / 1e9:.1f} GB")
     measures = _turns(folder, file, timing, size)
-    measures += _starts(folder, large, timing.rounds, size)
+    measures += carry_out("starts", lambda: _starts(folder, large, timing.rounds, size))
     shutil.rmtree(large)
     return measures
 

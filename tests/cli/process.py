@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -93,7 +94,7 @@ def as_nobody(*arguments: str, home: Path, **more: str) -> Ended:
     program = f"""
 import os, sys
 import koboshi.app, koboshi.cli.configuration, koboshi.cli.inspect, koboshi.cli.run, koboshi.logs
-import anyio._backends._asyncio, uvloop, encodings.idna, unicodedata
+import anyio._backends._asyncio, encodings.ascii, encodings.idna, unicodedata, uvloop
 from koboshi.cli.main import main
 if os.geteuid() == 0:
     os.setgroups([])
@@ -102,6 +103,15 @@ if os.geteuid() == 0:
 main({list(arguments)!r})
 """
     return ended(python(program), environment(home, **more))
+
+
+@contextmanager
+def passable_folder() -> Iterator[Path]:
+    """A folder that everybody may pass through; the tests' own is closed to others."""
+    with tempfile.TemporaryDirectory(prefix="koboshi-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        yield folder
 
 
 class Gateway:
@@ -232,8 +242,26 @@ def starting(
 
 def is_there(pid: int) -> bool:
     """Whether a process lives; one that only waits to be buried does not."""
+    state, _ = _state_and_parent(str(pid))
+    return state not in ("Z", "X", "")
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether every thread of a process stands still."""
+    threads = [each.name for each in Path(f"/proc/{pid}/task").iterdir()]
+    return all(_state_and_parent(f"{pid}/task/{thread}")[0] == "T" for thread in threads)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that live."""
+    numbers = [each.name for each in Path("/proc").iterdir() if each.name.isdigit()]
+    found = [number for number in numbers if _state_and_parent(number)[1] == pid]
+    return [int(number) for number in found if is_there(int(number))]
+
+
+def _state_and_parent(pid: str) -> tuple[str, int]:
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return False
-    return state != "Z"
+        return "", 0
+    return words[0], int(words[1])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import as_nobody, koboshi
+from tests.cli.process import as_nobody, koboshi, passable_folder
 
 SECRET = "12345:verysecrettoken"
 TELEGRAM = f'[channels.telegram.main]\ntoken = "{SECRET}"\nallow = ["*"]\n'
@@ -76,13 +76,13 @@ def test_a_file_that_was_named_must_be_there(home: Path, command: list[str]) -> 
 
 
 @pytest.mark.parametrize("command", [["config", "check"], ["run"]])
-def test_a_file_that_may_not_be_read_is_a_problem(tmp_path: Path, command: list[str]) -> None:
-    file = tmp_path / "koboshi.toml"
-    file.write_text("")
-    file.chmod(0)
-    make_passable(tmp_path)
+def test_a_file_that_may_not_be_read_is_a_problem(command: list[str]) -> None:
+    with passable_folder() as folder:
+        file = folder / "koboshi.toml"
+        file.write_text("")
+        file.chmod(0)
 
-    told = as_nobody(*command, home=tmp_path / "home", KOBOSHI_CONFIG=str(file))
+        told = as_nobody(*command, home=folder / "home", KOBOSHI_CONFIG=str(file))
 
     assert told.code == 78
     assert "the configuration file cannot be read: permission denied" in told.err
@@ -109,10 +109,3 @@ def test_show_masks_secrets(home: Path) -> None:
     assert told.code == 0
     assert "channels.telegram.main.token = *** (koboshi.toml line 2)" in told.out
     assert SECRET not in told.out + told.err
-
-
-def make_passable(folder: Path) -> None:
-    """Let everybody reach what is in the folder of a test, if they may read it."""
-    for each in (folder, *folder.parents):
-        if each.stat().st_mode & 0o077 == 0:
-            each.chmod(0o711)

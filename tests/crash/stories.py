@@ -116,6 +116,24 @@ async def busy_model(life: Lives, chat: str) -> None:
     await person.hears("after")
 
 
+async def command(life: Lives, chat: str) -> None:
+    """A command that must not run twice leaves a line in a file."""
+    person = life.person(chat)
+    await person.say("run echo ran >> ran; sleep 0.1; echo done", "1")
+    await person.hears("done")
+    ran = (life.gateway.workdir / "ran").read_text(encoding="ascii")
+    assert ran == "ran\n", "it ran twice, or not at all"
+
+
+async def killed_command(life: Lives, chat: str) -> None:
+    """A command in the background is started, and then ended by the agent."""
+    person = life.person(chat)
+    start = {"tool": "terminal", "arguments": {"command": "sleep 60", "background": True}}
+    end = {"tool": "process", "arguments": {"action": "kill", "process_id": "p1"}}
+    await person.say(script({"calls": [start]}, {"calls": [end]}, {"text": "it is over"}), "1")
+    await person.hears("it is over")
+
+
 async def stopped_gateway(life: Lives, chat: str) -> None:
     """The gateway is asked to stop while a turn runs."""
     person = life.person(chat)
@@ -135,5 +153,7 @@ STORIES = {
     "empty-once": Story(empty_once),
     "refused": Story(refused),
     "busy-model": Story(busy_model, is_repeatable=False),
+    "command": Story(command),
+    "killed-command": Story(killed_command, is_repeatable=False),
     "stopped-gateway": Story(stopped_gateway, stops=True),
 }

@@ -11,6 +11,7 @@ from anyio import create_task_group
 from anyio.abc import TaskGroup
 
 from tests.harness.client import Client, Event
+from tests.harness.disk import killed_at_flush
 from tests.harness.http import connection
 from tests.harness.polling import until, until_asked
 from tests.harness.process import KILLED, GatewayProcess
@@ -20,6 +21,9 @@ STOPPED = "stopped"
 """A planned end: somebody asks it to stop, and it does."""
 KILLED_BY_HAND = "killed"
 """A planned end: somebody kills it at a moment of their own choice."""
+AT_FLUSH = "flush:"
+"""A planned end, with a number behind it: the kernel kills it when it is about to flush for the
+n-th time."""
 
 LAST_WORDS = "/help"
 
@@ -27,7 +31,7 @@ LAST_WORDS = "/help"
 @dataclass(slots=True)
 class Lives:
     """A gateway whose lives end as planned, one after the other; the last one goes on. An end is
-    a crash point, STOPPED or KILLED_BY_HAND."""
+    a crash point, STOPPED, KILLED_BY_HAND, or AT_FLUSH with a number."""
 
     gateway: GatewayProcess
     ends_planned: Sequence[str]
@@ -84,17 +88,26 @@ class Lives:
                 status = (await http.get("/api/v1/status")).json()
             except httpx2.TransportError:
                 return False
-        return not (status["turns"] or status["inbox_waiting"] or status["outbox_unsettled"])
+        left = [*status["turns"].values(), status["inbox_waiting"], status["outbox_unsettled"]]
+        return not any(left)
 
     async def keep_up(self) -> None:
         """Start it, and start it again whenever it has ended as planned."""
         for end in self.ends_planned:
-            self.gateway.start(crash_at="" if end in (STOPPED, KILLED_BY_HAND) else end)
+            self._start(end)
             code = await self.gateway.wait_exit(within_s=60)
             expected = 0 if end == STOPPED else KILLED
             assert code == expected, f"it ended with {code} at {end}:\n{self.gateway.log[-4000:]}"
             self.remains.append(read_rows(self.gateway.home))
         self.gateway.start()
+
+    def _start(self, end: str) -> None:
+        if end.startswith(AT_FLUSH):
+            self.gateway.start(prefix=killed_at_flush(int(end.removeprefix(AT_FLUSH))))
+        elif end in (STOPPED, KILLED_BY_HAND):
+            self.gateway.start()
+        else:
+            self.gateway.start(crash_at=end)
 
 
 def is_of(event: Event, cause: str) -> bool:

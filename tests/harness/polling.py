@@ -8,7 +8,7 @@ from anyio import current_time, sleep
 Found = TypeVar("Found")
 
 LOOK_EVERY_S = 0.01
-WITHIN_S = 30.0
+WITHIN_S = 60.0
 
 
 async def until(

@@ -27,12 +27,15 @@ class GatewayProcess:
         *,
         env: Mapping[str, str] | None = None,
         command: Sequence[str] = (),
+        log: Path | None = None,
     ) -> None:
         self.home = home
         self.lives = 0
-        self._env = dict(env or {})
+        # Commands of the agent run here, and never in the home of whoever runs the tests.
+        self.workdir = home.with_name(f"{home.name}.workdir")
+        self._env = {"KOBOSHI__GATEWAY__WORKDIR": str(self.workdir), **(env or {})}
         self._command = list(command) or [str(koboshi()), "run", "--home", str(home)]
-        self._log = home.parent / f"{home.name}.log"
+        self._log = log or home.parent / f"{home.name}.log"
         self._log_begin = 0
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 
 from koboshi.domain.recovery import World
-from tests.store.homes import (
-    BACKENDS,
-    FakeClock,
-    Home,
-    Limits,
-    OpenHome,
-    RecordingWakeups,
-    a_world,
-)
+from tests.store.homes import BACKENDS, Home, Limits, OpenHome, a_world
 
 
 @pytest.fixture(params=sorted(BACKENDS))
@@ -24,12 +16,8 @@ async def open_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
     homes: list[Home] = []
 
     async def open_one(world: World | None = None, **limits: int) -> Home:
-        folder = tmp_path / f"home-{len(homes)}"
-        folder.mkdir()
         home = Home(
-            backend=BACKENDS[request.param](folder),
-            clock=FakeClock(),
-            wakeups=RecordingWakeups(),
+            backend=BACKENDS[request.param](tmp_path / f"home-{len(homes)}"),
             world=world or a_world(),
             limits=Limits(**limits),
         )

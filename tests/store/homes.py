@@ -6,7 +6,7 @@ worker dies) is a `Backend`; a second one is one more class here and one more na
 
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -37,11 +37,13 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
 from koboshi.ports.views import DeliveryView, EntryView, Event, Explanation, JournalLine, TurnView
 from koboshi.ports.wakeups import Wakeups
-from koboshi.stores.sqlite.store import StoreOptions, open_store
+from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 
 WEB = ChannelName("web:main")
 HOOK = ChannelName("hook:main")
 """A channel where nobody can be asked."""
+
+IMPATIENT = StoreOptions(lock_wait_seconds=0)
 
 START_MS = 1_800_000_000_000
 SECOND_MS, HOUR_MS, DAY_MS = 1_000, 3_600_000, 86_400_000
@@ -121,14 +123,19 @@ class Backend(Protocol):
 
 
 class SqliteBackend:
-    def __init__(self, folder: Path) -> None:
+    """The first life is in `folder`, each later one in a folder beside it."""
+
+    def __init__(self, folder: Path, options: StoreOptions = IMPATIENT) -> None:
         self._folder = folder
+        self._options = options
         self._lives = 1
-        self.path.mkdir()
+        folder.mkdir(parents=True, exist_ok=True)
 
     @property
     def path(self) -> Path:
-        return self._folder / f"life-{self._lives}"
+        if self._lives == 1:
+            return self._folder
+        return self._folder.with_name(f"{self._folder.name}-life-{self._lives}")
 
     async def open(
         self,
@@ -137,9 +144,9 @@ class SqliteBackend:
         wakeups: Wakeups,
         limits: Limits,
         on_failure: Callable[[StoreFailed], None],
-    ) -> Store:
-        options = StoreOptions(
-            lock_wait_seconds=0,
+    ) -> SqliteStore:
+        options = replace(
+            self._options,
             waiting_max=limits.waiting_max,
             question_age_ms_max=limits.question_age_ms_max,
             context_steps_max=limits.context_steps_max,
@@ -186,19 +193,22 @@ class Home:
     """One home through all its lives."""
 
     backend: Backend
-    clock: FakeClock
-    wakeups: RecordingWakeups
-    world: World
-    limits: Limits
+    clock: FakeClock = field(default_factory=FakeClock)
+    wakeups: RecordingWakeups = field(default_factory=RecordingWakeups)
+    world: World = field(default_factory=lambda: a_world())
+    limits: Limits = Limits()
     store: Store = field(init=False)
     worker: Worker = field(init=False)
     failures: list[StoreFailed] = field(default_factory=list)
     keys: int = 0
 
-    async def boot(self) -> Worker:
+    async def open(self) -> None:
         self.store = await self.backend.open(
             self.world, self.clock, self.wakeups, self.limits, self.failures.append
         )
+
+    async def boot(self) -> Worker:
+        await self.open()
         self.worker = await self.store.workers.start("host", 4711, "birth", "0.1")
         return self.worker
 
@@ -293,9 +303,16 @@ class Home:
         (claim,) = await self.claims()
         return claim
 
-    async def work_on(self, text: str = "hello", **where: str) -> Claim:
+    async def work_on(
+        self,
+        text: str = "hello",
+        *,
+        chat: str = "ann",
+        person: str = "ann",
+        key: str | None = None,
+    ) -> Claim:
         """A message, and the claim on the turn that it opens."""
-        await self.say(text, **where)  # type: ignore[arg-type]
+        await self.say(text, chat=chat, person=person, key=key)
         return await self.claim()
 
     async def propose(self, claim: Claim, *calls: ProposedCall) -> tuple[CallId, ...]:
@@ -305,7 +322,7 @@ class Home:
 
     async def start(self, claim: Claim, *call_ids: CallId) -> None:
         for call_id in call_ids:
-            await self.store.turns.start_call(claim, call_id)
+            assert await self.store.turns.start_call(claim, call_id), "it is not started again"
 
     async def finish(self, claim: Claim, call_id: CallId, text: str = "fine") -> tuple[Step, ...]:
         result = Result(call_id=call_id, status=ResultStatus.OK, text=text)
@@ -318,7 +335,9 @@ class Home:
         await self.finish(claim, call_id)
 
     async def answer(self, claim: Claim, *parts: str) -> None:
-        await self.store.turns.answer(claim, Reply(text="".join(parts or ("done",))), parts or ("done",))
+        await self.store.turns.answer(
+            claim, Reply(text="".join(parts or ("done",))), parts or ("done",)
+        )
 
     async def ask(
         self, claim: Claim, *, need: Need = Need.ANSWER, choices: Sequence[Choice] = ()
@@ -333,8 +352,8 @@ class Home:
         assert verdict is not None
         return verdict
 
-    async def die_and_recover(self, turn_id: TurnId, **reopening: World) -> Verdict:
-        await self.reopen(crash=True, **reopening)  # type: ignore[arg-type]
+    async def die_and_recover(self, turn_id: TurnId, *, world: World | None = None) -> Verdict:
+        await self.reopen(crash=True, world=world)
         return await self.recover(turn_id)
 
     async def resume(self, turn_id: TurnId) -> Claim:
@@ -359,9 +378,7 @@ class Home:
         session_id, delivered = await self.session_id(chat), []
         while delivery := await self.store.outbox.claim(session_id, self.worker.worker_id):
             assert isinstance(delivery, Delivery), "something is postponed"
-            arrived = Settle(
-                state=DeliveryState.DELIVERED, platform_id=f"p{delivery.delivery_id}"
-            )
+            arrived = Settle(state=DeliveryState.DELIVERED, platform_id=f"p{delivery.delivery_id}")
             await self.store.outbox.settle(delivery, self.worker.worker_id, arrived)
             delivered.append(delivery)
         return delivered

@@ -191,9 +191,7 @@ async def test_a_command_that_ends_an_iteration_too_early_fails_alone(home: Home
 
     command = Command(name=CommandName.STATUS, said="/status")
     with pytest.raises(RuntimeError):
-        await home.accept(
-            Arrival(inbound=home.inbound("/status"), command=command), respond=breaks
-        )
+        await home.accept(Arrival(inbound=home.inbound("/status"), command=command), respond=breaks)
     assert (await home.say()).state is EntryState.ATTACHED
 
 
@@ -205,6 +203,7 @@ async def test_a_batch_without_a_cursor_leaves_it_where_it_was(home: Home) -> No
 
 
 async def test_a_cursor_moves_without_messages_and_by_channel(home: Home) -> None:
+    await home.accept(cursor="41")
     await home.accept(cursor="42")
 
     assert await home.store.inbox.cursor(WEB) == "42"
@@ -391,6 +390,17 @@ async def test_an_interrupted_turn_is_over_after_a_crash(home: Home) -> None:
     assert (await home.claim()).turn_id != claim.turn_id
 
 
+async def test_a_message_can_interrupt_a_turn_that_died(home: Home) -> None:
+    """S13: the person does not wait for the verdict, and the verdict finds nothing to do."""
+    claim = await home.work_on("one")
+    await set_busy(home, Busy.INTERRUPT)
+    await home.reopen(crash=True)
+    assert (await home.say("two")).state is EntryState.ATTACHED
+
+    assert await home.store.turns.recover(claim.turn_id, home.worker.worker_id) is None
+    assert [turn.state for turn in await home.turns()] == ["stopped", "queued"]
+
+
 async def test_the_configured_busy_mode_counts_where_the_session_says_nothing(
     open_home: OpenHome,
 ) -> None:
@@ -454,7 +464,8 @@ async def test_a_command_rests_on_facts_of_its_own_transaction(home: Home) -> No
     await home.accept(
         Arrival(inbound=home.inbound("three")),
         Arrival(
-            inbound=home.inbound("/status"), command=Command(name=CommandName.STATUS, said="/status")
+            inbound=home.inbound("/status"),
+            command=Command(name=CommandName.STATUS, said="/status"),
         ),
         respond=watch,
     )

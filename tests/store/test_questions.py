@@ -176,6 +176,17 @@ async def test_an_answered_question_is_progress(home: Home) -> None:
     assert (facts.idle_ms, facts.tail) == (0, Tail.RESULT)
 
 
+async def test_an_answer_counts_however_long_it_then_takes_to_come_back(home: Home) -> None:
+    """S142: the person has said what they want; a gateway that was down does not ask again."""
+    await ask_colour(home)
+    await home.say("red")
+    home.clock.move(5 * HOUR_MS)
+    await home.reopen(crash=True)
+
+    (turn,) = await home.turns()
+    assert (await home.claim()).turn_id == turn.turn_id
+
+
 async def test_a_command_does_not_answer_a_question(home: Home) -> None:
     """S141."""
     await ask_colour(home)

@@ -40,7 +40,9 @@ async def test_exactly_the_turns_that_were_being_worked_on_are_found(home: Home)
     await home.store.turns.fail(claims["failed"], "it broke")
     await home.reopen(crash=True)
 
-    assert await unowned(home) == (claims["running 2"].turn_id, claims["running 1"].turn_id)
+    dead = (claims["running 2"].turn_id, claims["running 1"].turn_id)
+    assert await unowned(home, with_suspended=True) == dead
+    assert await unowned(home, with_suspended=False) == dead
 
 
 async def test_an_empty_home_has_nothing_to_recover(home: Home) -> None:
@@ -83,7 +85,7 @@ async def test_an_interruption_is_dealt_with_once(home: Home) -> None:
 
 
 async def test_twenty_rescuers_at_once_resume_a_turn_once(home: Home) -> None:
-    """S160."""
+    """S37, S160: exactly one resumption, and no words that nobody said."""
     claim = await home.work_on()
     await home.reopen(crash=True)
     verdicts: list[Verdict] = []
@@ -287,13 +289,15 @@ async def test_one_apology_is_owed_whatever_dies_around_it(home: Home) -> None:
 async def test_a_step_clears_the_count_of_deaths(home: Home, progress: str) -> None:
     """S71: six deaths, each with a new durable step before it."""
     claim = await home.work_on()
-    for number in range(6):
-        if progress == "step":
-            await home.step(claim)
-        elif progress == "reply" or number == 0:
-            call_ids = await home.propose(claim, *[a_call() for _ in range(9)])
-        else:
-            await home.finish(claim, call_ids[number])
+    call_ids = await home.propose(claim, *[a_call() for _ in range(6)])
+    for call_id in call_ids:
+        match progress:
+            case "step":
+                await home.step(claim)
+            case "reply":
+                await home.propose(claim, a_call())
+            case _:
+                await home.finish(claim, call_id)
         assert (await home.view(claim.turn_id)).crash_streak == 0
         claim = await home.resume(claim.turn_id)
 

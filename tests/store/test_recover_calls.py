@@ -8,7 +8,7 @@ import pytest
 from koboshi.domain.action import Ask, RunCalls, next_action
 from koboshi.domain.ids import CallId
 from koboshi.domain.recovery import VerdictKind
-from koboshi.domain.transcript import CallRecord, Effect, ResultStatus
+from koboshi.domain.transcript import CallRecord, Effect, Need, ResultStatus
 from koboshi.domain.turn import Claim
 from tests.store.homes import HOOK, HOUR_MS, SECOND_MS, WEB, Home, a_call, a_world
 
@@ -246,3 +246,108 @@ async def test_giving_up_leaves_no_call_without_a_result(home: Home) -> None:
     results = await home.results(claim.turn_id)
     assert results[started].status is ResultStatus.UNKNOWN
     assert results[proposed].status is ResultStatus.STOPPED
+
+
+# ── a call that died with the gateway is not started a second time ──────────────────────────────
+
+
+SELF = '{"what": "gateway"}'
+
+
+async def propose_again(
+    home: Home, claim: Claim, *, tool: str = "restart", arguments: str = SELF
+) -> tuple[CallId, bool]:
+    """The model proposes it once more; whether it may start."""
+    (call_id,) = await home.propose(claim, a_call(tool, effect=Effect.ONCE, arguments=arguments))
+    return call_id, await home.store.turns.start_call(claim, call_id)
+
+
+async def died_in(home: Home, effect: Effect, *, ran_ms: int = 0) -> Claim:
+    """A call was under way for `ran_ms` when the gateway died; the turn goes on."""
+    await home.say(channel=HOOK)
+    claim = await home.claim()
+    deadly = a_call("restart", effect=effect, arguments=SELF)
+    (call_id,) = await home.propose(claim, deadly)
+    await home.start(claim, call_id)
+    home.clock.move(ran_ms)
+    await home.store.workers.beat(home.worker.worker_id)
+    claim = await home.resume(claim.turn_id)
+    if effect is not Effect.ONCE:
+        await home.finish(claim, call_id)
+    return claim
+
+
+@pytest.mark.parametrize("effect", [Effect.ONCE, Effect.RESUMABLE])
+async def test_a_call_that_may_have_killed_the_gateway_is_not_started_again(
+    home: Home, effect: Effect
+) -> None:
+    """S159: the loop of an agent that restarts its own gateway ends in its second life."""
+    claim = await died_in(home, effect)
+    call_id, may_start = await propose_again(home, claim)
+
+    assert not may_start
+    assert (await record_of(home, claim, call_id)).started_ms is None
+    await home.finish(claim, call_id, "not repeated")
+    assert not (await record_of(home, claim, call_id)).is_unresolved
+
+
+async def test_the_same_arguments_in_another_order_are_the_same_call(home: Home) -> None:
+    await home.say(channel=HOOK)
+    claim = await home.claim()
+    (call_id,) = await home.propose(
+        claim, a_call("restart", effect=Effect.ONCE, arguments='{"a": 1, "b": 2}')
+    )
+    await home.start(claim, call_id)
+    claim = await home.resume(claim.turn_id)
+
+    _, may_start = await propose_again(home, claim, arguments='{"b": 2, "a": 1}')
+    assert not may_start
+
+
+async def test_another_call_may_start(home: Home) -> None:
+    claim = await died_in(home, Effect.ONCE)
+
+    assert (await propose_again(home, claim, tool="look"))[1]
+    assert (await propose_again(home, claim, arguments="{}"))[1]
+
+
+async def test_a_call_that_ran_for_long_and_was_taken_up_may_start_again(home: Home) -> None:
+    """Its outcome is known, and it did not die young: it is not what kills the gateway."""
+    claim = await died_in(home, Effect.RESUMABLE, ran_ms=20 * SECOND_MS)
+
+    assert (await propose_again(home, claim))[1]
+
+
+async def test_the_same_call_in_another_turn_may_start(home: Home) -> None:
+    claim = await died_in(home, Effect.ONCE)
+    await home.answer(claim)
+    await home.say(channel=HOOK)
+
+    assert (await propose_again(home, await home.claim()))[1]
+
+
+async def test_a_person_may_allow_it(home: Home) -> None:
+    claim, _call_id = await under_way(home, Effect.ONCE)
+    await home.reopen(crash=True)
+    await home.say("how far are you?")
+    await home.recover(claim.turn_id)
+    await home.wait_until_due()
+    claim = await home.claim()
+    gated = a_call("post", effect=Effect.ONCE, need=Need.APPROVAL)
+    (call_id,) = await home.propose(claim, gated)
+    await home.store.turns.ask(claim, call_id, "once more?", (), HOUR_MS)
+    await home.say("yes")
+
+    await home.start(await home.claim(), call_id)
+
+
+async def test_a_call_that_changes_nothing_may_be_repeated_for_ever(home: Home) -> None:
+    await home.say(channel=HOOK)
+    claim = await home.claim()
+    (call_id,) = await home.propose(claim, a_call("read"))
+    await home.start(claim, call_id)
+    claim = await home.resume(claim.turn_id)
+    await home.finish(claim, call_id)
+    (again,) = await home.propose(claim, a_call("read"))
+
+    await home.start(claim, again)

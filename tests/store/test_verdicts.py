@@ -2,7 +2,7 @@
 
 import pytest
 
-from koboshi.domain.ids import ChannelName
+from koboshi.domain.ids import DeliveryId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.notes import MOVED_ON
 from koboshi.domain.outbox import DeliveryState, Settle
@@ -46,6 +46,9 @@ async def test_a_yes_continues_a_stale_turn(home: Home) -> None:
     receipt = await home.say("yes")
 
     assert receipt.state is EntryState.ATTACHED
+    facts = (await home.explain(claim.turn_id)).facts
+    assert facts is not None
+    assert facts.idle_ms == 0, "the person is there"
     resumed = await home.claim()
     assert (resumed.turn_id, resumed.epoch) == (claim.turn_id, claim.epoch + 1)
     assert len(await home.notes(claim.turn_id)) == 1
@@ -311,6 +314,33 @@ async def test_a_turn_without_a_channel_waits_for_it(home: Home, began: bool) ->
     assert (await home.claim()).turn_id == turn.turn_id
 
 
+async def test_being_set_aside_is_no_death_and_coming_back_no_recovery(home: Home) -> None:
+    """S28: only lives that were resumed count."""
+    claim = await home.work_on()
+    await home.die_and_recover(claim.turn_id, world=a_world(without=[WEB]))
+    await home.die_and_recover(claim.turn_id, world=a_world())
+
+    turn = await home.view(claim.turn_id)
+    assert (turn.state, turn.recoveries, turn.crash_streak) == ("queued", 0, 0)
+    assert len(await home.notes(claim.turn_id)) == 1
+
+
+async def test_a_turn_that_was_set_aside_is_as_old_as_its_last_sign_of_life(home: Home) -> None:
+    """S48: not as old as its last step, and not as young as the day it was set aside."""
+    claim = await home.work_on()
+    home.clock.move(LONG)
+    await home.store.workers.beat(home.worker.worker_id)
+    home.clock.move(1_000)
+    await home.die_and_recover(claim.turn_id, world=a_world(without=[WEB]))
+    home.clock.move(1_000)
+    await home.reopen(crash=True, world=a_world())
+
+    facts = (await home.explain(claim.turn_id)).facts
+    assert facts is not None
+    assert facts.idle_ms == 2_000
+    assert (await home.recover(claim.turn_id)).rule == "fresh"
+
+
 async def test_other_chats_are_served_while_one_is_set_aside(home: Home) -> None:
     """S52."""
     await home.say(chat="ann", person="eve")
@@ -377,15 +407,11 @@ async def test_an_answer_waits_for_its_channel(home: Home) -> None:
 
 async def test_a_route_names_the_channel_even_when_it_is_gone(home: Home) -> None:
     await home.say()
-    await home.reopen(world=a_world(without=[WEB, ChannelName("hook:main")]))
-
-    ((_, _, route),) = await due_after_answer(home)
-    assert route.channel == WEB
-
-
-async def due_after_answer(home: Home) -> tuple[tuple[object, object, object], ...]:
+    await home.reopen(world=a_world(without=[WEB, HOOK]))
     await home.stop()
-    return await home.store.outbox.due(0)  # type: ignore[arg-type]
+
+    ((_, _, route),) = await home.store.outbox.due(DeliveryId(0))
+    assert route.channel == WEB
 
 
 async def test_deliveries_do_not_wait_for_recovery(home: Home) -> None:

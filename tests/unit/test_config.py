@@ -601,7 +601,6 @@ def test_limits_are_fixed_and_positive(machine: Machine) -> None:
     limits = machine.load().limits
 
     assert limits == Limits()
-    assert len(fields(limits)) == 23
     assert min(getattr(limits, each.name) for each in fields(limits)) > 0
     assert machine.complaints("[limits]\npoll_seconds = 1")
 
@@ -631,3 +630,25 @@ def test_whatever_is_written_gives_a_config_or_a_config_error(
 
     assert said
     assert said.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "name, variable",
+    [
+        ("openai:gpt", "OPENAI_API_KEY"),
+        ("anthropic:claude", "ANTHROPIC_API_KEY"),
+        ("google:gemini", "GOOGLE_API_KEY"),
+    ],
+)
+def test_a_key_is_never_sent_to_another_provider(tmp_path: Path, name: str, variable: str) -> None:
+    environ = {
+        "KOBOSHI__MODEL__NAME": name,
+        "OPENAI_API_KEY": "key-of-openai",
+        "ANTHROPIC_API_KEY": "key-of-anthropic",
+        "GOOGLE_API_KEY": "key-of-google",
+    }
+
+    model = load(tmp_path, None, environ).model
+
+    assert model.api_key is not None
+    assert model.api_key.reveal() == environ[variable]

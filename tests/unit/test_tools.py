@@ -76,7 +76,7 @@ def test_the_schema_of_pause_carries_its_bounds() -> None:
     ],
 )
 async def test_pause_waits_and_says_how_long(arguments: str, result: str) -> None:
-    assert await PAUSE.run(arguments, CONTEXT) == result
+    assert (await PAUSE.run(arguments, CONTEXT)).text == result
 
 
 def test_pause_needs_nobody_and_can_be_repeated() -> None:

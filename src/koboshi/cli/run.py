@@ -5,6 +5,7 @@ import faulthandler
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,8 @@ from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefu
 LOCK_WAIT_SECONDS_MAX = 24 * 3_600.0
 STOP_MARGIN_SECONDS = 15.0
 """What a stop may take beyond the drain before the parent kills the gateway."""
+OWN_MARGIN_SECONDS = 10.0
+"""What it may take before the gateway ends itself."""
 
 _FOR_A_PERSON = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO}
@@ -76,6 +79,19 @@ def run(
     sys.exit(_serve(config, lock_wait, accepts_loss, log_level))
 
 
+def _bound_the_stop(seconds: float) -> None:
+    """A thread outside the event loop ends a stop that hangs, on a disk for example. Nothing that a
+    stop does is needed by the next start."""
+
+    def end() -> None:
+        faulthandler.dump_traceback()
+        os._exit(STORAGE_FAILED)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+
+
 def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str) -> int:
     """Serve, and turn what ends it into an exit code. What nobody foresaw is raised."""
     faulthandler.register(signal.SIGQUIT)
@@ -89,7 +105,13 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
     wants_json = {"json": True, "text": False}.get(os.environ.get("KOBOSHI_LOG", ""))
     logs.configure(log_level, wants_json, secrets_of(config))
     sys.excepthook = _log_and_end
-    options = RunOptions(lock_wait_seconds=lock_wait, accepts_loss=accepts_loss, announce=_announce)
+    stop_seconds = config.gateway.drain_seconds + OWN_MARGIN_SECONDS
+    options = RunOptions(
+        lock_wait_seconds=lock_wait,
+        accepts_loss=accepts_loss,
+        announce=_announce,
+        on_stopping=lambda: _bound_the_stop(stop_seconds),
+    )
     try:
         anyio.run(serve, config, options, backend_options={"use_uvloop": True})
     except (KoboshiError, OSError, ExceptionGroup) as error:

@@ -26,6 +26,13 @@ class Limits:
     step_bytes_max: int = 1_000_000  # one stored step
     empty_replies_max: int = 1  # empty replies of the model that are asked again
     model_tries_max: int = 5  # tries of one model call
+    model_wait_ms_max: int = 10 * 60 * 1000  # a provider that asks for a longer wait is given up
+    model_load_seconds: int = 60  # to load the library of a provider, once
+    model_connect_seconds: int = 10
+    model_first_seconds: int = 300  # until a reply begins: a local model may have to be loaded
+    model_idle_seconds: int = 180  # between two pieces of a reply: some think in silence
+    model_total_seconds: int = 1_800  # one reply
+    reply_chars_max: int = 4_000_000  # text, thoughts and arguments of one reply
     question_age_ms: int = _DAY_MS  # a question nobody answered expires
 
     background_seconds_max: int = 7 * 86_400  # a command that was left running

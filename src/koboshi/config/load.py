@@ -32,6 +32,9 @@ from koboshi.config.specs import fit_secret
 from koboshi.config.tokens import TOKEN_KEYS, TokenKeys, find_token, is_clear
 from koboshi.config.warn import warnings_about
 
+KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
+"""Where the key of a provider lies if nothing else is said; OPENAI_API_KEY for all others."""
+
 
 def load(home: Path | None, config_file: Path | None, environ: Mapping[str, str]) -> Config:
     """The configuration, complete and checked.
@@ -111,7 +114,11 @@ class _Draft:
             return path
 
     def _with_api_key(self, model: ModelConfig) -> ModelConfig:
-        """The model with its key, if it needs one and the variable is set."""
+        """The model with its key, if it needs one and the variable is set. Where none is named,
+        each provider has its own: a key is never sent to another one."""
+        if ("model", "api_key_env") not in self.settings.values:
+            provider = model.name.partition(":")[0]
+            model = replace(model, api_key_env=KEY_VARIABLES.get(provider, model.api_key_env))
         text = self.environ.get(model.api_key_env, "") if model.api_key_env else ""
         if model.is_scripted or not text:
             return model

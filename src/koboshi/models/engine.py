@@ -4,10 +4,11 @@ Whoever imports this module loads the provider's library.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from typing import cast
 
 import httpx2
+import structlog
 from anyio import move_on_after
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
@@ -29,10 +30,12 @@ from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.models.clients import open_client, open_http, settings_for
 from koboshi.models.conversation import Origin, messages_of, parameters_of
 from koboshi.models.endpoint import Endpoint
-from koboshi.models.failures import PROVIDER_ERRORS, failure_of
+from koboshi.models.failures import PROVIDER_ERRORS, failure_of, trace_of
 from koboshi.models.limits import ModelLimits
-from koboshi.models.replies import clean, reply_of
+from koboshi.models.replies import ENDED_EARLY, clean, reply_of
 from koboshi.ports.model import ModelReply, Request
+
+log = structlog.get_logger()
 
 
 class Engine:
@@ -52,20 +55,29 @@ class Engine:
         self._origin = Origin(system=self._client.system, url=self._client.base_url or "")
 
     async def respond(self, request: Request, on_text: Callable[[str], None] | None) -> ModelReply:
-        messages = messages_of(request.steps, self._origin)
-        parameters = parameters_of(request)
         watch = _Watch(on_text, self._limits.reply_chars_max)
+        pieces = self._pieces(messages_of(request.steps, self._origin), parameters_of(request))
         with _within(self._limits.total_s, "did not finish its reply"):
-            response = await self._response(messages, parameters, watch)
-        return reply_of(response, self._endpoint.name)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    if isinstance(piece, ModelResponse):
+                        return self._reply(piece)
+                    watch.see(piece)
+        raise ModelBusy(ENDED_EARLY)
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def _response(
-        self, messages: list[ModelMessage], parameters: ModelRequestParameters, watch: "_Watch"
-    ) -> ModelResponse:
-        """Read the stream to its end; what was read counts only if `reply_of` finds it whole."""
+    def _reply(self, response: ModelResponse) -> ModelReply:
+        reply = reply_of(response, self._endpoint.name)
+        if response.finish_reason == "length":
+            log.warning("reply_cut_at_length", model=reply.model, tokens=reply.tokens_out)
+        return reply
+
+    async def _pieces(
+        self, messages: list[ModelMessage], parameters: ModelRequestParameters
+    ) -> AsyncGenerator[ModelResponseStreamEvent | ModelResponse]:
+        """What comes from the provider, piece by piece; at the end of the stream, all of it."""
         try:
             async with AsyncExitStack() as stack:
                 with _within(self._limits.first_s, "did not begin to reply"):
@@ -79,16 +91,18 @@ class Engine:
                         )
                     )
                 events = cast(AsyncGenerator[ModelResponseStreamEvent], aiter(stream))
-                stack.push_async_callback(events.aclose)
+                await stack.enter_async_context(aclosing(events))
                 while True:
                     with _within(self._limits.idle_s, "fell silent in the middle of its reply"):
                         event = await anext(events, None)
                     if event is None:
-                        return stream.get()
-                    watch.see(event)
+                        break
+                    yield event
+                response = stream.get()
+            yield response
         except PROVIDER_ERRORS as error:
+            log.info("model_request_failed", model=self._endpoint.name, error=trace_of(error))
             raise failure_of(error, self._endpoint) from error
-        raise AssertionError("the stack swallows nothing")
 
 
 @contextmanager
@@ -109,11 +123,11 @@ class _Watch:
 
     def see(self, event: ModelResponseStreamEvent) -> None:
         match event:
-            case PartStartEvent(part=TextPart(content=text)):
+            case PartStartEvent(part=TextPart(content=str() as text)):
                 self._tell(f"\n\n{text}" if self._has_text else text)
-            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=str() as text)):
                 self._tell(text)
-            case PartStartEvent(part=ThinkingPart(content=text)):
+            case PartStartEvent(part=ThinkingPart(content=str() as text)):
                 self._count(text)
             case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str() as text)):
                 self._count(text)

@@ -21,9 +21,7 @@ from pydantic_ai.exceptions import (
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.phrases import excerpt
 from koboshi.models.endpoint import Endpoint
-from koboshi.models.replies import ENDED_EARLY
-
-MALFORMED = "the provider sent something that is no reply"
+from koboshi.models.replies import ENDED_EARLY, MALFORMED
 
 PROVIDER_ERRORS = (
     ModelAPIError,
@@ -69,6 +67,20 @@ def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused
             return ModelBusy("the connection to the provider broke")
         case _:
             return ModelBusy(f"{MALFORMED} ({type(error).__name__})")
+
+
+def trace_of(error: BaseException) -> str:
+    """The errors from the one that reached us to where it began, for the log.
+
+    Only the operating system is quoted: what a provider says may hold a person's words.
+    """
+    names: list[str] = []
+    current: BaseException | None = error
+    while current is not None and len(names) < 10:
+        words = f" ({excerpt(str(current), 200)})" if isinstance(current, OSError) else ""
+        names.append(f"{type(current).__name__}{words}")
+        current = current.__cause__ or current.__context__
+    return " from ".join(names)
 
 
 def _of_api(
@@ -120,7 +132,7 @@ def _broken_connection(error: ModelConnectionError) -> str:
         return "the provider could not be reached"
     if isinstance(error, ModelTimeoutError):
         return "the provider did not answer in time"
-    return "the connection to the provider broke"
+    return ENDED_EARLY if error.phase == "read" else "the connection to the provider broke"
 
 
 def _words_in(body: object) -> str:

@@ -70,8 +70,8 @@ class RemoteModel:
     async def _load(self) -> "Engine":
         try:
             with move_on_after(self._limits.load_s):
-                # In a thread, so that messages are accepted meanwhile; a turn that is stopped leaves
-                # the thread alone.
+                # In a thread, so that messages are accepted meanwhile; a turn that is stopped does
+                # not wait for it.
                 engine = await to_thread.run_sync(self._open, abandon_on_cancel=True)
                 log.info("model_loaded", model=self.name)
                 return engine

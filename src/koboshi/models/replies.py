@@ -6,6 +6,7 @@ from pydantic_ai.messages import (
     ModelResponse,
     ModelResponsePart,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
 )
 
@@ -14,6 +15,7 @@ from koboshi.domain.phrases import excerpt
 from koboshi.ports.model import CallRequest, ModelReply
 
 ENDED_EARLY = "the stream ended early"
+MALFORMED = "the provider sent something that is no reply"
 
 
 def reply_of(response: ModelResponse, name: str) -> ModelReply:
@@ -22,6 +24,7 @@ def reply_of(response: ModelResponse, name: str) -> ModelReply:
     Raises ModelBusy if it is not whole, and ModelRefused if the model or its provider declined.
     """
     _require_end(response)
+    _require_form(response)
     parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
     calls = tuple(_call_of(part) for part in parts)
     if calls and response.finish_reason == "length":
@@ -51,10 +54,23 @@ def _require_end(response: ModelResponse) -> None:
         raise ModelRefused(f"the model declined to answer: {excerpt(str(details['refusal']), 200)}")
     if response.finish_reason == "content_filter":
         raise ModelRefused("the provider's content filter stopped the answer")
-    if not details.get("finish_reason") or response.state != "complete":
+    if not isinstance(details.get("finish_reason"), str) or response.state != "complete":
         raise ModelBusy(ENDED_EARLY)
     if response.finish_reason == "error":
         raise ModelBusy("the model broke off with an error")
+
+
+def _require_form(response: ModelResponse) -> None:
+    """The library passes on what it was sent, whatever its types say."""
+    for part in response.parts:
+        if not all(isinstance(words, str) for words in _words_in(part)):
+            raise ModelBusy(MALFORMED)
+
+
+def _words_in(part: ModelResponsePart) -> tuple[object, ...]:
+    if isinstance(part, TextPart | ThinkingPart):
+        return (part.content,)
+    return (part.tool_name, part.tool_call_id) if isinstance(part, ToolCallPart) else ()
 
 
 def _call_of(part: ToolCallPart) -> CallRequest:

@@ -1,6 +1,6 @@
 """The task tree, top to bottom."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -33,6 +33,7 @@ class Gateway:
     supervise: Supervise
     heartbeat: Heartbeat
     control: ControlSocket
+    on_stopping: Callable[[], None]
 
     async def run(self, stop_asked: Event) -> None:
         """Serve until asked to stop. Nothing that happens on the way out is needed at boot."""
@@ -50,6 +51,7 @@ class Gateway:
             tasks.start_soon(self._dispatch, dispatching, dispatched)
             await stop_asked.wait()
             log.info("gateway_stopping", running=self.dispatch.running)
+            self.on_stopping()
             had_leftovers = self.dispatch.running > 0
             self.store.stop_waiting()
             dispatching.cancel()

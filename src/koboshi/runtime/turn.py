@@ -62,6 +62,7 @@ class TurnRunner:
     text_max_of: Callable[[ChannelName], int]
     limits: TurnLimits
     model_tries_max: int
+    model_wait_ms_max: int
     question_age_ms_max: int
     poll_seconds: float
     release_seconds: float
@@ -85,11 +86,12 @@ class TurnRunner:
     async def _work_or_fail(self, claim: Claim) -> None:
         try:
             await self._work(claim)
-        except Fenced as fence:
-            log.info("turn_fenced", reason=str(fence))
-        except StoreFailed:
-            raise
-        except Exception:  # one turn's bug must not take the others down
+        except Exception as error:  # one turn's bug must not take the others down
+            if _is_or_holds(error, StoreFailed):
+                raise
+            if _is_or_holds(error, Fenced):
+                log.info("turn_fenced", reason=str(error))
+                return
             log.error("turn_broke", exc_info=True)
             await self._fail(claim, "an error of mine; the log says more")
 
@@ -154,8 +156,11 @@ class TurnRunner:
                 if tries >= self.model_tries_max:
                     await self._fail(claim, f"the model did not answer ({busy.reason})")
                     return None
-                backoff_ms = min(500 * 2**tries, 60_000)
-                await sleep(max(busy.retry_after_ms or 0, backoff_ms) / 1000)
+                wait_ms = max(busy.retry_after_ms or 0, min(500 * 2**tries, 60_000))
+                if wait_ms > self.model_wait_ms_max:
+                    await self._fail(claim, f"the model did not answer ({busy.reason})")
+                    return None
+                await sleep(wait_ms / 1000)
 
     async def _take_reply(
         self, claim: Claim, loaded: Loaded, reply: ModelReply
@@ -217,6 +222,13 @@ class TurnRunner:
             log.info("turn_not_released", reason=str(error))
             return
         log.info("turn_released")
+
+
+def _is_or_holds(error: Exception, kind: type[Exception]) -> bool:
+    """Calls that run side by side fail in a group."""
+    if isinstance(error, ExceptionGroup):
+        return error.subgroup(kind) is not None
+    return isinstance(error, kind)
 
 
 def _with_results(loaded: Loaded, steps: tuple[Step, ...], now_ms: int) -> Loaded:

@@ -5,6 +5,7 @@ header, would drop SQLite's locks on it.
 """
 
 import os
+from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 
@@ -48,13 +49,20 @@ def open_writer(path: Path) -> apsw.Connection:
             f"SQLite {apsw.sqlite_lib_version()} can lose data; 3.51.3 or newer is needed"
         )
     try:
-        connection = _connect(path)
-        _check_owner(connection, path)
-        connection.execute("PRAGMA page_size = 8192")
-        connection.execute("PRAGMA journal_mode = WAL")
-        for pragma in _PRAGMAS:
-            connection.execute(pragma)
-        _migrate(connection, path)
+        with ExitStack() as undo:
+            connection = _connect(path)
+            # What is not used is closed at once, and its log is not moved into it: it may be
+            # somebody else's, or damaged, and its place may be taken by another file.
+            undo.callback(connection.close)
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            _check_owner(connection, path)
+            connection.execute("PRAGMA page_size = 8192")
+            connection.execute("PRAGMA journal_mode = WAL")
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+            _migrate(connection, path)
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            undo.pop_all()
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise Damaged(f"{path} is damaged: {error}") from error
     except apsw.CantOpenError as error:
@@ -90,11 +98,10 @@ def sqlite_version() -> tuple[int, ...]:
 
 
 def _check_owner(connection: apsw.Connection, path: Path) -> None:
-    application = connection.pragma("application_id")
+    application, version = connection.pragma("application_id"), connection.pragma("user_version")
     tables = connection.execute(QUERIES["view_tables"]).get
-    if application == APPLICATION_ID or not tables:
+    if application == APPLICATION_ID or not (application or version or tables):
         return
-    connection.close()
     raise StoreRefused(
         f"{path} is a database of another program; it was left as it is. "
         "Move it away or choose another --home"
@@ -107,7 +114,6 @@ def _migrate(connection: apsw.Connection, path: Path) -> None:
     scripts = schema_scripts()
     newest = max(scripts)
     if version > newest:
-        connection.close()
         raise StoreRefused(
             f"{path} was written by a newer koboshi (schema {version}, this one knows {newest}); "
             "install that version again"
@@ -118,7 +124,8 @@ def _migrate(connection: apsw.Connection, path: Path) -> None:
     try:
         for number in sorted(scripts):
             if number > version:
-                connection.execute(scripts[number])
+                # Fetched, so that a statement in it that gives rows does not end it.
+                connection.execute(scripts[number]).fetchall()
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", newest)
         connection.execute("COMMIT")

@@ -29,6 +29,7 @@ from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.rows import TurnRow, encoded, number, text, turn_of, words_of
 from koboshi.stores.sqlite.sessions import (
     abandon_deliveries,
+    ask_processes_to_end,
     cut_session,
     find_or_make_session,
 )
@@ -194,13 +195,7 @@ def _interrupt(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
     resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, by)
     move_turn(tx, turn.turn_id, turn.epoch, TurnState.RUNNING, TurnEvent.INTERRUPTED, reason=by)
     abandon_deliveries(tx, turn.session_id, turn.turn_id, by)
-    tx.change(
-        "processes_ask_end",
-        session_id=turn.session_id,
-        turn_id=turn.turn_id,
-        everything=0,
-        now=tx.now_ms,
-    )
+    ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
     open_next(tx, ground, turn.session_id)
 
 

@@ -128,12 +128,14 @@ FROM inbox WHERE session_id = :session_id AND state = 'waiting' ORDER BY entry_i
 SELECT count(*) FROM inbox WHERE session_id = :session_id AND state = 'waiting';
 
 -- name: entry_newest_before_move
--- The newest entry that its session had when a turn came into its state; 0 if there was none.
+-- The newest entry that its session had when a turn came into its state; 0 if there was none. What
+-- brought a turn back that was set aside came before it was resumed, and still counts as newer.
 SELECT coalesce((
     SELECT number FROM journal
     WHERE session_id = :session_id AND subject = 'message' AND event = 'accepted'
         AND seq < (SELECT seq FROM journal WHERE session_id = :session_id AND subject = 'turn'
-                   AND turn_id = :turn_id ORDER BY seq DESC LIMIT 1)
+                   AND turn_id = :turn_id AND NOT (event = 'resumed' AND before = 'suspended')
+                   ORDER BY seq DESC LIMIT 1)
     ORDER BY seq DESC LIMIT 1), 0);
 
 -- name: entries_cut
@@ -147,8 +149,8 @@ WHERE session_id = :session_id AND state = 'waiting';
 -- A turn begins; its first step follows in the same transaction.
 INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
                    progressed_ms, changed_ms)
-VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor, :first_seq, :now, :now,
-        :now);
+VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
+        (SELECT coalesce(max(seq), 0) + 1 FROM steps), :now, :now, :now);
 
 -- name: turn_by_id
 -- A turn.
@@ -362,12 +364,14 @@ VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question
         :now, :now);
 
 -- name: delivery_head
--- The oldest unsettled delivery of a session, with where it goes.
+-- The oldest unsettled delivery of a session, with where it goes. One that is held after a restore
+-- does not hold up what is said since.
 SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
        o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
        o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread
 FROM outbox AS o JOIN sessions AS s USING (session_id)
-WHERE o.session_id = :session_id AND o.settled_ms IS NULL ORDER BY o.delivery_id LIMIT 1;
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.not_before_ms < 4611686018427387904
+ORDER BY o.delivery_id LIMIT 1;
 
 -- name: delivery_send
 -- It is about to be sent: until it is settled, nobody knows whether it arrived.
@@ -410,13 +414,15 @@ WHERE session_id = :session_id AND settled_ms IS NULL;
 -- Sessions to which something is owed.
 SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread
 FROM outbox AS o INDEXED BY outbox_unsettled JOIN sessions AS s USING (session_id)
-WHERE o.settled_ms IS NULL AND o.state <> 'draft' GROUP BY o.session_id;
+WHERE o.settled_ms IS NULL AND o.state <> 'draft' AND o.not_before_ms < 4611686018427387904
+GROUP BY o.session_id;
 
 -- name: deliveries_due_new
 -- The same, by deliveries that came after one.
 SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state <> 'draft'
+    AND o.not_before_ms < 4611686018427387904
 GROUP BY o.session_id;
 
 -- name: deliveries_unsettled_count

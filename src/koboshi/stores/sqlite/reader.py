@@ -10,8 +10,12 @@ from typing import Any, TypeAlias, TypeVar
 import apsw
 from anyio import CancelScope
 
+from koboshi.domain.errors import StoreFailed
 from koboshi.ports.clock import Clock
 from koboshi.stores.sqlite.transaction import Reading
+
+BROKEN = (apsw.IOError, apsw.CorruptError, apsw.NotADBError, apsw.CantOpenError)
+"""Nothing that a later look would mend: this process must end."""
 
 Outcome = TypeVar("Outcome")
 Look: TypeAlias = Callable[[Reading], Outcome]
@@ -66,6 +70,9 @@ class Readers:
                 connection.execute("BEGIN")
                 reading.now_ms = self._clock.now_ms()
                 result = asked.look(reading)
+            except BROKEN as caught:
+                error = StoreFailed(f"the database can not be read: {caught}")
+                error.__cause__ = caught
             except Exception as caught:  # it belongs to the one who asked
                 error = caught
             finally:

@@ -4,6 +4,7 @@ from koboshi.domain.ids import Seq, SessionId, TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
 from koboshi.domain.turn import TurnEvent
+from koboshi.ports.wakeups import PROCESSES
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import encoded, session_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
@@ -60,13 +61,8 @@ def cut_session(tx: Transaction, session: Session, kind: CutKind) -> None:
         abandon_deliveries(tx, session_id, turn.turn_id, by)
     tx.change("entries_cut", session_id=session_id, now=tx.now_ms)
     tx.change("watchers_disarm", session_id=session_id)
-    tx.change(
-        "processes_ask_end",
-        session_id=session_id,
-        turn_id=None if turn is None else turn.turn_id,
-        everything=int(cut.ends_background),
-        now=tx.now_ms,
-    )
+    turn_id = None if turn is None else turn.turn_id
+    ask_processes_to_end(tx, session_id, turn_id, everything=cut.ends_background)
     context_from = Seq(tx.number("step_next")) if cut.forgets_transcript else Seq(0)
     tx.change(
         "session_cut",
@@ -75,6 +71,21 @@ def cut_session(tx: Transaction, session: Session, kind: CutKind) -> None:
         context_from=context_from,
         now=tx.now_ms,
     )
+
+
+def ask_processes_to_end(
+    tx: Transaction, session_id: SessionId, turn_id: TurnId | None, *, everything: bool
+) -> None:
+    """The foreground processes of the turn are to end, or every process of the session."""
+    touched = tx.change(
+        "processes_ask_end",
+        session_id=session_id,
+        turn_id=turn_id,
+        everything=int(everything),
+        now=tx.now_ms,
+    )
+    if touched:
+        tx.hints.add(PROCESSES)
 
 
 def abandon_deliveries(

@@ -25,7 +25,13 @@ from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.lock import HomeLock, take_lock
 from koboshi.stores.sqlite.outbox import SqliteOutbox
 from koboshi.stores.sqlite.processes import SqliteProcesses
-from koboshi.stores.sqlite.quarantine import newest_backup, put_back, set_aside
+from koboshi.stores.sqlite.quarantine import (
+    finish_restore,
+    is_restoring,
+    newest_backup,
+    restore,
+    set_aside,
+)
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.sessions import SqliteSessions
 from koboshi.stores.sqlite.turns import SqliteTurns
@@ -41,6 +47,8 @@ class StoreOptions:
     lock_wait_seconds: float = 30.0
     who: str = "a koboshi gateway"
     accepts_loss: bool = False
+    may_replace: bool = True
+    """Whether a damaged file may be set aside for a backup; who only looks changes nothing."""
     batch_max: int = 512
     crash_at: str = ""
     waiting_max: int = 1_000
@@ -139,19 +147,26 @@ async def open_store(
 def _open_or_replace(
     home: Path, path: Path, clock: Clock, options: StoreOptions
 ) -> tuple[apsw.Connection, tuple[str, ...]]:
+    stamp = datetime.fromtimestamp(clock.now_ms() / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
+    if is_restoring(home):
+        if not options.may_replace:
+            raise StoreRefused(f"{home}: a restore was interrupted; `koboshi run` finishes it")
+        finish_restore(home, stamp)
+        return open_writer(path), ("a restore was interrupted; it is finished, its outbox is held",)
     try:
         return open_writer(path), ()
     except Damaged as damage:
+        if not options.may_replace:
+            raise
         backup = newest_backup(home)
         if backup is None and not options.accepts_loss:
             raise StoreRefused(
                 f"{damage}. There is no backup to use. The file was left as it is; "
                 "`koboshi run --accept-data-loss` sets it aside and starts empty"
             ) from damage
-        stamp = datetime.fromtimestamp(clock.now_ms() / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
-        kept = set_aside(home, stamp)
         if backup is None:
+            kept = set_aside(home, stamp)
             return open_writer(path), (f"{damage}; it is kept in {kept}, and we start empty",)
-        put_back(home, backup)
+        kept = restore(home, backup, stamp)
         words = f"{damage}; it is kept in {kept}, and {backup.name} is used with its outbox held"
         return open_writer(path), (words,)

@@ -1,8 +1,10 @@
 """The one thread that writes, and how many callers share one commit.
 
 Whatever was submitted while a commit ran becomes the next transaction: no timer, no delay, a batch
-of one when it is quiet. Each operation runs under its own savepoint, so that one caller's failure
-is that caller's alone; each caller is answered after the commit that carries its operation.
+of one when it is quiet. Operations run one after the other; if one fails, the batch is run again
+with a savepoint for each, so that the failure is that caller's alone. So an operation may run more
+than once before it is committed, and does nothing but read and write the database. Each caller is
+answered after the commit that carries its operation.
 
 A full disk, or another program's lock, rolls the batch back and it is tried again: nothing was
 acknowledged. Any other failure of the file is a commit of unknown outcome: every waiter gets
@@ -161,8 +163,14 @@ class Writer:
         execute = self._control.execute
         execute("BEGIN IMMEDIATE")
         transaction.now_ms = self._clock.now_ms()
-        for submitted in batch:
-            self._carry_out(transaction, submitted)
+        if not self._carry_out_together(transaction, batch):
+            # Somebody's operation failed, which is rare: once more, each under a savepoint of its
+            # own, so that the failure is that caller's alone.
+            execute("ROLLBACK")
+            transaction.hints = set()
+            execute("BEGIN IMMEDIATE")
+            for submitted in batch:
+                self._carry_out_alone(transaction, submitted)
         execute("COMMIT")
         self.commits += 1
         if self._crash_point.is_armed:
@@ -170,9 +178,21 @@ class Writer:
                 if submitted.error is None:
                     self._crash_point.reach(submitted.verb, "after")
 
-    def _carry_out(self, transaction: Transaction, submitted: _Submitted) -> None:
-        if self._crash_point.is_armed:
-            self._crash_point.reach(submitted.verb, "before")
+    def _carry_out_together(self, transaction: Transaction, batch: list[_Submitted]) -> bool:
+        """Run all operations, hoping that none fails. Returns whether that came true."""
+        for submitted in batch:
+            if self._crash_point.is_armed:
+                self._crash_point.reach(submitted.verb, "before")
+            try:
+                submitted.result = submitted.operation(transaction)
+                submitted.error = None
+            except (*_PATIENT, *_FATAL):
+                raise
+            except Exception:  # found again, and given to its caller, when it runs alone
+                return False
+        return True
+
+    def _carry_out_alone(self, transaction: Transaction, submitted: _Submitted) -> None:
         execute = self._control.execute
         execute("SAVEPOINT operation")
         try:
@@ -180,7 +200,7 @@ class Writer:
             submitted.error = None
         except (*_PATIENT, *_FATAL):
             raise
-        except Exception as error:
+        except Exception as error:  # it belongs to its caller
             submitted.error = error
             execute("ROLLBACK TO operation")
         execute("RELEASE operation")
@@ -218,8 +238,11 @@ class Writer:
                 pass
         for submitted in batch:
             submitted.error = self._failure
-        self._answer(batch, set())
-        self._on_failure(self._failure)
+        # Told first: whoever waits may end the process as soon as it knows.
+        try:
+            self._on_failure(self._failure)
+        finally:
+            self._answer(batch, set())
 
 
 def _in_words(error: BaseException) -> str:

@@ -153,7 +153,6 @@ def open_turn(
             generation=session.generation,
             person=entry.sender,
             anchor=body.anchor if isinstance(body, Words) else "",
-            first_seq=tx.number("step_next"),
             now=tx.now_ms,
         )
     )

@@ -1,33 +1,24 @@
-"""The composition root: builds every object from the configuration and passes it on."""
+"""The objects of one gateway, built from its configuration."""
 
 import os
-import secrets
-import signal
-import socket
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-import structlog
-from anyio import Event, create_task_group, open_signal_receiver
-from anyio.abc import TaskStatus
+from anyio import Event
 
-from koboshi import __version__
 from koboshi.agent.prompt import system_prompt
+from koboshi.app.world import web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
 from koboshi.config import Config, WebConfig, secrets_of
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.errors import ModelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
-from koboshi.domain.recovery import Policy, RecoveryPolicy, World
+from koboshi.domain.recovery import World
 from koboshi.domain.worker import Worker
 from koboshi.logs import redactor
-from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
 from koboshi.runtime.answers import answer
@@ -45,8 +36,7 @@ from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.supervise import Supervise
 from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.wakeups import LocalWakeups
-from koboshi.stores import faults
-from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
+from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
 from koboshi.tools.files.tools import file_tools
 from koboshi.tools.pause import PAUSE
@@ -54,9 +44,6 @@ from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
 from koboshi.tools.terminal import TerminalTool, store_end
 
-log = structlog.get_logger()
-
-WEB_TOKEN_NAME = "web-token"
 PROCESSES_NAME = "processes"
 
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
@@ -64,116 +51,12 @@ KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    lock_wait_seconds: float
-    accepts_loss: bool = False
-    announce: Callable[[str], None] = lambda _: None
-    """Told the address to open, once it serves."""
-
-
-async def serve(config: Config, options: RunOptions) -> None:
-    """Run a gateway on the configuration until it is asked to stop.
-
-    Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
-    """
-    clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
-    store = await _open(config, options, world, clock, wakeups)
-    for warning in (*config.warnings, *store.warnings):
-        log.warning("startup_warning", warning=warning)
-    try:
-        host = socket.gethostname()
-        worker = await store.workers.start(host, os.getpid(), _birth(), __version__)
-        stop_asked = Event()
-        _make_workdir(config.gateway.workdir)
-        parts = _Parts(
-            config=config,
-            store=store,
-            worker=worker,
-            world=world,
-            stop_asked=stop_asked,
-            clock=clock,
-            wakeups=wakeups,
-            has_recovered=Event(),
-            runners=LocalRunners(config.home / PROCESSES_NAME, clock),
-        )
-        gateway, web = _build(parts)
-        log.info("gateway_started", worker=worker.worker_id, home=str(config.home))
-        async with create_task_group() as tasks:
-            await tasks.start(_stop_at_signals, stop_asked)
-            for channel in web:
-                tasks.start_soon(_announce, channel, options.announce)
-            await gateway.run(stop_asked)
-            tasks.cancel_scope.cancel()
-    finally:
-        await store.close()
-
-
-async def _open(
-    config: Config, options: RunOptions, world: World, clock: SystemClock, wakeups: LocalWakeups
-) -> SqliteStore:
-    return await open_store(
-        config.home,
-        world=world,
-        clock=clock,
-        wakeups=wakeups,
-        options=StoreOptions(
-            lock_wait_seconds=options.lock_wait_seconds,
-            accepts_loss=options.accepts_loss,
-            crash_at=os.environ.get(faults.VARIABLE, ""),
-            waiting_max=config.limits.inbox_waiting_max,
-            question_age_ms_max=config.limits.question_age_ms,
-        ),
-        on_failure=lambda failure: log.error("store_failed", error=str(failure)),
-    )
-
-
-def world_of(config: Config) -> World:
-    """What recovery must know of the configuration."""
-    recovery = config.recovery
-    return World(
-        policy=Policy(
-            recovery=RecoveryPolicy(recovery.policy),
-            fresh_ms=int(recovery.fresh_seconds * 1000),
-            deaths_max=recovery.attempts,
-        ),
-        channels={ChannelName(channel.name): True for channel in config.enabled_channels},
-        # Whoever has the token of the web channel is allowed; platforms with people come later.
-        is_allowed=lambda channel, _person: channel.startswith("web:"),
-        busy=config.gateway.busy,
-    )
-
-
-@asynccontextmanager
-async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]:
-    """The store of a home in which no gateway runs, owned for a moment.
-
-    Raises HomeHeld at once when one does.
-    """
-    store = await open_store(
-        config.home,
-        world=world_of(config),
-        clock=SystemClock(),
-        wakeups=LocalWakeups(),
-        options=StoreOptions(lock_wait_seconds=0, who=who),
-    )
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
-    """What the owner of the home would answer, with this process as the owner."""
-    async with owned_store(config, who="the koboshi command line") as store:
-        return await answer(store, request, is_running=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
+class Parts:
     """What the objects of one gateway share."""
 
     config: Config
     store: SqliteStore
+    model: Model
     worker: Worker
     world: World
     stop_asked: Event
@@ -260,7 +143,7 @@ class _Parts:
         result_chars_max = limits.step_bytes_max // 4
         return TurnRunner(
             store=self.store,
-            model=model_of(self.config),
+            model=self.model,
             tools=tools,
             calls=CallRunner(
                 store=self.store,
@@ -276,6 +159,7 @@ class _Parts:
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
             ),
             model_tries_max=limits.model_tries_max,
+            model_wait_ms_max=limits.model_wait_ms_max,
             question_age_ms_max=limits.question_age_ms,
             poll_seconds=limits.poll_seconds,
             release_seconds=limits.release_seconds,
@@ -315,7 +199,7 @@ class _Parts:
         )
 
 
-def _build(parts: _Parts) -> tuple[Gateway, list[WebChannel]]:
+def build(parts: Parts, on_stopping: Callable[[], None]) -> tuple[Gateway, list[WebChannel]]:
     store, is_allowed = parts.store, parts.world.is_allowed
     heartbeat = parts.heartbeat()
     web = parts.web_channels(heartbeat)
@@ -329,6 +213,7 @@ def _build(parts: _Parts) -> tuple[Gateway, list[WebChannel]]:
         rescue=parts.rescue(),
         supervise=parts.supervise(),
         heartbeat=heartbeat,
+        on_stopping=on_stopping,
         control=ControlSocket(
             home=parts.config.home,
             answer=lambda request: answer(store, request, is_running=True),
@@ -342,77 +227,8 @@ def _text_max(channel: Channel | None) -> int:
     return 4_000 if channel is None else channel.abilities.text_max
 
 
-def _make_workdir(workdir: Path) -> None:
-    """Where commands run; without it they fail one by one, and say so."""
-    try:
-        workdir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        log.warning("workdir_missing", workdir=str(workdir), error=str(error))
-
-
 def environment_of_commands(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of every command."""
     kept = {name: environ[name] for name in KEPT_VARIABLES if name in environ}
     kept |= {name: value for name, value in environ.items() if name.startswith("LC_")}
     return kept | {"TERM": "dumb", "PYTHONUNBUFFERED": "1", "PAGER": "cat"}
-
-
-def model_of(config: Config) -> Model:
-    if config.model.is_scripted:
-        return ScriptedModel()
-    raise ModelUnusable(
-        f'model "{config.model.name}" is not available in this version; use "scripted"'
-    )
-
-
-def web_token(home: Path, channel: WebConfig) -> str:
-    """The configured token, or one that is made at the first start and kept in the home."""
-    if channel.token is not None:
-        return channel.token.reveal()
-    path = home / WEB_TOKEN_NAME
-    kept = path.read_text(encoding="ascii").strip() if path.exists() else ""
-    return kept or _made_token(path)
-
-
-def _made_token(path: Path) -> str:
-    """A new token in a file. It gets its name when it is whole: half a token would lock us out."""
-    token = secrets.token_urlsafe(32)
-    unnamed = path.with_suffix(".new")
-    try:
-        unnamed.unlink(missing_ok=True)
-        descriptor = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{token}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unnamed.rename(path)
-    except OSError as error:
-        raise StoreFailed(f"{path} can not be written: {error}") from error
-    return token
-
-
-async def _announce(channel: WebChannel, announce: Callable[[str], None]) -> None:
-    port = await channel.listening()
-    announce(f"http://{channel.host}:{port}")
-    log.info("web_listening", host=channel.host, port=port)
-
-
-async def _stop_at_signals(stop_asked: Event, *, task_status: TaskStatus[None]) -> None:
-    with open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-        task_status.started()
-        async for number in signals:
-            if number == signal.SIGHUP:
-                log.info("reload_ignored", reason="the configuration is read at start")
-                continue
-            log.info("signal_received", signal=number.name)
-            stop_asked.set()
-
-
-def _birth() -> str:
-    """What tells this process from a later one with the same pid: boot and start time."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        ticks = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19]
-    except OSError:
-        return "unknown"
-    return f"{boot}/{ticks}"

@@ -1,0 +1,161 @@
+"""A gateway from start to stop, and a home without one."""
+
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from anyio import Event, create_task_group, open_signal_receiver
+from anyio.abc import TaskStatus
+
+from koboshi import __version__
+from koboshi.app.parts import PROCESSES_NAME, Parts, build
+from koboshi.app.world import opened_model, world_of
+from koboshi.channels.web.channel import WebChannel
+from koboshi.config import Config
+from koboshi.domain.recovery import World
+from koboshi.ports.model import Model
+from koboshi.runtime.answers import answer
+from koboshi.runtime.clock import SystemClock
+from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.wakeups import LocalWakeups
+from koboshi.stores import faults
+from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    lock_wait_seconds: float
+    accepts_loss: bool = False
+    announce: Callable[[str], None] = lambda _: None
+    """Told the address to open, once it serves."""
+    on_stopping: Callable[[], None] = lambda: None
+    """Called when the stop begins, to bound it from outside."""
+
+
+async def serve(config: Config, options: RunOptions) -> None:
+    """Run a gateway on the configuration until it is asked to stop.
+
+    Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
+    """
+    async with opened_model(config) as model:
+        await _serve(config, options, model)
+
+
+async def _serve(config: Config, options: RunOptions, model: Model) -> None:
+    clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
+    store = await _open(config, options, world, clock, wakeups)
+    for warning in (*config.warnings, *store.warnings):
+        log.warning("startup_warning", warning=warning)
+    try:
+        host = socket.gethostname()
+        worker = await store.workers.start(host, os.getpid(), _birth(), __version__)
+        stop_asked = Event()
+        _make_workdir(config.gateway.workdir)
+        parts = Parts(
+            config=config,
+            store=store,
+            model=model,
+            worker=worker,
+            world=world,
+            stop_asked=stop_asked,
+            clock=clock,
+            wakeups=wakeups,
+            has_recovered=Event(),
+            runners=LocalRunners(config.home / PROCESSES_NAME),
+        )
+        gateway, web = build(parts, options.on_stopping)
+        log.info("gateway_started", worker=worker.worker_id, home=str(config.home))
+        async with create_task_group() as tasks:
+            await tasks.start(_stop_at_signals, stop_asked)
+            for channel in web:
+                tasks.start_soon(_announce, channel, options.announce)
+            await gateway.run(stop_asked)
+            tasks.cancel_scope.cancel()
+    finally:
+        await store.close()
+
+
+async def _open(
+    config: Config, options: RunOptions, world: World, clock: SystemClock, wakeups: LocalWakeups
+) -> SqliteStore:
+    return await open_store(
+        config.home,
+        world=world,
+        clock=clock,
+        wakeups=wakeups,
+        options=StoreOptions(
+            lock_wait_seconds=options.lock_wait_seconds,
+            accepts_loss=options.accepts_loss,
+            crash_at=os.environ.get(faults.VARIABLE, ""),
+            waiting_max=config.limits.inbox_waiting_max,
+            question_age_ms_max=config.limits.question_age_ms,
+        ),
+        on_failure=lambda failure: log.error("store_failed", error=str(failure)),
+    )
+
+
+@asynccontextmanager
+async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]:
+    """The store of a home in which no gateway runs, owned for a moment.
+
+    Raises HomeHeld at once when one does.
+    """
+    store = await open_store(
+        config.home,
+        world=world_of(config),
+        clock=SystemClock(),
+        wakeups=LocalWakeups(),
+        options=StoreOptions(lock_wait_seconds=0, who=who, may_replace=False),
+    )
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
+    """What the owner of the home would answer, with this process as the owner."""
+    async with owned_store(config, who="the koboshi command line") as store:
+        return await answer(store, request, is_running=False)
+
+
+def _make_workdir(workdir: Path) -> None:
+    """Where commands run; without it they fail one by one, and say so."""
+    try:
+        workdir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        log.warning("workdir_missing", workdir=str(workdir), error=str(error))
+
+
+async def _announce(channel: WebChannel, announce: Callable[[str], None]) -> None:
+    port = await channel.listening()
+    announce(f"http://{channel.host}:{port}")
+    log.info("web_listening", host=channel.host, port=port)
+
+
+async def _stop_at_signals(stop_asked: Event, *, task_status: TaskStatus[None]) -> None:
+    with open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        task_status.started()
+        async for number in signals:
+            if number == signal.SIGHUP:
+                log.info("reload_ignored", reason="the configuration is read at start")
+                continue
+            log.info("signal_received", signal=number.name)
+            stop_asked.set()
+
+
+def _birth() -> str:
+    """What tells this process from a later one with the same pid: boot and start time."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        ticks = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19]
+    except OSError:
+        return "unknown"
+    return f"{boot}/{ticks}"

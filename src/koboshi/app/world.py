@@ -1,0 +1,87 @@
+"""What the configuration means to recovery, to the model and to the web channel."""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from koboshi.config import Config, WebConfig
+from koboshi.domain.errors import StoreFailed
+from koboshi.domain.ids import ChannelName
+from koboshi.domain.recovery import Policy, RecoveryPolicy, World
+from koboshi.models.limits import ModelLimits
+from koboshi.models.provider import open_model
+from koboshi.models.scripted import ScriptedModel
+from koboshi.ports.model import Model
+
+WEB_TOKEN_NAME = "web-token"
+
+
+def world_of(config: Config) -> World:
+    """What recovery must know of the configuration."""
+    recovery = config.recovery
+    return World(
+        policy=Policy(
+            recovery=RecoveryPolicy(recovery.policy),
+            fresh_ms=int(recovery.fresh_seconds * 1000),
+            deaths_max=recovery.attempts,
+        ),
+        channels={ChannelName(channel.name): True for channel in config.enabled_channels},
+        # Whoever has the token of the web channel is allowed; platforms with people come later.
+        is_allowed=lambda channel, _person: channel.startswith("web:"),
+        busy=config.gateway.busy,
+    )
+
+
+@asynccontextmanager
+async def opened_model(config: Config) -> AsyncIterator[Model]:
+    """The configured model, for as long as the gateway runs. Raises ModelUnusable."""
+    if config.model.is_scripted:
+        yield ScriptedModel()
+        return
+    limits, key = config.limits, config.model.api_key
+    model = open_model(
+        config.model.name,
+        base_url=config.model.base_url,
+        api_key=key.reveal() if key is not None else None,
+        key_variable=config.model.api_key_env,
+        limits=ModelLimits(
+            load_s=limits.model_load_seconds,
+            connect_s=limits.model_connect_seconds,
+            first_s=limits.model_first_seconds,
+            idle_s=limits.model_idle_seconds,
+            total_s=limits.model_total_seconds,
+            reply_chars_max=limits.reply_chars_max,
+        ),
+    )
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+def web_token(home: Path, channel: WebConfig) -> str:
+    """The configured token, or one that is made at the first start and kept in the home."""
+    if channel.token is not None:
+        return channel.token.reveal()
+    path = home / WEB_TOKEN_NAME
+    kept = path.read_text(encoding="ascii").strip() if path.exists() else ""
+    return kept or _made_token(path)
+
+
+def _made_token(path: Path) -> str:
+    """A new token in a file. It gets its name when it is whole: half a token would lock us out."""
+    token = secrets.token_urlsafe(32)
+    unnamed = path.with_suffix(".new")
+    try:
+        unnamed.unlink(missing_ok=True)
+        descriptor = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(f"{token}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        unnamed.rename(path)
+    except OSError as error:
+        raise StoreFailed(f"{path} can not be written: {error}") from error
+    return token

@@ -1,0 +1,171 @@
+"""The files of one process: what its runner wrote, and what it is told. See `koboshi.runner`."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from koboshi.domain.process import Birth
+from koboshi.ports.runners import EndedBy, Ending, LogSlice
+from koboshi.runner.log import start_of
+
+
+class _Born(msgspec.Struct, frozen=True):
+    boot_id: str
+    pid: int
+    start_ticks: int
+
+
+class _Exit(msgspec.Struct, frozen=True):
+    by: EndedBy
+    exit_code: int | None
+    signal: int | None
+    ended_ms: int
+    error: str
+    output_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFiles:
+    """The folder of one process. What is missing or cannot be read is None or empty."""
+
+    folder: Path
+
+    def make(self) -> None:
+        """Raises FileExistsError if there is such a process already."""
+        parent = self.folder.parent
+        if not parent.exists():
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _sync(parent.parent)
+        self.folder.mkdir(mode=0o700)
+
+    def open_lock(self) -> int:
+        return os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+    @property
+    def complaints(self) -> Path:
+        return self.folder / "runner.err"
+
+    def write_spec(self, settings: Mapping[str, str], environment: Mapping[str, str]) -> None:
+        """Raises OSError for what no system could start."""
+        _write(self.folder / "spec", _entries(settings) + b"\0" + _entries(environment))
+
+    def read_marker(self) -> bytes:
+        with contextlib.suppress(OSError):
+            settings, _, _ = (self.folder / "spec").read_bytes().partition(b"\0\0")
+            for entry in settings.split(b"\0"):
+                if entry.startswith(b"marker="):
+                    return entry.removeprefix(b"marker=")
+        return b""
+
+    def has_begun(self) -> bool:
+        return (self.folder / "born.json").exists()
+
+    def read_birth(self) -> Birth | None:
+        try:
+            born = msgspec.json.decode((self.folder / "born.json").read_bytes(), type=_Born)
+        except (OSError, ValueError, msgspec.DecodeError):
+            return None
+        return Birth(boot_id=born.boot_id, pid=born.pid, start_ticks=born.start_ticks)
+
+    def read_ending(self) -> Ending | None:
+        found = self._read_exit()
+        if found is None:
+            return None
+        return Ending(
+            by=found.by,
+            exit_code=found.exit_code,
+            signal=found.signal,
+            ended_ms=found.ended_ms,
+            error=found.error,
+        )
+
+    def is_void(self) -> bool:
+        return (self.folder / "void").exists()
+
+    def make_void(self) -> None:
+        _write(self.folder / "void", b"")
+
+    def ask_to_end(self, grace_s: float) -> None:
+        _write(self.folder / "end", str(grace_s).encode())
+
+    def last_complaint(self) -> str:
+        with contextlib.suppress(OSError):
+            lines = self.complaints.read_text(encoding="utf-8", errors="replace").splitlines()
+            return lines[-1] if lines else ""
+        return ""
+
+    def open_input(self) -> int | None:
+        """The input of the command; None if it takes none, or nobody is there to read it."""
+        try:
+            return os.open(self.folder / "stdin", os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return None
+
+    def read_log(self, offset: int, limit: int) -> LogSlice:
+        """Raises FileNotFoundError if the runner forgot a segment in the meantime: ask again."""
+        spans = self._spans()
+        found = self._read_exit()
+        total = max([end for _, end, _ in spans] + [found.output_bytes if found else 0])
+        asked = min(max(offset + total if offset < 0 else offset, 0), total)
+        begin = next((max(start, asked) for start, end, _ in spans if end > asked), total)
+        content = bytearray()
+        for start, end, name in spans:
+            at = begin + len(content)
+            if start <= at < end and len(content) < limit:
+                content += _read_at(self.folder / name, at - start, limit - len(content))
+        return LogSlice(offset=begin, content=bytes(content), total=total, dropped=begin - asked)
+
+    def _spans(self) -> list[tuple[int, int, str]]:
+        """The files of the output as (start, end, name), in order.
+
+        A file is complete when the next one has a name. So the names come first and the sizes
+        then, or a gap would be seen that is none.
+        """
+        names = os.listdir(self.folder) if self.folder.exists() else []
+        starts = sorted((start, name) for name in names if (start := start_of(name)) is not None)
+        return [
+            (start, start + (self.folder / name).stat().st_size, name) for start, name in starts
+        ]
+
+    def _read_exit(self) -> _Exit | None:
+        try:
+            return msgspec.json.decode((self.folder / "exit.json").read_bytes(), type=_Exit)
+        except (OSError, ValueError, msgspec.DecodeError):
+            return None
+
+
+def _entries(named: Mapping[str, str]) -> bytes:
+    entries = b""
+    for name, text in named.items():
+        if not name or "=" in name or "\0" in name + text:
+            raise OSError(errno.EINVAL, f"no command can be started with such a {name!r}")
+        try:
+            entries += f"{name}={text}\0".encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise OSError(errno.EILSEQ, f"{name!r} holds what is no character") from None
+    return entries
+
+
+def _write(path: Path, content: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(file, "wb") as opened:
+        opened.write(content)
+
+
+def _read_at(path: Path, position: int, limit: int) -> bytes:
+    with path.open("rb") as opened:
+        opened.seek(position)
+        return opened.read(limit)
+
+
+def _sync(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

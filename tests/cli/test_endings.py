@@ -1,0 +1,63 @@
+"""What ended the gateway, and the exit code that follows from it."""
+
+from pathlib import Path
+
+import pytest
+
+from koboshi.cli.run import ending_of, has_bug, is_serviced
+from koboshi.domain.errors import ChannelUnusable, HomeHeld, StoreFailed, StoreRefused
+
+HOME = Path("/a/home")
+
+
+def test_errors_that_a_person_mends_end_it_with_78() -> None:
+    for error in (HomeHeld("held"), StoreRefused("foreign"), ChannelUnusable("port")):
+        assert ending_of(error, HOME, is_serviced=False) == (78, str(error))
+
+
+def test_only_a_held_home_is_worth_a_restart_by_a_service_manager() -> None:
+    assert ending_of(HomeHeld("held"), HOME, is_serviced=True) == (75, "held")
+    assert ending_of(StoreRefused("foreign"), HOME, is_serviced=True) == (78, "foreign")
+
+
+def test_a_failed_store_counts_before_everything_that_came_with_it() -> None:
+    group = ExceptionGroup(
+        "", [ValueError("a bug"), ExceptionGroup("", [StoreFailed("gone")]), ChannelUnusable("x")]
+    )
+
+    assert ending_of(group, HOME, is_serviced=False) == (74, "gone; start me again")
+    assert has_bug(group, HOME), "and what came with it is not lost"
+
+
+def test_a_bug_counts_before_a_wrong_set_up() -> None:
+    group = ExceptionGroup("", [ChannelUnusable("port"), ValueError("a bug")])
+
+    assert ending_of(group, HOME, is_serviced=False) is None
+
+
+@pytest.mark.parametrize(
+    "error,code",
+    [
+        (PermissionError(13, "Permission denied", "/a/home/koboshi.lock"), 78),
+        (IsADirectoryError(21, "Is a directory", "/a/home/web-token"), 78),
+        (OSError(28, "No space left on device", "/a/home/web-token"), 74),
+        (OSError(5, "Input/output error", "/a/home/koboshi.lock"), 74),
+    ],
+)
+def test_a_file_of_the_home_that_fails_is_named(error: OSError, code: int) -> None:
+    ending = ending_of(error, HOME, is_serviced=False)
+
+    assert ending is not None
+    assert ending[0] == code
+    assert error.filename in ending[1]
+
+
+def test_a_file_elsewhere_that_fails_is_a_bug() -> None:
+    error = PermissionError(13, "Permission denied", "/elsewhere")
+
+    assert ending_of(error, HOME, is_serviced=False) is None
+    assert ending_of(ConnectionResetError(), HOME, is_serviced=False) is None
+
+
+def test_without_a_variable_there_is_no_service_manager() -> None:
+    assert not is_serviced({})

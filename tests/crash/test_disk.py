@@ -1,0 +1,269 @@
+"""A disk that is full, fails to flush, or holds a file that is not ours to change."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import apsw
+import httpx2
+import pytest
+
+from tests.crash.stories import CHAT, script
+from tests.crash.telling import tell
+from tests.harness.client import Client
+from tests.harness.disk import failing_flush, filled, small_disk
+from tests.harness.http import connection
+from tests.harness.invariants import answers, check_rows
+from tests.harness.lives import AT_FLUSH
+from tests.harness.polling import until, until_asked
+from tests.harness.process import GatewayProcess
+from tests.harness.rows import read_rows
+
+STORAGE_FAILED = 74
+WRONG_SETUP = 78
+
+STORE_THREADS = 4
+"""The loop, the writer and two readers."""
+
+
+@pytest.mark.slow
+async def test_a_full_disk_stops_acknowledgements_and_nothing_else(tmp_path: Path) -> None:
+    """S162, S166: what is not on disk is not acknowledged; the gateway stays and says why; with
+    room again it goes on by itself, nothing lost and nothing twice."""
+    with small_disk(tmp_path / "disk") as disk:
+        async with _gateway(disk / "home", tmp_path / "log") as gateway:
+            gateway.start()
+            await gateway.wait_ready()
+            person = Client(gateway, CHAT)
+            await person.say("echo before", "1")
+
+            with filled(disk):
+                refused = await person.post("echo full", "2")
+                assert refused.status_code == 503
+                assert not await _is_ready(gateway)
+                assert await _trouble(gateway) == "the disk is full"
+                assert gateway.is_running
+
+            await until_asked(lambda: _is_ready(gateway), "it is ready again")
+            await person.say("echo full", "2")
+            await person.say("echo after", "3")
+            await _at_rest(gateway)
+            gateway.kill()
+        rows = read_rows(disk / "home")
+
+    check_rows(rows)
+    assert answers(rows, CHAT) == ["before", "full", "after"]
+    assert len(rows.inbox) == 3
+
+
+async def test_a_gateway_started_on_a_full_disk_serves_when_there_is_room(tmp_path: Path) -> None:
+    """S15, S166: it loses nothing of what it has, and needs nobody to come up again."""
+    with small_disk(tmp_path / "disk") as disk:
+        async with _gateway(disk / "home", tmp_path / "log") as gateway:
+            gateway.start()
+            await gateway.wait_ready()
+            person = Client(gateway, CHAT)
+            await person.say(script({"text": "later", "sleep_ms": 500}), "1")
+            gateway.kill()
+            with filled(disk):
+                gateway.start()
+                await until(lambda: _threads(gateway.pid) >= STORE_THREADS, "the store is open")
+                assert gateway.address is None, "it can not have said that it lives"
+            await gateway.wait_ready()
+            await _at_rest(gateway)
+            gateway.kill()
+        rows = read_rows(disk / "home")
+
+    check_rows(rows)
+    assert answers(rows, CHAT) == ["later"]
+
+
+async def test_a_new_home_on_a_full_disk_is_a_storage_failure(tmp_path: Path) -> None:
+    """There is nothing to serve from; whoever started it shall try again."""
+    with small_disk(tmp_path / "disk") as disk:
+        gateway_home = disk / "home"
+        gateway_home.mkdir(mode=0o700)
+        async with _gateway(gateway_home, tmp_path / "log") as gateway:
+            with filled(disk):
+                gateway.start()
+                code = await gateway.wait_exit()
+            assert code == STORAGE_FAILED, gateway.log
+            assert "Traceback" not in gateway.log
+            gateway.start()
+            await gateway.wait_ready()
+
+
+async def test_a_token_of_which_only_the_name_was_written_is_made_anew(
+    home: Path, tmp_path: Path
+) -> None:
+    """Killed in its very first moments, a gateway must still be able to start."""
+    home.mkdir(mode=0o700)
+    (home / "web-token").touch(mode=0o600)
+
+    async with _gateway(home, tmp_path / "log") as gateway:
+        gateway.start()
+        await gateway.wait_ready()
+        assert (await Client(gateway, CHAT).post("echo hello", "1")).status_code == 202
+
+
+async def test_a_flush_that_fails_ends_the_gateway_and_the_next_one_knows_everything(
+    home: Path, tmp_path: Path
+) -> None:
+    """S10, S162: after EIO nobody knows what is on disk, so nothing more is acknowledged: exit 74.
+    Whatever was acknowledged is there, and what was not can be said again."""
+    async with _gateway(home, tmp_path / "log") as gateway:
+        gateway.start()
+        await gateway.wait_ready()
+        person = Client(gateway, CHAT)
+        for number in range(5):
+            await person.say(f"echo {number}", str(number))
+
+        with failing_flush(gateway.pid, tmp_path / "strace") as strace:
+            await strace.attached()
+            await _is_not_acknowledged(person, "echo 5", "5")
+            code = await gateway.wait_exit()
+            assert strace.faults >= 1
+        assert code == STORAGE_FAILED, gateway.log
+        assert len(read_rows(home).inbox) >= 5
+
+        gateway.start()
+        for number in range(7):
+            await person.say(f"echo {number}", str(number))
+        await _at_rest(gateway)
+        gateway.kill()
+
+    rows = read_rows(home)
+    check_rows(rows)
+    assert answers(rows, CHAT) == [str(number) for number in range(7)]
+
+
+@pytest.mark.parametrize("number", [1, 3, 6, 8, 11])
+async def test_killed_within_a_commit_it_is_there_or_it_is_not(home: Path, number: int) -> None:
+    """S10, S158: the words are written and not yet flushed; from the making of the file on, every
+    start finds it whole, and the story comes to its end."""
+    await tell(home, "two-tools", [f"{AT_FLUSH}{number}"])
+
+
+async def test_a_file_of_another_program_is_left_as_it_is(home: Path, tmp_path: Path) -> None:
+    """S8, S166: exit 78, with words, and not a byte is different."""
+    home.mkdir(mode=0o700)
+    other = apsw.Connection(str(home / "koboshi.db"))
+    other.execute("CREATE TABLE somebody_elses (words); INSERT INTO somebody_elses VALUES ('hi')")
+    other.close()
+    before = _digests(home)
+
+    async with _gateway(home, tmp_path / "log") as gateway:
+        for arguments in ((), ("--accept-data-loss",)):
+            gateway.start(arguments=arguments)
+            assert await gateway.wait_exit() == WRONG_SETUP
+            assert "another program" in gateway.log
+            assert "Traceback" not in gateway.log
+            assert _digests(home) == before
+
+
+@pytest.mark.parametrize("damage", ["no-database", "header", "page", "cut-short"])
+async def test_a_damaged_file_is_left_as_it_is_until_somebody_accepts_the_loss(
+    home: Path, tmp_path: Path, damage: str
+) -> None:
+    """S8, S15, S166: exit 78 without a change; with the person's word it is kept aside, and the
+    gateway starts empty and says so."""
+    async with _gateway(home, tmp_path / "log") as gateway:
+        gateway.start()
+        await gateway.wait_ready()
+        person = Client(gateway, CHAT)
+        for number in range(20):
+            await person.say(f"echo {number} " + "words " * 1_000, str(number))
+        await _at_rest(gateway)
+        gateway.terminate()
+        assert await gateway.wait_exit() == 0
+        _harm(home / "koboshi.db", damage)
+        before = _digests(home)
+
+        gateway.start()
+        code = await gateway.wait_exit()
+        assert code == WRONG_SETUP, gateway.log
+        assert "damaged" in gateway.log
+        assert _digests(home)["koboshi.db"] == before["koboshi.db"]
+
+        gateway.start(arguments=("--accept-data-loss",))
+        await gateway.wait_ready()
+        assert "quarantine" in gateway.log
+        await Client(gateway, CHAT).say("echo anew", "anew")
+        await _at_rest(gateway)
+        gateway.kill()
+
+    (kept,) = (home / "quarantine").iterdir()
+    assert _digests(kept)["koboshi.db"] == before["koboshi.db"]
+    assert answers(read_rows(home), CHAT) == ["anew"]
+
+
+@asynccontextmanager
+async def _gateway(home: Path, log: Path) -> AsyncIterator[GatewayProcess]:
+    gateway = GatewayProcess(home, log=log)
+    try:
+        yield gateway
+    finally:
+        gateway.bury()
+
+
+async def _is_ready(gateway: GatewayProcess) -> bool:
+    address = await gateway.wait_listening()
+    async with connection(address) as http:
+        return (await http.get("/readyz")).status_code == 200
+
+
+async def _trouble(gateway: GatewayProcess) -> str:
+    """What the gateway says about its store, to somebody who may know."""
+    async with connection(await gateway.wait_listening(), gateway.token) as http:
+        checks = (await http.get("/readyz")).json()["checks"]
+    return next(str(check["reason"]) for check in checks if check["name"] == "store")
+
+
+async def _at_rest(gateway: GatewayProcess) -> None:
+    async def is_at_rest() -> bool:
+        async with connection(await gateway.wait_listening(), gateway.token) as http:
+            status = (await http.get("/api/v1/status")).json()
+        left = [*status["turns"].values(), status["inbox_waiting"], status["outbox_unsettled"]]
+        return not any(left)
+
+    await until_asked(is_at_rest, "the gateway comes to rest")
+
+
+async def _is_not_acknowledged(person: Client, text: str, key: str) -> None:
+    try:
+        response = await person.post(text, key)
+    except httpx2.TransportError:
+        return
+    assert response.status_code != 202, response.text
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(list(Path(f"/proc/{pid}/task").iterdir()))
+    except FileNotFoundError:
+        return 0
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Every file of the database with what is in it."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.glob("koboshi.db*"))
+    }
+
+
+def _harm(path: Path, damage: str) -> None:
+    content = bytearray(path.read_bytes())
+    page = 8_192
+    match damage:
+        case "no-database":
+            content[:] = b"these are not the bytes of a database" * 500
+        case "header":
+            content[:16] = b"SQLite format 4\0"
+        case "page":
+            # The root of the schema: without it nothing else can be found.
+            content[100:page] = b"\xff" * (page - 100)
+        case _:
+            del content[page * 2 :]
+    path.write_bytes(content)

@@ -1,0 +1,127 @@
+"""The runtime's own objects around a store and channels of the test's choice."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from anyio import Event
+
+from koboshi.commands.run import respond
+from koboshi.domain.action import TurnLimits
+from koboshi.domain.ids import ChannelName, WorkerId
+from koboshi.domain.outbox import DeliveryLimits
+from koboshi.ports.channel import Channel
+from koboshi.ports.clock import Clock
+from koboshi.ports.model import Model
+from koboshi.ports.store import Store
+from koboshi.ports.tool import Tools
+from koboshi.ports.wakeups import Wakeups
+from koboshi.runtime.answers import answer
+from koboshi.runtime.calls import CallRunner
+from koboshi.runtime.control import ControlSocket
+from koboshi.runtime.deliver import Deliver
+from koboshi.runtime.dispatch import Dispatch
+from koboshi.runtime.gateway import Gateway
+from koboshi.runtime.heartbeat import Heartbeat
+from koboshi.runtime.intake import Intake
+from koboshi.runtime.rescue import Rescue
+from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.supervise import Supervise
+from koboshi.runtime.turn import TurnRunner
+from koboshi.tools.terminal import store_end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The limits that tests turn; the defaults are those of a gateway."""
+
+    turns: TurnLimits = field(default_factory=TurnLimits)
+    deliveries: DeliveryLimits = field(default_factory=DeliveryLimits)
+    model_tries_max: int = 5
+    turns_max: int = 16
+    in_flight_max: int = 32
+    question_age_ms_max: int = 24 * 3_600_000
+    result_chars_max: int = 2_000
+    rescue_seconds: float = 10
+
+
+def compose(
+    home: Path,
+    *,
+    store: Store,
+    worker_id: WorkerId,
+    clock: Clock,
+    wakeups: Wakeups,
+    channels: Sequence[Channel],
+    model: Model,
+    tools: Tools,
+    bounds: Bounds,
+    is_allowed: Callable[[ChannelName, str], bool],
+) -> Gateway:
+    """A gateway as `app` builds it, without what a configuration file is needed for."""
+    by_name = {channel.name: channel for channel in channels}
+    calls = CallRunner(store=store, tools=tools, result_chars_max=bounds.result_chars_max)
+    runner = TurnRunner(
+        store=store,
+        model=model,
+        tools=tools,
+        calls=calls,
+        wakeups=wakeups,
+        clock=clock,
+        system="",
+        text_max_of=lambda name: by_name[name].abilities.text_max,
+        limits=bounds.turns,
+        model_tries_max=bounds.model_tries_max,
+        model_wait_ms_max=600_000,
+        question_age_ms_max=bounds.question_age_ms_max,
+        poll_seconds=5,
+        release_seconds=2,
+    )
+    return Gateway(
+        store=store,
+        channels=channels,
+        intake=Intake(store=store, clock=clock, is_allowed=is_allowed, respond=respond),
+        dispatch=Dispatch(
+            store=store,
+            wakeups=wakeups,
+            runner=runner,
+            worker_id=worker_id,
+            turns_max=bounds.turns_max,
+            poll_seconds=5,
+        ),
+        deliver=Deliver(
+            store=store,
+            wakeups=wakeups,
+            clock=clock,
+            channels=by_name,
+            worker_id=worker_id,
+            limits=bounds.deliveries,
+            in_flight_max=bounds.in_flight_max,
+        ),
+        rescue=Rescue(
+            store=store,
+            worker_id=worker_id,
+            at_once=8,
+            every_seconds=bounds.rescue_seconds,
+            has_looked=Event(),
+        ),
+        supervise=Supervise(
+            store=store,
+            wakeups=wakeups,
+            runners=LocalRunners(home / "processes"),
+            store_end=partial(store_end, store.processes, clock),
+            poll_seconds=5,
+        ),
+        heartbeat=Heartbeat(
+            store=store,
+            clock=clock,
+            worker_id=worker_id,
+            every_seconds=5,
+            drain_asked=Event(),
+        ),
+        control=ControlSocket(
+            home=home, answer=lambda request: answer(store, request, is_running=True)
+        ),
+        on_stopping=lambda: None,
+    )

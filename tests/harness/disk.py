@@ -1,0 +1,106 @@
+"""Disks that misbehave: a small one that is full, and one that fails to flush."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.harness.polling import until
+
+MEGABYTE = 1_000_000
+
+
+@contextmanager
+def small_disk(folder: Path, megabytes: int = 8) -> Iterator[Path]:
+    """A file system of its own for the length of the block. Skips where none can be mounted."""
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("a small file system can not be mounted: that needs root and `mount`")
+    folder.mkdir(parents=True)
+    size = f"size={megabytes}m"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"a small file system can not be mounted: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[None]:
+    """No room at all on the file system for the length of the block."""
+    filler = folder / "filler"
+    try:
+        with filler.open("wb", buffering=0) as file:
+            for chunk in (65_536, 4_096, 512, 1):
+                _write_until_full(file.fileno(), b"x" * chunk)
+        yield
+    finally:
+        filler.unlink(missing_ok=True)
+
+
+def _write_until_full(descriptor: int, chunk: bytes) -> None:
+    try:
+        while True:
+            os.write(descriptor, chunk)
+    except OSError:
+        return
+
+
+@contextmanager
+def failing_flush(pid: int, log: Path) -> Iterator["Strace"]:
+    """From now on every flush of the process fails with EIO. Skips where strace can not do that."""
+    if shutil.which("strace") is None:
+        pytest.skip("flushes can not be made to fail: strace is not installed")
+    fault = "inject=fdatasync,fsync:error=EIO"
+    command = ["strace", "-f", "-o", str(log), "-e", "trace=fdatasync,fsync", "-e", fault]
+    with (log.parent / f"{log.name}.said").open("wb") as said:
+        process = subprocess.Popen([*command, "-p", str(pid)], stdout=said, stderr=said)
+    try:
+        yield Strace(process, Path(said.name), log)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def killed_at_flush(number: int) -> list[str]:
+    """The program under which a gateway is killed when one of its threads is about to flush for
+    the n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where
+    strace can not do that."""
+    if shutil.which("strace") is None:
+        pytest.skip("it can not be killed within a commit: strace is not installed")
+    flush = "trace=fdatasync"
+    fault = f"inject=fdatasync:signal=SIGKILL:when={number}"
+    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", flush, "-e", fault]
+
+
+class Strace:
+    def __init__(self, process: "subprocess.Popen[bytes]", said: Path, log: Path) -> None:
+        self._process = process
+        self._said = said
+        self._log = log
+
+    async def attached(self) -> None:
+        """Wait until it holds every thread. Skips where it may not."""
+        await until(lambda: "attached" in self.said or self._is_over, "strace attaches")
+        if "attached" not in self.said:
+            pytest.skip(f"flushes can not be made to fail: {self.said.strip()}")
+
+    @property
+    def said(self) -> str:
+        return self._said.read_text(errors="replace")
+
+    @property
+    def faults(self) -> int:
+        """How many flushes were made to fail."""
+        return self._log.read_text(errors="replace").count("INJECTED")
+
+    @property
+    def _is_over(self) -> bool:
+        return self._process.poll() is not None

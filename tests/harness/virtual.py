@@ -1,0 +1,114 @@
+"""Time that passes only when there is nothing to do.
+
+The store works in threads of its own, so the loop must know when one of its verbs is under way:
+`TrackedStore` counts them. While one is, time stands still; when none is and nothing is ready, it
+jumps to the next timer. A wait of an hour costs nothing, and no test depends on how fast the
+machine is.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from typing import Any, cast
+
+from koboshi.domain.errors import StoreFailed
+from koboshi.ports.store import Store
+
+BEGIN_MS = 1_763_240_400_000
+STUCK_SECONDS = 20.0
+"""A verb that takes longer than this, on the real clock, never ends."""
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.under_way = 0
+        super().__init__(_JumpingSelector(self))
+
+    def time(self) -> float:
+        return self.now_s
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout <= 0:
+            return super().select(0)
+        if self._loop.under_way or timeout is None:
+            found = super().select(STUCK_SECONDS)
+            assert found, "nobody does anything any more, and nothing is due"
+            return found
+        found = super().select(0)
+        if not found:
+            self._loop.now_s += timeout
+        return found
+
+
+class VirtualClock:
+    """The clock of a `VirtualLoop`. The wall can be moved by itself, as people do."""
+
+    def __init__(self, wall_ms: int = BEGIN_MS) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self._loop = loop
+        self._wall_ms = wall_ms
+
+    def now_ms(self) -> int:
+        return self._wall_ms + round(self._loop.now_s * 1000)
+
+    def monotonic(self) -> float:
+        return self._loop.now_s
+
+    def move_wall(self, ms: int) -> None:
+        self._wall_ms += ms
+
+
+class TrackedStore:
+    """A store whose verbs are counted while they are under way, and that can lose its power: after
+    that no verb reaches the disk any more, as if the process had been killed at that moment."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.is_dead = False
+        self.on_verb: Callable[[str], None] = lambda _: None
+        """Told the name of each verb before it is carried out."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        part = getattr(self.store, name)
+        is_group = name in ("sessions", "inbox", "turns", "outbox", "processes", "workers", "views")
+        return _TrackedVerbs(self, name, part) if is_group else part
+
+    def as_store(self) -> Store:
+        return cast("Store", self)
+
+
+class _TrackedVerbs:
+    def __init__(self, tracked: TrackedStore, group: str, part: object) -> None:
+        self._tracked = tracked
+        self._group = group
+        self._part = part
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._part, name)
+        if not iscoroutinefunction(verb):
+            return verb
+        tracked, place = self._tracked, f"{self._group}.{name}"
+
+        async def call(*args: object, **kwargs: object) -> object:
+            tracked.on_verb(place)
+            if tracked.is_dead:
+                raise StoreFailed("the power is off")
+            tracked.loop.under_way += 1
+            try:
+                return await verb(*args, **kwargs)
+            finally:
+                tracked.loop.under_way -= 1
+
+        return call

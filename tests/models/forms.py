@@ -1,0 +1,75 @@
+"""The two interfaces that most servers speak, with the same words for the same things."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.fakes.model_servers import anthropic_form, openai_form
+from tests.fakes.model_servers.server import Answer, Complaint
+
+Called = tuple[str, str, tuple[str, ...]]
+"""A call as a stream tells it: its id, its tool, and the pieces of its arguments."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    name: str
+    """What a model's name begins with."""
+    path: str
+    """What comes behind the server's address in base_url."""
+    complain: Complaint
+    reply: Callable[..., Answer]
+    """A stream of texts, calls and an ending."""
+    error: Callable[..., Answer]
+    event: Callable[[str], bytes]
+    """An event with this line as its body."""
+    stop: str
+    calls: str
+    length: str
+
+    def text(self, *pieces: str, **more: Any) -> Answer:
+        return self.reply(pieces, (), self.stop, **more)
+
+
+def _openai_reply(
+    texts: tuple[str, ...], calls: tuple[Called, ...], finish: str, **more: Any
+) -> Answer:
+    form = openai_form
+    told = [form.call(place, *each[:2], *each[2]) for place, each in enumerate(calls)]
+    pieces = (*form.text(*texts), *(piece for each in told for piece in each), *form.end(finish))
+    return form.stream(*pieces, **more)
+
+
+def _anthropic_reply(
+    texts: tuple[str, ...], calls: tuple[Called, ...], finish: str, **more: Any
+) -> Answer:
+    form = anthropic_form
+    shown = form.text(0, *texts) if texts else []
+    told = [form.call(place, *each[:2], *each[2]) for place, each in enumerate(calls, start=1)]
+    pieces = (*shown, *(piece for each in told for piece in each), *form.end(finish))
+    return form.stream(*pieces, **more)
+
+
+OPENAI = Form(
+    name="openai",
+    path="/v1",
+    complain=openai_form.complain,
+    reply=_openai_reply,
+    error=openai_form.error,
+    event=lambda line: f"data: {line}\n\n".encode(),
+    stop="stop",
+    calls="tool_calls",
+    length="length",
+)
+ANTHROPIC = Form(
+    name="anthropic",
+    path="",
+    complain=anthropic_form.complain,
+    reply=_anthropic_reply,
+    error=anthropic_form.error,
+    event=lambda line: f"event: content_block_delta\ndata: {line}\n\n".encode(),
+    stop="end_turn",
+    calls="tool_use",
+    length="max_tokens",
+)
+FORMS = (OPENAI, ANTHROPIC)

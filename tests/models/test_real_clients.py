@@ -1,0 +1,125 @@
+"""The fakes keep the contract: the providers' own libraries read them, and find nothing missing."""
+
+import anthropic
+import openai
+import pytest
+from anthropic.types import Message, ToolUseBlock
+from openai.types.chat import ChatCompletionChunk
+from pydantic import ValidationError
+
+from tests.fakes.model_servers import anthropic_form, openai_form
+from tests.fakes.model_servers.server import Answer, serving
+from tests.models.test_cuts import STREAMS, stream_in
+
+OPENAI_STREAMS = [name for name in STREAMS if name.startswith("openai")]
+ANTHROPIC_STREAMS = [name for name in STREAMS if name.startswith("anthropic")]
+
+
+@pytest.mark.parametrize("name", OPENAI_STREAMS)
+async def test_openai_reads_the_stream_strictly(name: str) -> None:
+    async with (
+        serving(openai_form.complain) as server,
+        openai.AsyncOpenAI(
+            api_key="k",
+            base_url=f"{server.url}/v1",
+            max_retries=0,
+            _strict_response_validation=True,
+        ) as client,
+    ):
+        server.answers.append(Answer(pieces=(stream_in(name),)))
+        stream = await client.chat.completions.create(
+            model="m1",
+            messages=[{"role": "user", "content": "hello"}],
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = [chunk async for chunk in stream]
+
+    for chunk in chunks:
+        ChatCompletionChunk.model_validate(chunk.model_dump(warnings="none"))
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.total_tokens == 18
+    assert chunks[-2].choices[0].finish_reason in ("stop", "tool_calls")
+
+
+@pytest.mark.parametrize("name", ANTHROPIC_STREAMS)
+async def test_anthropic_reads_the_stream_and_puts_the_message_together(name: str) -> None:
+    async with (
+        serving(anthropic_form.complain) as server,
+        anthropic.AsyncAnthropic(
+            api_key="k", base_url=server.url, max_retries=0, _strict_response_validation=True
+        ) as client,
+    ):
+        server.answers.append(Answer(pieces=(stream_in(name),)))
+        async with client.messages.stream(
+            model="m1",
+            max_tokens=100,
+            messages=[{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
+        ) as stream:
+            message = await stream.get_final_message()
+
+    Message.model_validate(message.model_dump(warnings="none"))
+    assert message.stop_reason in ("end_turn", "tool_use")
+    assert (message.usage.input_tokens, message.usage.output_tokens) == (11, 7)
+    calls = [block for block in message.content if isinstance(block, ToolUseBlock)]
+    assert bool(calls) == (message.stop_reason == "tool_use")
+
+
+@pytest.mark.parametrize(
+    "status,kind",
+    [
+        (400, openai.BadRequestError),
+        (401, openai.AuthenticationError),
+        (429, openai.RateLimitError),
+        (500, openai.InternalServerError),
+    ],
+)
+async def test_openai_knows_the_errors(status: int, kind: type[openai.APIStatusError]) -> None:
+    async with (
+        serving(openai_form.complain) as server,
+        openai.AsyncOpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0) as client,
+    ):
+        server.answers.append(openai_form.error(status, "oh no", code="a_code"))
+        with pytest.raises(kind) as caught:
+            await client.chat.completions.create(
+                model="m1",
+                messages=[{"role": "user", "content": "hello"}],
+                stream=True,
+                stream_options={"include_usage": True},
+            )
+
+    assert caught.value.code == "a_code"
+
+
+@pytest.mark.parametrize(
+    "status,kind",
+    [
+        (400, anthropic.BadRequestError),
+        (401, anthropic.AuthenticationError),
+        (429, anthropic.RateLimitError),
+        (529, anthropic.InternalServerError),
+    ],
+)
+async def test_anthropic_knows_the_errors(
+    status: int, kind: type[anthropic.APIStatusError]
+) -> None:
+    async with (
+        serving(anthropic_form.complain) as server,
+        anthropic.AsyncAnthropic(api_key="k", base_url=server.url, max_retries=0) as client,
+    ):
+        server.answers.append(anthropic_form.error(status, "oh no", "a_type"))
+        with pytest.raises(kind) as caught:
+            await client.messages.create(
+                model="m1",
+                max_tokens=100,
+                messages=[{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
+                stream=True,
+            )
+
+    assert isinstance(caught.value.body, dict)
+    assert caught.value.body["error"]["type"] == "a_type"
+
+
+def test_the_strict_reading_would_notice_what_is_missing() -> None:
+    with pytest.raises(ValidationError):
+        ChatCompletionChunk.model_validate({"id": "c", "choices": []})

@@ -1,0 +1,56 @@
+"""A gateway as far as runners are concerned: starts one command and dies where it is told.
+
+python -m tests.runner.gateway <folder> <workdir> <moment> <command>
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from koboshi.domain.ids import ProcessId
+from koboshi.ports.runners import CommandSpec
+from koboshi.runtime.runners import LocalRunners
+
+PROCESS = ProcessId(1)
+BEFORE_SPAWN, AFTER_SPAWN, AFTER_BIRTH, AT_ANY_TIME = "before", "after", "birth", "any"
+
+
+def main(folder: str, workdir: str, moment: str, command: str) -> None:
+    spawn = os.posix_spawn
+
+    def dying_spawn(*arguments: Any, **options: Any) -> int:
+        if moment == BEFORE_SPAWN:
+            die()
+        pid = spawn(*arguments, **options)
+        if moment == AFTER_SPAWN:
+            die()
+        return pid
+
+    os.posix_spawn = dying_spawn
+    anyio.run(start, LocalRunners(Path(folder)), workdir, moment, command)
+
+
+async def start(runners: LocalRunners, workdir: str, moment: str, command: str) -> None:
+    spec = CommandSpec(
+        command=command,
+        workdir=workdir,
+        environment={"PATH": os.environ["PATH"]},
+        timeout_seconds=60,
+        takes_input=False,
+    )
+    await runners.start(PROCESS, spec)
+    if moment == AFTER_BIRTH:
+        die()
+    await runners.wait(PROCESS)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

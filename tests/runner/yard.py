@@ -1,0 +1,111 @@
+"""Where runners play: a folder of processes, and what a test wants to know about them."""
+
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from koboshi.domain.ids import ProcessId
+from koboshi.ports.runners import CommandSpec, Life, LogSlice, Seen
+from koboshi.runner.tree import START, find_tree, send, stat_of
+from koboshi.runtime.process_files import ProcessFiles
+from koboshi.runtime.runners import LocalRunners
+from tests.harness.polling import until
+
+
+class Options(TypedDict, total=False):
+    workdir: str
+    environment: Mapping[str, str]
+    timeout_seconds: float
+    takes_input: bool
+
+
+class Yard:
+    def __init__(self, folder: Path, *, workdir: Path) -> None:
+        self.folder = folder
+        self.workdir = workdir
+        self.runners = LocalRunners(folder)
+        self._last = 0
+
+    def spec(self, command: str, **options: Unpack[Options]) -> CommandSpec:
+        return CommandSpec(
+            command=command,
+            workdir=options.get("workdir", str(self.workdir)),
+            environment={"PATH": os.environ["PATH"], **options.get("environment", {})},
+            timeout_seconds=options.get("timeout_seconds", 60.0),
+            takes_input=options.get("takes_input", False),
+        )
+
+    def next_id(self) -> ProcessId:
+        self._last += 1
+        return ProcessId(self._last)
+
+    async def start(self, command: str, **options: Unpack[Options]) -> ProcessId:
+        """Start the command. Returns its id once it is born."""
+        process_id = self.next_id()
+        await self.runners.start(process_id, self.spec(command, **options))
+        return process_id
+
+    async def run(self, command: str, **options: Unpack[Options]) -> tuple[Seen, bytes]:
+        """How it ended, and all of its output that was kept without a gap."""
+        process_id = await self.start(command, **options)
+        seen = await self.runners.wait(process_id, 30)
+        return seen, self.output(process_id)
+
+    def output(self, process_id: ProcessId) -> bytes:
+        return self.slice(process_id).content
+
+    def slice(self, process_id: ProcessId, offset: int = 0, limit: int = 1 << 30) -> LogSlice:
+        return self.runners.read_log(process_id, offset, limit)
+
+    async def until_said(self, process_id: ProcessId, words: bytes) -> bytes:
+        """Its output, once it holds the words."""
+
+        def look() -> bytes | None:
+            found = self.output(process_id)
+            return found if words in found else None
+
+        return await until(
+            look, f"it says {words!r}", otherwise=lambda: repr(self.runners.look(process_id))
+        )
+
+    def files(self, process_id: ProcessId) -> ProcessFiles:
+        return ProcessFiles(self.folder / str(process_id))
+
+    def runner_pid(self, process_id: ProcessId) -> int:
+        birth = self.files(process_id).read_birth()
+        assert birth is not None
+        return birth.pid
+
+    def tree(self, process_id: ProcessId) -> dict[int, bytes]:
+        """The living processes of the command."""
+        return find_tree(self.files(process_id).read_marker(), self._runner(process_id))
+
+    def kill_runner(self, process_id: ProcessId) -> None:
+        os.kill(self.runner_pid(process_id), signal.SIGKILL)
+
+    async def until_free(self, process_id: ProcessId) -> Seen:
+        """What is seen once nobody holds the lock."""
+        seen = await self.runners.wait(process_id, 30)
+        assert seen.life is not Life.ALIVE
+        return seen
+
+    async def clear(self) -> None:
+        """Leave nothing behind."""
+        for folder in sorted(self.folder.glob("[0-9]*")):
+            process_id = ProcessId(int(folder.name))
+            runner = self._runner(process_id)
+            for pid, start in self.tree(process_id).items():
+                send(pid, start, signal.SIGKILL)
+            if runner > 0 and (stat := stat_of(runner)):
+                send(runner, stat[START], signal.SIGKILL)
+            for pid, start in self.tree(process_id).items():
+                send(pid, start, signal.SIGKILL)
+            await self.runners.wait(process_id, 5)
+
+    def _runner(self, process_id: ProcessId) -> int:
+        """The pid of the living runner; -1 if there is none."""
+        birth = self.files(process_id).read_birth()
+        stat = stat_of(birth.pid) if birth else []
+        return birth.pid if birth and stat and int(stat[START]) == birth.start_ticks else -1

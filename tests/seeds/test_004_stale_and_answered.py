@@ -1,0 +1,205 @@
+"""Source 004: phantom activity after a restart: old work revived, finished work resumed, notes that
+feed on themselves, questions taken for work."""
+
+from pathlib import Path
+
+import pytest
+
+from koboshi.domain.errors import ModelBusy
+from koboshi.domain.recovery import Policy, RecoveryPolicy
+from tests.harness.invariants import check_rows
+from tests.runtime.gateway import Setting, living
+from tests.runtime.models import WatchedModel
+from tests.runtime.scripts import calls, says, script
+from tests.seeds.dying import WORK, at_work, die_at_work
+
+
+async def test_a_fresh_restart_does_not_revive_an_old_transcript(setting: Setting) -> None:
+    """S48, S49: five boots in two hours, each of which could have called it fresh."""
+    setting.policy = Policy(recovery=RecoveryPolicy.OFF)
+    await die_at_work(setting, "room")
+    for _ in range(5):
+        setting.time_passes(minutes=25)
+        async with living(setting) as life:
+            await life.passes(20)
+    setting.policy = Policy()
+    async with living(setting) as life:
+        await life.until(lambda: setting.platform.shown, "the question")
+        await life.passes(100)
+
+    assert setting.world.ran == ["do_none"]
+    assert "Shall I continue?" in setting.platform.texts("room")[0]
+
+
+async def test_every_line_of_the_transcript_has_its_time(setting: Setting) -> None:
+    """S49: "no time, so it must be fresh" can not be said of anything that is stored."""
+    await die_at_work(setting, "room")
+
+    rows = setting.rows()
+    assert rows.steps
+    assert all(step["at_ms"] >= setting.wall_ms for step in rows.steps)
+    assert all(turn["progressed_ms"] >= setting.wall_ms for turn in rows.turns)
+
+
+@pytest.mark.parametrize("verb", ["outbox.claim", "outbox.settle"])
+async def test_an_answered_session_is_delivered_and_not_resumed(
+    setting: Setting, verb: str
+) -> None:
+    """S54, S147: the transcript ends with the answer. The next boot delivers it; the model is not
+    asked, and no note is left."""
+    model = setting.model = WatchedModel()
+
+    def lose_power(reached: str) -> None:
+        life.tracked.is_dead |= reached == verb
+
+    async with living(setting) as life:
+        life.tracked.on_verb = lose_power
+        await life.says("room", "echo hello")
+        await life.until(lambda: life.tracked.is_dead, "the power fails")
+    async with living(setting) as life:
+        await life.rests()
+        await life.passes(100)
+
+    assert len(model.requests) == 1
+    rows = setting.rows()
+    check_rows(rows)
+    assert not rows.of("steps", kind="note")
+    assert not rows.of("journal", event="resumed")
+
+
+@pytest.mark.parametrize(
+    "verb, time",
+    [("turns.load", 1), ("turns.start_call", 1), ("turns.finish_call", 1), ("turns.answer", 1)],
+    ids=["message", "proposed", "started", "result"],
+)
+async def test_everything_short_of_an_answer_is_resumed(
+    setting: Setting, verb: str, time: int
+) -> None:
+    """S53, S55, S56, S57, S58: an unanswered message, calls with words beside them, a result."""
+
+    def lose_power(reached: str) -> None:
+        life.tracked.is_dead |= reached == verb
+
+    async with living(setting) as life:
+        life.tracked.on_verb = lose_power
+        words = calls("do_none", text="I am looking into it.")
+        await life.says("room", script(words, says("through")))
+        await life.until(lambda: life.tracked.is_dead, "the power fails")
+    async with living(setting) as life:
+        await life.shows("room", "through")
+
+    rows = setting.rows()
+    check_rows(rows)
+    assert [line["rule"] for line in rows.of("journal", event="resumed")] == ["fresh"]
+
+
+async def test_a_note_of_an_earlier_try_does_not_keep_a_turn_alive(setting: Setting) -> None:
+    """S53, S59: the note is not progress: after three tries that did nothing it ends."""
+    await die_at_work(setting, "room")
+    for _ in range(2):
+        setting.world.hangs = {"do_none"}
+        async with living(setting) as life:
+            tried = len(setting.world.ran)
+            await life.until(lambda seen=tried: len(setting.world.ran) > seen, "a try")  # type: ignore[misc]
+    for _ in range(3):
+        async with living(setting) as life:
+            await life.passes(100)
+
+    assert len(setting.world.ran) == 3
+    (apology,) = setting.platform.texts("room")
+    assert "have given it up" in apology
+    check_rows(setting.rows())
+
+
+async def test_a_question_is_not_unfinished_work(setting: Setting) -> None:
+    """S60, S140: boots come and go; nothing is asked again, nothing runs. When it has expired, the
+    next message is not taken for its answer."""
+    model = setting.model = WatchedModel()
+    async with living(setting) as life:
+        await life.says("room", "ask me which drink: tea or coffee")
+        await life.until(lambda: setting.platform.shown, "the question")
+    for _ in range(3):
+        setting.time_passes(minutes=60)
+        async with living(setting) as life:
+            await life.passes(30)
+    assert len(setting.platform.shown) == len(model.requests) == 1
+    setting.time_passes(minutes=24 * 60)
+    async with living(setting) as life:
+        await life.until(lambda: len(setting.platform.shown) == 2, "it is let go")
+        await life.says("room", "echo tea")
+        await life.until(lambda: len(setting.platform.shown) == 3, "the answer")
+
+    rows = setting.rows()
+    check_rows(rows)
+    assert [turn["state"] for turn in rows.turns] == ["stopped", "done"]
+    assert setting.platform.texts("room")[2] == "tea"
+
+
+async def test_a_model_that_is_over_its_limit_is_not_announced_after_each_restart(
+    setting: Setting,
+) -> None:
+    """S45, S46, S149: the visible symptom of the report: the same error again and again."""
+    setting.model = WatchedModel(lambda _: ModelBusy("rate limit"))
+    async with living(setting) as life:
+        await life.says("room", "echo hello")
+        await life.until(lambda: setting.platform.shown, "the apology")
+        await life.rests()
+    for _ in range(3):
+        async with living(setting) as life:
+            await life.passes(100)
+
+    assert len(setting.platform.shown) == 1
+
+
+async def test_a_session_that_ended_before_the_stop_is_not_resumed_with_the_others(
+    setting: Setting,
+) -> None:
+    """S26: one finished while another was still at work; only that one is taken up."""
+    setting.world.hangs = {"do_none"}
+    async with living(setting) as life:
+        await at_work(life, "slow")
+        await life.says("quick", "echo hello")
+        await life.shows("quick", "hello")
+        life.stop()
+        await life.is_over.wait()
+    setting.world.hangs = set()
+    async with living(setting) as life:
+        await life.shows("slow", "through")
+        await life.passes(100)
+
+    assert setting.platform.texts("quick") == ["hello"]
+    assert len(setting.platform.shown) == 2
+
+
+async def test_the_boot_and_a_message_come_to_the_same_verdict(home: Path, tmp_path: Path) -> None:
+    """S61: whether the boot or a message meets the old turn first, it is not started."""
+    for number, writes in enumerate((False, True)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        setting = Setting(home=folder)
+        await die_at_work(setting, "room")
+        setting.time_passes(minutes=120)
+        async with living(setting) as life:
+            if writes:
+                await life.says("room", "echo something else")
+            await life.until(lambda seen=setting: seen.platform.shown, "words")  # type: ignore[misc]
+            await life.passes(60)
+        assert setting.world.ran == ["do_none"]
+        assert setting.rows().turns[0]["rule"].startswith("stale")
+
+
+async def test_a_turn_behind_a_cut_is_recovered_with_its_own_transcript(setting: Setting) -> None:
+    """S62: after /new the model sees the new conversation only, also when it is resumed."""
+    model = setting.model = WatchedModel()
+    async with living(setting) as life:
+        await life.says("room", "echo old secrets")
+        await life.shows("room", "old secrets")
+        await life.says("room", "/new")
+        await life.until(lambda: len(setting.platform.shown) == 2, "a new beginning")
+    await die_at_work(setting, "room")
+    async with living(setting) as life:
+        await life.until(lambda: "through" in setting.platform.texts("room"), "it goes on")
+
+    shown = [getattr(step.body, "text", "") for step in model.requests[-1].steps]
+    assert "echo old secrets" not in shown
+    assert WORK in shown

@@ -1,0 +1,162 @@
+"""One process owns the home, and the kernel knows which."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from anyio import create_task_group, move_on_after
+
+from koboshi.domain.errors import HomeHeld, StoreRefused
+from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
+from tests.harness.polling import until
+from tests.store.homes import FakeClock
+from tests.store.victim import open_here
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class HurryingClock(FakeClock):
+    """Time goes on whenever somebody looks, so that a wait ends without waiting."""
+
+    def __init__(self, step_seconds: float) -> None:
+        super().__init__()
+        self.looks = 0
+        self.step_seconds = step_seconds
+
+    def monotonic(self) -> float:
+        self.looks += 1
+        self.seconds += self.step_seconds
+        return self.seconds
+
+
+async def take(home: Path, who: str = "a test", clock: FakeClock | None = None) -> HomeLock:
+    waits = 30.0 if clock else 0.0
+    return await take_lock(home, wait_seconds=waits, clock=clock or FakeClock(), who=who)
+
+
+@contextmanager
+def another_process(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has the store of the home open, and does nothing."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.store.victim", "hold", str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process
+        process.kill()
+
+
+async def test_the_second_is_told_who_holds_the_home(tmp_path: Path) -> None:
+    """S11, S167: exactly one serves, the other says why."""
+    with another_process(tmp_path) as holder:
+        with pytest.raises(HomeHeld, match=rf"a koboshi gateway \(pid {holder.pid} on ") as held:
+            await open_here(tmp_path)
+        assert str(tmp_path) in str(held.value)
+        assert isinstance(held.value, StoreRefused)
+
+
+async def test_a_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
+    """S167: killed without a word, and nothing stale is left behind."""
+    with another_process(tmp_path) as holder:
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        home = await open_here(tmp_path)
+        await home.store.close()
+
+
+async def test_the_second_waits_before_it_gives_up(tmp_path: Path) -> None:
+    lock, clock = await take(tmp_path), HurryingClock(step_seconds=15)
+    with pytest.raises(HomeHeld):
+        await take(tmp_path, clock=clock)
+
+    assert clock.looks > 2
+    lock.release()
+
+
+async def test_the_second_takes_over_when_the_first_lets_go(tmp_path: Path) -> None:
+    lock, clock = await take(tmp_path, "the first"), HurryingClock(step_seconds=0.01)
+    taken: list[HomeLock] = []
+
+    async def wait_for_it() -> None:
+        taken.append(await take(tmp_path, "the second", clock))
+
+    async with create_task_group() as tasks:
+        tasks.start_soon(wait_for_it)
+        await until(lambda: clock.looks >= 2, "the second looks whether the home is free")
+        assert taken == []
+        lock.release()
+
+    with pytest.raises(HomeHeld, match="the second"):
+        await take(tmp_path)
+    taken[0].release()
+
+
+async def test_the_lock_is_not_passed_on_to_programs_that_are_started(tmp_path: Path) -> None:
+    """A tool that outlives the gateway must not keep the home."""
+    lock = await take(tmp_path)
+    assert not os.get_inheritable(lock.descriptor)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False) as child:
+        lock.release()
+        again = await take(tmp_path)
+        assert child.poll() is None
+        again.release()
+
+
+async def test_a_store_that_is_closed_gives_the_home_back(tmp_path: Path) -> None:
+    for _ in range(2):
+        home = await open_here(tmp_path)
+        await home.store.close()
+
+
+async def test_a_store_that_could_not_be_opened_gives_the_home_back(tmp_path: Path) -> None:
+    (tmp_path / "koboshi.db").write_bytes(b"not a database at all" * 1_000)
+    for _ in range(2):
+        with pytest.raises(StoreRefused, match="damaged"):
+            await open_here(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"who": "me"}', b"\xff\xfe"])
+async def test_what_the_file_says_is_only_a_label(tmp_path: Path, content: bytes) -> None:
+    lock = await take(tmp_path)
+    (tmp_path / LOCK_NAME).write_bytes(content)
+    with pytest.raises(HomeHeld, match="held by another process"):
+        await take(tmp_path)
+    lock.release()
+
+    (await take(tmp_path)).release()
+
+
+async def test_the_label_of_an_earlier_holder_does_not_shine_through(tmp_path: Path) -> None:
+    (await take(tmp_path, "somebody with a very long name indeed")).release()
+    lock = await take(tmp_path, "me")
+    with pytest.raises(HomeHeld, match=rf"held by me \(pid {os.getpid()} on"):
+        await take(tmp_path)
+    lock.release()
+
+
+async def test_whoever_stops_waiting_leaves_nothing_open(tmp_path: Path) -> None:
+    lock = await take(tmp_path)
+    before = len(os.listdir("/dev/fd"))
+    with move_on_after(0.01) as scope:
+        await take(tmp_path, clock=HurryingClock(step_seconds=0.001))
+
+    assert scope.cancelled_caught
+    assert len(os.listdir("/dev/fd")) == before
+    lock.release()
+
+
+async def test_nobody_else_may_read_who_holds_it(tmp_path: Path) -> None:
+    lock = await take(tmp_path)
+
+    assert (tmp_path / LOCK_NAME).stat().st_mode & 0o077 == 0
+    lock.release()

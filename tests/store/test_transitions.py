@@ -1,0 +1,283 @@
+"""Every way through the life of a turn can be taken by real verbs, and the journal shows it.
+
+One short story per transition of `TRANSITIONS`. A transition without a story fails, and so does a
+story without a transition: whoever adds one adds the other.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import pytest
+
+from koboshi.domain.ids import TurnId
+from koboshi.domain.recovery import RecoveryPolicy
+from koboshi.domain.session import Busy, Settings
+from koboshi.domain.turn import TRANSITIONS, TurnEvent, TurnState
+from tests.coverage_of_transitions import ALL, Transition, missing_transitions
+from tests.store.homes import DAY_MS, HOOK, HOUR_MS, WEB, Home, a_world
+
+Story: TypeAlias = Callable[[Home], Awaitable[TurnId]]
+
+LONG = 2 * HOUR_MS
+
+
+async def claimed(home: Home) -> TurnId:
+    return (await home.work_on()).turn_id
+
+
+async def stepped(home: Home) -> TurnId:
+    claim = await home.work_on()
+    await home.step(claim)
+    return claim.turn_id
+
+
+async def asked(home: Home) -> TurnId:
+    claim = await home.work_on()
+    await home.ask(claim)
+    return claim.turn_id
+
+
+async def replied(home: Home) -> TurnId:
+    turn_id = await asked(home)
+    await home.say("that one")
+    return turn_id
+
+
+async def declined(home: Home) -> TurnId:
+    turn_id = await prompted_from_running(home)
+    await home.say("no")
+    return turn_id
+
+
+async def expired(home: Home) -> TurnId:
+    turn_id = await asked(home)
+    home.clock.move(DAY_MS)
+    await home.store.turns.expire(1)
+    return turn_id
+
+
+async def answered(home: Home) -> TurnId:
+    claim = await home.work_on()
+    await home.answer(claim)
+    return claim.turn_id
+
+
+async def settled(home: Home) -> TurnId:
+    turn_id = await answered(home)
+    await home.deliver()
+    return turn_id
+
+
+async def released(home: Home) -> TurnId:
+    claim = await home.work_on()
+    await home.store.turns.release(claim)
+    return claim.turn_id
+
+
+async def interrupted(home: Home) -> TurnId:
+    claim = await home.work_on()
+    await home.store.sessions.set(claim.session_id, Settings(busy=Busy.INTERRUPT))
+    await home.say("something else")
+    return claim.turn_id
+
+
+async def erred(home: Home) -> TurnId:
+    claim = await home.work_on()
+    await home.store.turns.fail(claim, "it broke")
+    return claim.turn_id
+
+
+async def cut_while_queued(home: Home) -> TurnId:
+    await home.say()
+    return await cut(home, (await home.turns())[0].turn_id)
+
+
+async def cut_while_running(home: Home) -> TurnId:
+    return await cut(home, await claimed(home))
+
+
+async def cut_while_waiting(home: Home) -> TurnId:
+    return await cut(home, await asked(home))
+
+
+async def cut_while_suspended(home: Home) -> TurnId:
+    return await cut(home, await parked_from_running(home))
+
+
+async def cut(home: Home, turn_id: TurnId) -> TurnId:
+    await home.stop()
+    return turn_id
+
+
+async def resumed_from_running(home: Home) -> TurnId:
+    turn_id = await claimed(home)
+    await home.die_and_recover(turn_id)
+    return turn_id
+
+
+async def resumed_from_suspended(home: Home) -> TurnId:
+    turn_id = await parked_from_running(home)
+    await home.die_and_recover(turn_id, world=a_world())
+    return turn_id
+
+
+async def resumed_from_waiting(home: Home) -> TurnId:
+    turn_id = await prompted_from_running(home)
+    await home.say("yes")
+    return turn_id
+
+
+async def prompted_from_queued(home: Home) -> TurnId:
+    turn_id = await released(home)
+    home.clock.move(LONG)
+    assert await home.claims() == ()
+    return turn_id
+
+
+async def prompted_from_running(home: Home) -> TurnId:
+    turn_id = await claimed(home)
+    home.clock.move(LONG)
+    await home.die_and_recover(turn_id)
+    return turn_id
+
+
+async def prompted_from_suspended(home: Home) -> TurnId:
+    turn_id = await parked_from_running(home)
+    home.clock.move(LONG)
+    await home.die_and_recover(turn_id, world=a_world())
+    return turn_id
+
+
+async def parked_from_queued(home: Home) -> TurnId:
+    turn_id = await released(home)
+    await home.reopen(world=a_world(without=[WEB]))
+    assert await home.claims() == ()
+    return turn_id
+
+
+async def parked_from_running(home: Home) -> TurnId:
+    turn_id = await claimed(home)
+    await home.die_and_recover(turn_id, world=a_world(without=[WEB]))
+    return turn_id
+
+
+async def cleared_from_queued(home: Home) -> TurnId:
+    turn_id = await released(home)
+    home.clock.move(LONG)
+    await home.say("something else")
+    assert await home.claims() == ()
+    return turn_id
+
+
+async def cleared_from_running(home: Home) -> TurnId:
+    turn_id = await claimed(home)
+    home.clock.move(LONG)
+    await home.reopen(crash=True)
+    await home.say("something else")
+    await home.recover(turn_id)
+    return turn_id
+
+
+async def cleared_from_suspended(home: Home) -> TurnId:
+    claim = await home.work_on()
+    off = Settings(policy=RecoveryPolicy.OFF)
+    await home.store.sessions.set(claim.session_id, off)
+    await home.die_and_recover(claim.turn_id)
+    await home.say("something else")
+    return claim.turn_id
+
+
+async def gave_up_from_queued(home: Home) -> TurnId:
+    await home.say(channel=HOOK)
+    claim = await home.claim()
+    await home.store.turns.release(claim)
+    home.clock.move(LONG)
+    assert await home.claims() == ()
+    return claim.turn_id
+
+
+async def gave_up_from_running(home: Home) -> TurnId:
+    claim = await home.work_on()
+    claim = await home.resume(claim.turn_id)
+    claim = await home.resume(claim.turn_id)
+    await home.die_and_recover(claim.turn_id)
+    return claim.turn_id
+
+
+async def gave_up_from_suspended(home: Home) -> TurnId:
+    await home.say(channel=HOOK)
+    claim = await home.claim()
+    await home.die_and_recover(claim.turn_id, world=a_world(without=[HOOK]))
+    home.clock.move(LONG)
+    await home.die_and_recover(claim.turn_id, world=a_world())
+    return claim.turn_id
+
+
+S, E = TurnState, TurnEvent
+STORIES: dict[tuple[TurnState, TurnEvent], Story] = {
+    (S.QUEUED, E.CLAIMED): claimed,
+    (S.RUNNING, E.STEPPED): stepped,
+    (S.RUNNING, E.ASKED): asked,
+    (S.WAITING, E.REPLIED): replied,
+    (S.WAITING, E.DECLINED): declined,
+    (S.WAITING, E.EXPIRED): expired,
+    (S.RUNNING, E.ANSWERED): answered,
+    (S.ANSWERED, E.SETTLED): settled,
+    (S.RUNNING, E.RELEASED): released,
+    (S.RUNNING, E.INTERRUPTED): interrupted,
+    (S.RUNNING, E.ERRED): erred,
+    (S.QUEUED, E.CUT): cut_while_queued,
+    (S.RUNNING, E.CUT): cut_while_running,
+    (S.WAITING, E.CUT): cut_while_waiting,
+    (S.SUSPENDED, E.CUT): cut_while_suspended,
+    (S.RUNNING, E.RESUMED): resumed_from_running,
+    (S.SUSPENDED, E.RESUMED): resumed_from_suspended,
+    (S.WAITING, E.RESUMED): resumed_from_waiting,
+    (S.QUEUED, E.PROMPTED): prompted_from_queued,
+    (S.RUNNING, E.PROMPTED): prompted_from_running,
+    (S.SUSPENDED, E.PROMPTED): prompted_from_suspended,
+    (S.QUEUED, E.PARKED): parked_from_queued,
+    (S.RUNNING, E.PARKED): parked_from_running,
+    (S.QUEUED, E.CLEARED): cleared_from_queued,
+    (S.RUNNING, E.CLEARED): cleared_from_running,
+    (S.SUSPENDED, E.CLEARED): cleared_from_suspended,
+    (S.QUEUED, E.GAVE_UP): gave_up_from_queued,
+    (S.RUNNING, E.GAVE_UP): gave_up_from_running,
+    (S.SUSPENDED, E.GAVE_UP): gave_up_from_suspended,
+}
+
+NO_VERB_YET = {(S.ANSWERED, E.CLEARED)}
+"""No verb gives up the deliveries of an answered turn; `outbox.settle` ends them one by one."""
+
+
+async def taken(home: Home, turn_id: TurnId) -> set[Transition]:
+    """The transitions in the journal of a turn. A step is a line of its own there: it belongs to
+    STEPPED when the turn was running and went on running."""
+    seen: set[Transition] = set()
+    state: str | None = None
+    for line in await home.lines(turn_id):
+        if line.subject == "turn":
+            if line.before is not None:
+                assert line.before == state, "the journal has a gap"
+                seen.add((S(line.before), E(line.event), S(str(line.after))))
+            state = line.after
+        elif line.subject == "step" and line.event in ("reply", "result") and state == S.RUNNING:
+            seen.add((S.RUNNING, E.STEPPED, S.RUNNING))
+    return seen
+
+
+@pytest.mark.parametrize("pair", sorted(STORIES), ids="-".join)
+async def test_the_transition_is_reached(home: Home, pair: tuple[TurnState, TurnEvent]) -> None:
+    turn_id = await STORIES[pair](home)
+
+    seen = await taken(home, turn_id)
+    assert (*pair, TRANSITIONS[pair]) in seen
+    assert seen <= ALL, "something that is not in the table"
+    assert (await home.explain(turn_id)).turn.state == (await home.view(turn_id)).state
+
+
+def test_every_transition_has_a_story() -> None:
+    told = {(*pair, TRANSITIONS[pair]) for pair in STORIES}
+    missing = missing_transitions(told)
+
+    assert {(before, event) for before, event, _ in missing} == NO_VERB_YET

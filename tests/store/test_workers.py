@@ -1,0 +1,119 @@
+"""One row per boot: who works, since when, and how it ended."""
+
+import pytest
+
+from koboshi.domain.worker import EndedHow, Worker
+from tests.store.homes import HOUR_MS, SECOND_MS, START_MS, Home
+
+
+async def previous(home: Home) -> Worker:
+    worker = (await home.store.views.status()).previous
+    assert worker is not None
+    return worker
+
+
+async def test_each_boot_has_a_row_of_its_own(home: Home) -> None:
+    """S22: there is nothing to inherit."""
+    first = home.worker
+    home.clock.move(SECOND_MS)
+    second = await home.reopen(crash=True)
+
+    assert second.worker_id > first.worker_id
+    assert (second.host, second.pid, second.birth, second.version) == ("host", 4711, "birth", "0.1")
+    assert (second.started_ms, second.heartbeat_ms) == (START_MS + SECOND_MS,) * 2
+    assert (second.is_draining, second.ended_ms, second.ended_how) == (False, None, None)
+    assert (await home.store.views.status()).worker == second
+
+
+async def test_a_boot_that_ended_without_a_word_is_found_dead_by_the_next(home: Home) -> None:
+    """S18: at the time of its last sign of life."""
+    home.clock.move(5 * SECOND_MS)
+    await home.store.workers.beat(home.worker.worker_id)
+    home.clock.move(HOUR_MS)
+    await home.reopen(crash=True)
+
+    dead = await previous(home)
+    assert (dead.ended_how, dead.ended_ms) == (EndedHow.KILLED, START_MS + 5 * SECOND_MS)
+    assert dead.heartbeat_ms == START_MS + 5 * SECOND_MS
+
+
+@pytest.mark.parametrize("how", [EndedHow.STOPPED, EndedHow.LEFTOVERS, EndedHow.RESTART])
+async def test_a_boot_that_said_how_it_ended_is_believed(home: Home, how: EndedHow) -> None:
+    """S16, S17, S20."""
+    home.clock.move(SECOND_MS)
+    await home.store.workers.end(home.worker.worker_id, how)
+    home.clock.move(HOUR_MS)
+    await home.reopen(crash=True)
+
+    ended = await previous(home)
+    assert (ended.ended_how, ended.ended_ms) == (how, START_MS + SECOND_MS)
+
+
+async def test_a_clean_end_does_not_speak_for_the_next_boot(home: Home) -> None:
+    """S17, S22."""
+    await home.store.workers.end(home.worker.worker_id, EndedHow.STOPPED)
+    await home.reopen(crash=False)
+    await home.reopen(crash=True)
+
+    assert (await previous(home)).ended_how is EndedHow.KILLED
+
+
+async def test_the_first_end_stands(home: Home) -> None:
+    worker_id = home.worker.worker_id
+    await home.store.workers.end(worker_id, EndedHow.LEFTOVERS)
+    home.clock.move(SECOND_MS)
+    await home.store.workers.end(worker_id, EndedHow.STOPPED)
+
+    worker = (await home.store.views.status()).worker
+    assert worker is not None
+    assert (worker.ended_how, worker.ended_ms) == (EndedHow.LEFTOVERS, START_MS)
+
+
+async def test_a_heartbeat_is_stored_and_says_whether_a_drain_was_asked_for(home: Home) -> None:
+    worker_id = home.worker.worker_id
+    assert not await home.store.workers.beat(worker_id)
+    await home.store.workers.request_drain(worker_id)
+    home.clock.move(SECOND_MS)
+
+    assert await home.store.workers.beat(worker_id)
+    worker = (await home.store.views.status()).worker
+    assert worker is not None
+    assert worker.is_draining
+    assert worker.heartbeat_ms == home.clock.now_ms()
+    assert home.store.trouble is None
+
+
+async def test_a_drain_ends_with_the_boot_that_was_asked(home: Home) -> None:
+    """S22, S74."""
+    await home.store.workers.request_drain(home.worker.worker_id)
+    await home.reopen(crash=True)
+
+    assert not await home.store.workers.beat(home.worker.worker_id)
+
+
+async def test_a_boot_that_is_over_can_not_be_asked_to_drain(home: Home) -> None:
+    first = home.worker
+    await home.reopen(crash=True)
+    await home.store.workers.request_drain(first.worker_id)
+
+    assert not (await previous(home)).is_draining
+
+
+async def test_a_boot_that_was_found_dead_shows_no_more_signs_of_life(home: Home) -> None:
+    """S48: the age of its turns rests on its last heartbeat; a ghost must not move it."""
+    claim, ghost = await home.work_on(), home.worker
+    await home.reopen(crash=True)
+    home.clock.move(2 * HOUR_MS)
+    await home.store.workers.beat(ghost.worker_id)
+
+    assert (await previous(home)).heartbeat_ms == START_MS
+    assert (await home.recover(claim.turn_id)).rule == "stale"
+
+
+async def test_the_journal_tells_of_boots_and_their_ends(home: Home) -> None:
+    """S161."""
+    await home.reopen(crash=True)
+    claim = await home.work_on()
+
+    lines = await home.lines(claim.turn_id)
+    assert lines[-1].worker_id == home.worker.worker_id
