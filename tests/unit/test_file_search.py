@@ -94,6 +94,13 @@ async def test_names_that_are_no_text_are_shown(files: Files) -> None:
     assert found["matches"][0]["path"] == "bad<U+DCFF><U+001B>name"
 
 
+async def test_a_file_that_is_being_written_is_not_seen(files: Files) -> None:
+    (files.workdir / ".koboshi-7-5.0.new").write_text("needle")
+
+    assert (await files.run("list_files"))["entries"] == []
+    assert (await files.run("search_files", pattern="needle"))["matches"] == []
+
+
 async def test_a_file_or_nothing_is_not_a_folder_to_list(tree: Files) -> None:
     assert await tree.failure("list_files", path="README.md") == "README.md is not a folder"
     assert await tree.failure("list_files", path="no") == "no does not exist"

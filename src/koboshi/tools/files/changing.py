@@ -19,7 +19,14 @@ from koboshi.tools.declared import DeclaredTool, result_text
 from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.edits import Already, Edited, Impossible, plan_edit
-from koboshi.tools.files.places import Folder, Places, Refused, Standing, sync_folder
+from koboshi.tools.files.places import (
+    Folder,
+    Places,
+    Refused,
+    Standing,
+    sync_folder,
+    temporary_name,
+)
 
 CONTENT_CHARS_MAX = 200_000
 EDITED_BYTES_MAX = 2_000_000
@@ -170,7 +177,7 @@ def edit_tool(changes: Changes, beside: Beside) -> DeclaredTool[EditArguments]:
 def temporary_of(context: ToolContext) -> str:
     """The name of the file that becomes the new one. The same call has the same one again after a
     crash, and so clears up after itself."""
-    return f".koboshi-{context.claim.turn_id}-{context.call_id}.new"
+    return temporary_name(f"{context.claim.turn_id}-{context.call_id}")
 
 
 def _replace_file(

@@ -148,6 +148,15 @@ class Places:
         return set()
 
 
+def temporary_name(owner: str) -> str:
+    """The name of a file that is about to take the place of another."""
+    return f".koboshi-{owner}.new"
+
+
+def is_temporary(name: str) -> bool:
+    return name.startswith(".koboshi-") and name.endswith(".new")
+
+
 def identity_of(found: os.stat_result) -> Identity:
     return found.st_dev, found.st_ino
 

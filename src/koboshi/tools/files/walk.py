@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
-from koboshi.tools.files.places import Folder, Places, Refused
+from koboshi.tools.files.places import Folder, Places, Refused, is_temporary
 
 NOT_ENTERED = frozenset(
     ".git .hg .svn .venv .tox .mypy_cache .ruff_cache node_modules __pycache__".split()
@@ -77,7 +77,8 @@ class Walk:
             descriptor = os.open(".", flags, dir_fd=folder.descriptor)
             try:
                 with os.scandir(descriptor) as scanned:
-                    found = [_entry(each, below) for each in islice(scanned, at_most + 1)]
+                    lasting = (each for each in scanned if not is_temporary(each.name))
+                    found = [_entry(each, below) for each in islice(lasting, at_most + 1)]
             finally:
                 os.close(descriptor)
         if len(found) > at_most:
