@@ -38,6 +38,7 @@ from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
+from koboshi.tools.files.tools import file_tools
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
@@ -122,6 +123,7 @@ class Parts:
                     environment=environment_of_commands(os.environ),
                 ),
                 ProcessTool(processes=self.store.processes, runners=self.runners, clock=self.clock),
+                *file_tools(workdir=self.config.gateway.workdir, home=self.config.home),
                 ASK,
                 PAUSE,
             ]

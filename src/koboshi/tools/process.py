@@ -1,9 +1,12 @@
 """`process`: look after commands that run in the background. It answers truthfully for processes of
 any earlier boot."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from anyio import to_thread
 from msgspec import Meta, Struct
 
 from koboshi.domain.ids import ProcessId, parse_shown, shown
@@ -13,18 +16,28 @@ from koboshi.domain.text import head_and_tail, plain
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import ToolSpec
-from koboshi.ports.runners import Life, Runners
+from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
-from koboshi.tools.terminal import ended_answer, output_of, status_of, store_end
+from koboshi.tools.terminal import (
+    answer_from_row,
+    ended_answer,
+    output_of,
+    status_of,
+    store_end,
+)
 
 LISTED_MAX = 50
 TAIL_CHARS = 4_000
+TAIL_BYTES = 20_000
+LOG_CHARS = 60_000
 LINES_DEFAULT = 200
 WAIT_SECONDS_MAX = 300.0
 GRACE_SECONDS = 5.0
-LOG_BYTES_MAX = 5_500_000
+LOG_BYTES_MAX = 8_000_000
+"""More than a log keeps."""
+LOG_BYTES_SHOWN = 100_000
 
 Action = Literal["list", "poll", "log", "wait", "kill", "write"]
 
@@ -37,7 +50,9 @@ class ProcessArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         LINES_DEFAULT
     )
     timeout: Annotated[float, Meta(ge=0, description="`wait`: seconds.")] = 60.0
-    text: Annotated[str, Meta(max_length=32_000, description="`write`: what to type.")] = ""
+    text: Annotated[
+        str, Meta(max_length=32_000, description="`write`: what to type, line ends and all.")
+    ] = ""
 
     def __post_init__(self) -> None:
         if self.action != "list" and not self.process_id:
@@ -62,8 +77,13 @@ class ProcessTool:
         )
 
     def effect_of(self, arguments: str) -> Effect:
-        asked = decode_arguments(ProcessArguments, arguments)
-        return Effect.ONCE if asked.action == "write" else Effect.NONE
+        match decode_arguments(ProcessArguments, arguments).action:
+            case "write":
+                return Effect.ONCE
+            case "kill":
+                return Effect.REPEATABLE
+            case "list" | "poll" | "log" | "wait":
+                return Effect.NONE
 
     def need_of(self, arguments: str) -> Need:  # noqa: ARG002  (the contract's)
         return Need.NOBODY
@@ -81,6 +101,9 @@ class ProcessTool:
         process = await self._find(asked.process_id, context)
         if process is None:
             return ToolAnswer(text=result_text("not_found", process_id=asked.process_id))
+        if _is_starting(process) and asked.action != "kill":
+            # To look at it would settle that it never begins. Only its own call may do that.
+            return self._running(process, "starting")
         match asked.action:
             case "poll":
                 return await self._poll(process)
@@ -107,21 +130,28 @@ class ProcessTool:
         return process if is_ours else None
 
     async def _list(self, context: ToolContext) -> ToolAnswer:
-        rows = await self.processes.of_session(context.claim.session_id, LISTED_MAX)
+        """An overview. It is no reading of an exit: what a process said at its end is not in it."""
+        session_id = context.claim.session_id
+        rows = {row.process_id: row for row in await self.processes.alive()}
+        rows |= {
+            row.process_id: row for row in await self.processes.of_session(session_id, LISTED_MAX)
+        }
         listed = [
             {
                 "process_id": shown("process", row.process_id),
-                "status": row.state if row.ended_ms is not None else self._status(row),
+                "status": self._status(row),
                 "command": excerpt(row.command, 200),
                 "exit_code": row.exit_code,
                 "uptime_seconds": self._uptime(row),
             }
-            for row in rows
-            if not row.is_foreground
+            for row in sorted(rows.values(), key=_running_and_new_first)
+            if row.session_id == session_id and not row.is_foreground
         ]
-        return ToolAnswer(text=result_text("ok", processes=listed))
+        return ToolAnswer(text=result_text("ok", processes=listed[:LISTED_MAX]))
 
     def _status(self, process: Process) -> str:
+        if process.ended_ms is not None or _is_starting(process):
+            return process.state
         return status_of(self.runners.look(process.process_id))
 
     def _uptime(self, process: Process) -> int:
@@ -130,78 +160,119 @@ class ProcessTool:
     async def _poll(self, process: Process) -> ToolAnswer:
         seen = self.runners.look(process.process_id)
         if seen.life is not Life.ALIVE:
-            return await self._ended(process)
-        log = self.runners.read_log(process.process_id, -TAIL_CHARS, TAIL_CHARS)
-        return ToolAnswer(
-            text=result_text(
-                "running",
-                process_id=shown("process", process.process_id),
-                command=excerpt(process.command, 500),
-                uptime_seconds=self._uptime(process),
-                output=plain(log.content.decode("utf-8", "replace")),
-            )
-        )
+            return await self._ended(process, seen)
+        log = await to_thread.run_sync(_tail_of_log, self.runners, process.process_id)
+        output = head_and_tail(plain(log.decode("utf-8", "replace")), TAIL_CHARS)
+        return self._running(process, "running", output=output)
 
     async def _log(self, process: Process, asked: ProcessArguments) -> ToolAnswer:
         seen = self.runners.look(process.process_id)
-        log = self.runners.read_log(process.process_id, 0, LOG_BYTES_MAX)
-        lines = plain(log.content.decode("utf-8", "replace")).splitlines()
+        if seen.life is Life.UNBORN:
+            return await self._ended(process, seen)
+        log, dropped = await to_thread.run_sync(_kept_log, self.runners, process.process_id)
+        lines = log.removesuffix(b"\n").split(b"\n") if log else []
         first = max(0, len(lines) - asked.limit) if asked.offset is None else asked.offset
-        chosen = lines[first : first + asked.limit]
-        reads_end = seen.life is not Life.ALIVE and first + len(chosen) >= len(lines)
-        if seen.life is not Life.ALIVE:
-            await store_end(self.processes, self.clock, process.process_id, seen)
-        ending = seen.ending
-        return ToolAnswer(
-            text=result_text(
-                status_of(seen),
-                process_id=shown("process", process.process_id),
-                exit_code=None if ending is None else ending.exit_code,
-                total_lines=len(lines),
-                offset=first,
-                dropped_bytes=log.dropped,
-                output=head_and_tail("\n".join(chosen), 60_000),
-            ),
-            exits_read=(process.process_id,) if reads_end else (),
-        )
+        chosen = b"\n".join(lines[first : first + asked.limit])
+        # The end of what was asked for is kept, unless it was asked for by its beginning.
+        is_tail = asked.offset is None
+        chosen = chosen[-LOG_BYTES_SHOWN:] if is_tail else chosen[:LOG_BYTES_SHOWN]
+        fields: dict[str, object] = {
+            "total_lines": len(lines),
+            "offset": first,
+            "dropped_bytes": dropped,
+        }
+        output = head_and_tail(plain(chosen.decode("utf-8", "replace")), LOG_CHARS)
+        if seen.life is Life.ALIVE:
+            return self._running(process, "running", **fields, output=output)
+        await store_end(self.processes, self.clock, process.process_id, seen)
+        return ended_answer(process.process_id, seen, output, more=fields)
 
     async def _wait(self, process: Process, asked: ProcessArguments) -> ToolAnswer:
         seconds = min(asked.timeout, WAIT_SECONDS_MAX)
         seen = await self.runners.wait(process.process_id, seconds)
         if seen.life is not Life.ALIVE:
-            return await self._ended(process)
+            return await self._ended(process, seen)
         clamped = {"note": f"waiting is limited to {WAIT_SECONDS_MAX:.0f} seconds at a time"}
-        return ToolAnswer(
-            text=result_text(
-                "timeout",
-                process_id=shown("process", process.process_id),
-                waited_seconds=seconds,
-                **(clamped if asked.timeout > seconds else {}),
-            )
+        return self._running(
+            process,
+            "timeout",
+            waited_seconds=seconds,
+            **(clamped if asked.timeout > seconds else {}),
         )
 
     async def _kill(self, process: Process) -> ToolAnswer:
-        if self.runners.look(process.process_id).life is not Life.ALIVE:
-            return await self._ended(process, already=True)
+        seen = self.runners.look(process.process_id)
+        if seen.life in (Life.ENDED, Life.UNBORN):
+            return await self._ended(process, seen, was_before=True)
         await self.processes.ask_end(process.process_id)
-        await self.runners.end(process.process_id, grace_s=GRACE_SECONDS)
-        return await self._ended(process)
+        # Of a lost one, what outlived its runner is ended.
+        was_lost = seen.life is Life.LOST
+        seen = await self.runners.end(process.process_id, grace_s=GRACE_SECONDS)
+        if seen.life is Life.ALIVE:
+            return self._running(process, "running", note="it was asked to end, and has not yet")
+        return await self._ended(process, seen, was_before=was_lost)
 
     async def _write(self, process: Process, asked: ProcessArguments) -> ToolAnswer:
-        if self.runners.look(process.process_id).life is not Life.ALIVE:
-            return await self._ended(process)
-        was_taken = await self.runners.write(process.process_id, asked.text.encode())
-        named = shown("process", process.process_id)
-        return ToolAnswer(text=result_text("written" if was_taken else "refused", process_id=named))
-
-    async def _ended(self, process: Process, *, already: bool = False) -> ToolAnswer:
         seen = self.runners.look(process.process_id)
-        await store_end(self.processes, self.clock, process.process_id, seen)
-        output = head_and_tail(output_of(self.runners, process.process_id), TAIL_CHARS)
-        answer = ended_answer(process.process_id, seen, output)
-        if not already:
-            return answer
-        text = answer.text.replace('"status":', '"was":', 1)
-        return ToolAnswer(
-            text='{"status":"already_exited",' + text[1:], exits_read=answer.exits_read
+        if seen.life is not Life.ALIVE:
+            return await self._ended(process, seen)
+        if await self.runners.write(process.process_id, asked.text.encode()):
+            return self._running(process, "written")
+        note = "it takes no input, or did not read all of it in time"
+        return self._running(process, "refused", note=note)
+
+    def _running(self, process: Process, status: str, **more: object) -> ToolAnswer:
+        text = result_text(
+            status,
+            process_id=shown("process", process.process_id),
+            command=excerpt(process.command, 200),
+            uptime_seconds=self._uptime(process),
+            **more,
         )
+        return ToolAnswer(text=text)
+
+    async def _ended(self, process: Process, seen: Seen, *, was_before: bool = False) -> ToolAnswer:
+        if seen.life is Life.UNBORN and process.ended_ms is not None:
+            return answer_from_row(process, was_before=was_before)
+        await store_end(self.processes, self.clock, process.process_id, seen)
+        output = await output_of(self.runners, process.process_id, TAIL_CHARS)
+        command = {"command": excerpt(process.command, 200)}
+        return ended_answer(process.process_id, seen, output, was_before=was_before, more=command)
+
+
+def _running_and_new_first(process: Process) -> tuple[bool, int]:
+    return process.ended_ms is not None, -process.process_id
+
+
+def _is_starting(process: Process) -> bool:
+    return process.ended_ms is None and process.birth is None
+
+
+def _tail_of_log(runners: Runners, process_id: ProcessId) -> bytes:
+    with _in_words():
+        return runners.read_log(process_id, -TAIL_BYTES, TAIL_BYTES).content
+
+
+def _kept_log(runners: Runners, process_id: ProcessId) -> tuple[bytes, int]:
+    """All that is kept of its output, and how many bytes are not. The log has a head and a tail:
+    what is between them is a line that says how much is missing."""
+    kept, dropped, offset = bytearray(), 0, 0
+    with _in_words():
+        while len(kept) < LOG_BYTES_MAX:
+            log = runners.read_log(process_id, offset, LOG_BYTES_MAX - len(kept))
+            if log.dropped:
+                dropped += log.dropped
+                kept += f"\n… {log.dropped} bytes left out …\n".encode()
+            kept += log.content
+            offset = log.offset + len(log.content)
+            if not log.content or offset >= log.total:
+                break
+    return bytes(kept), dropped
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ToolFailed(f"its output can not be read: {error}") from error

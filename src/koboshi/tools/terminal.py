@@ -4,28 +4,34 @@ The command outlives the gateway. A call that was under way when the gateway die
 its id: it is never started a second time.
 """
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
+from anyio import to_thread
 from msgspec import Meta, Struct
 
 from koboshi.domain.ids import ProcessId, shown
-from koboshi.domain.phrases import YES_NO, excerpt
+from koboshi.domain.phrases import YES_NO
 from koboshi.domain.process import Process, ProcessState
-from koboshi.domain.text import head_and_tail, plain
+from koboshi.domain.text import head_and_tail, plain, visible
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import ToolSpec
-from koboshi.ports.runners import CommandSpec, EndedBy, Life, Runners, Seen
+from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import ToolAnswer, ToolContext
 from koboshi.tools.danger import danger_in
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 
 COMMAND_CHARS_MAX = 32_000
+COMMAND_CHARS_SHOWN = 8_000
 OUTPUT_CHARS_MAX = 30_000
-LOG_BYTES_READ = 2_000_000
+LOG_BYTES_READ = 200_000
+SLOW_SECONDS_MAX = 60.0
+"""How much longer than its time limit a command may take to end."""
+NEVER_STARTED = "it was never started"
 
 
 class TerminalArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,8 +93,11 @@ class TerminalTool:
         asked = decode_arguments(TerminalArguments, arguments)
         danger = danger_in(asked.command)
         why = f" It {danger}." if danger else ""
-        where = asked.workdir or self.workdir
-        return f"May I run this in {where}?{why}\n\n{excerpt(asked.command, 2_000)}", YES_NO
+        how = " in the background" if asked.background else ""
+        # What is approved is what is seen: nothing in it hides, or turns text around.
+        command = head_and_tail(visible(asked.command), COMMAND_CHARS_SHOWN)
+        where = visible(self._workdir_of(asked))
+        return f"May I run this{how} in {where}?{why}\n\n{command}", YES_NO
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         asked = decode_arguments(TerminalArguments, arguments)
@@ -96,11 +105,10 @@ class TerminalTool:
             context.claim,
             context.call_id,
             command=asked.command,
-            workdir=asked.workdir or self.workdir,
+            workdir=self._workdir_of(asked),
             is_foreground=not asked.background,
         )
-        await self._start(process, asked)
-        return await self._answer(process, asked)
+        return await self._start(process, asked)
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
         asked = decode_arguments(TerminalArguments, arguments)
@@ -108,37 +116,73 @@ class TerminalTool:
         if process is None:
             # The row comes before the runner: without it, nothing was ever started.
             return await self.run(arguments, context)
-        if process.ended_ms is None and self.runners.look(process.process_id).life is Life.UNBORN:
+        if process.ended_ms is not None:
+            return await self._answer(process, asked)
+        seen = self.runners.look(process.process_id)
+        if seen.life is Life.UNBORN and not process.is_end_asked:
             # No runner was born, and none will be: this is the first start, not a second.
             self.runners.remove(process.process_id)
-            await self._start(process, asked)
+            return await self._start(process, asked)
+        if seen.birth is not None:
+            await self.processes.born(process.process_id, seen.birth)
         return await self._answer(process, asked)
 
-    async def _start(self, process: Process, asked: TerminalArguments) -> None:
+    def _workdir_of(self, asked: TerminalArguments) -> str:
+        return os.path.normpath(os.path.join(self.workdir, os.path.expanduser(asked.workdir)))
+
+    def _seconds_of(self, asked: TerminalArguments) -> float:
         limit = self.background_seconds if asked.background else self.timeout_seconds
+        return min(asked.timeout or limit, limit)
+
+    async def _start(self, process: Process, asked: TerminalArguments) -> ToolAnswer:
         spec = CommandSpec(
             command=process.command,
             workdir=process.workdir,
             environment=self.environment,
-            timeout_seconds=min(asked.timeout or limit, limit),
+            timeout_seconds=self._seconds_of(asked),
             takes_input=asked.background,
         )
-        birth = await self.runners.start(process.process_id, spec)
+        try:
+            birth = await self.runners.start(process.process_id, spec)
+        except OSError as error:
+            return await self._failed(process, asked, str(error))
         if birth is not None:
             await self.processes.born(process.process_id, birth)
+        return await self._answer(process, asked)
+
+    async def _failed(self, process: Process, asked: TerminalArguments, error: str) -> ToolAnswer:
+        """The answer for a command whose runner did not start. Whatever is left of it never will:
+        looking settles that."""
+        seen = self.runners.look(process.process_id)
+        if seen.life is not Life.UNBORN:
+            return await self._answer(process, asked)
+        ending = Ending(
+            by=EndedBy.START,
+            exit_code=None,
+            signal=None,
+            ended_ms=self.clock.now_ms(),
+            error=error,
+        )
+        seen = Seen(life=Life.ENDED, ending=ending)
+        await store_end(self.processes, self.clock, process.process_id, seen)
+        return ended_answer(process.process_id, seen, "")
 
     async def _answer(self, process: Process, asked: TerminalArguments) -> ToolAnswer:
         process_id = process.process_id
         if asked.background:
             seen = self.runners.look(process_id)
-            if seen.life is Life.ALIVE:
-                text = result_text("running", process_id=shown("process", process_id))
-                return ToolAnswer(text=text)
         else:
-            seen = await self.runners.wait(process_id)
+            seen = await self.runners.wait(process_id, self._seconds_of(asked) + SLOW_SECONDS_MAX)
+        if seen.life is Life.ALIVE:
+            note = "its end is not reported: look at it with `process`"
+            text = result_text("running", process_id=shown("process", process_id), note=note)
+            return ToolAnswer(text=text)
+        if seen.life is Life.UNBORN and process.ended_ms is not None:
+            is_lost = process.state is ProcessState.LOST and process.reason != NEVER_STARTED
+            return replace(answer_from_row(process), is_unknown=is_lost)
         await store_end(self.processes, self.clock, process_id, seen)
-        output = output_of(self.runners, process_id)
-        return ended_answer(process_id, seen, output)
+        answer = ended_answer(process_id, seen, await output_of(self.runners, process_id))
+        return replace(answer, is_unknown=seen.life is Life.LOST)
 
 
 async def store_end(processes: Processes, clock: Clock, process_id: ProcessId, seen: Seen) -> None:
@@ -147,10 +191,12 @@ async def store_end(processes: Processes, clock: Clock, process_id: ProcessId, s
     if seen.life is Life.ALIVE:
         return
     if ending is None:
-        reason = "never started" if seen.life is Life.UNBORN else lost_because(seen)
-        now_ms = clock.now_ms()
         await processes.ended(
-            process_id, ProcessState.LOST, exit_code=None, reason=reason, ended_ms=now_ms
+            process_id,
+            ProcessState.LOST,
+            exit_code=None,
+            reason=why_ended(seen),
+            ended_ms=clock.now_ms(),
         )
         return
     was_killed = ending.by in (EndedBy.REQUEST, EndedBy.TIMEOUT) or ending.signal is not None
@@ -163,17 +209,15 @@ async def store_end(processes: Processes, clock: Clock, process_id: ProcessId, s
     )
 
 
-def lost_because(seen: Seen) -> str:
-    if seen.is_other_boot:
-        return "the machine was restarted while it ran"
-    return "it was killed together with its runner, without a record"
-
-
 def why_ended(seen: Seen) -> str:
     """In words, how a process ended."""
     ending = seen.ending
+    if seen.life is Life.UNBORN:
+        return NEVER_STARTED
+    if ending is None and seen.is_other_boot:
+        return "the machine was restarted while it ran; how far it got is unknown"
     if ending is None:
-        return lost_because(seen)
+        return "it was killed together with its runner; how far it got is unknown"
     match ending.by:
         case EndedBy.REQUEST:
             return "it was ended on request"
@@ -192,6 +236,8 @@ def status_of(seen: Seen) -> str:
     ending = seen.ending
     if seen.life is Life.ALIVE:
         return "running"
+    if seen.life is Life.UNBORN:
+        return "failed_start"
     if ending is None:
         return "lost"
     match ending.by:
@@ -205,29 +251,64 @@ def status_of(seen: Seen) -> str:
             return "exited" if ending.signal is None else "killed"
 
 
-def output_of(runners: Runners, process_id: ProcessId) -> str:
+async def output_of(
+    runners: Runners, process_id: ProcessId, chars_max: int = OUTPUT_CHARS_MAX
+) -> str:
     """Its output, as a person would have seen it, head and tail."""
-    head = runners.read_log(process_id, 0, LOG_BYTES_READ // 2)
-    content = head.content
-    if head.total > len(content):
-        tail = runners.read_log(process_id, -(LOG_BYTES_READ // 2), LOG_BYTES_READ // 2)
-        kept = tail.content[max(0, len(content) - tail.offset) :]
-        missing = head.total - len(content) - len(kept)
-        if missing > 0:
-            content += f"\n… {missing} bytes left out …\n".encode()
-        content += kept
-    return head_and_tail(plain(content.decode("utf-8", "replace")), OUTPUT_CHARS_MAX)
+    content = await to_thread.run_sync(_ends_of_log, runners, process_id)
+    return head_and_tail(plain(content.decode("utf-8", "replace")), chars_max)
 
 
-def ended_answer(process_id: ProcessId, seen: Seen, output: str) -> ToolAnswer:
+def _ends_of_log(runners: Runners, process_id: ProcessId) -> bytes:
+    half = LOG_BYTES_READ // 2
+    try:
+        head = runners.read_log(process_id, 0, half)
+        end_of_head = head.offset + len(head.content)
+        if end_of_head >= head.total:
+            return head.content
+        tail = runners.read_log(process_id, max(end_of_head, head.total - half), half)
+    except OSError as error:
+        # How it ended is worth more than what it said.
+        return f"(its output can not be read: {error})".encode()
+    missing = tail.offset - end_of_head
+    gap = f"\n… {missing} bytes left out …\n".encode() if missing else b""
+    return head.content + gap + tail.content
+
+
+def ended_answer(
+    process_id: ProcessId,
+    seen: Seen,
+    output: str,
+    *,
+    was_before: bool = False,
+    more: Mapping[str, object] | None = None,
+) -> ToolAnswer:
     """The result for a process that has ended: the model has read its exit with it."""
-    ending = seen.ending
-    fields: dict[str, object] = {"process_id": shown("process", process_id)}
+    ending, status = seen.ending, status_of(seen)
+    fields: dict[str, object] = {"process_id": shown("process", process_id), **(more or {})}
     if ending is not None and ending.exit_code is not None:
         fields["exit_code"] = ending.exit_code
     if ending is not None and ending.signal is not None:
         fields["signal"] = ending.signal
-    if status_of(seen) != "exited":
+    if status != "exited":
         fields["reason"] = why_ended(seen)
-    text = result_text(status_of(seen), **fields, output=output)
-    return ToolAnswer(text=text, exits_read=(process_id,), is_unknown=seen.life is Life.LOST)
+    return _read_exit(process_id, status, {**fields, "output": output}, was_before=was_before)
+
+
+def answer_from_row(process: Process, *, was_before: bool = False) -> ToolAnswer:
+    """The result for a process that has ended and whose files are gone."""
+    fields: dict[str, object] = {
+        "process_id": shown("process", process.process_id),
+        "exit_code": process.exit_code,
+        "reason": process.reason,
+        "note": "its output is no longer kept",
+    }
+    return _read_exit(process.process_id, process.state, fields, was_before=was_before)
+
+
+def _read_exit(
+    process_id: ProcessId, status: str, fields: Mapping[str, object], *, was_before: bool
+) -> ToolAnswer:
+    first = {"was": status} if was_before else {}
+    text = result_text("already_exited" if was_before else status, **first, **fields)
+    return ToolAnswer(text=text, exits_read=(process_id,))

@@ -1,0 +1,2 @@
+"""Reading, writing, listing and searching files. What touches the disk runs beside the event loop,
+and is bounded."""

@@ -1,0 +1,16 @@
+"""What the arguments of the file tools have in common."""
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+PathText: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=4_096, description="Relative to the working folder.")
+]
+
+
+def refuse_nul(**texts: str) -> None:
+    """Raises ValueError for what can not be part of a name."""
+    for name, text in texts.items():
+        if "\0" in text:
+            raise ValueError(f"`{name}` can not hold a NUL")

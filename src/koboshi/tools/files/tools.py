@@ -1,0 +1,24 @@
+"""The file tools of one gateway."""
+
+from pathlib import Path
+
+from koboshi.ports.tool import Tool
+from koboshi.tools.files.beside import Beside
+from koboshi.tools.files.changing import Changes, edit_tool, write_tool
+from koboshi.tools.files.looking import list_tool, read_tool
+from koboshi.tools.files.places import Places
+from koboshi.tools.files.searching import search_tool
+
+
+def file_tools(*, workdir: Path, home: Path) -> tuple[Tool, ...]:
+    """Tools that read wherever the system allows and change files below `workdir`, and that never
+    open what is below `home`, the gateway's own folder."""
+    places = Places(workdir=str(workdir.absolute()), home=str(home.absolute()))
+    beside, changes = Beside(), Changes(places=places)
+    return (
+        read_tool(places, beside),
+        write_tool(changes, beside),
+        edit_tool(changes, beside),
+        list_tool(places, beside),
+        search_tool(places, beside),
+    )
