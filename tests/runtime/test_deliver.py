@@ -98,11 +98,6 @@ async def test_the_other_threads_of_a_chat_wait_with_it(setting: Setting, wait_s
         await life.until(lambda: setting.platform.texts("room", "one"), "the first thread")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the wait is stored with one session's delivery; after a boot the chat's other sessions "
-    "do not know of it",
-)
 async def test_the_other_threads_of_a_chat_wait_also_after_a_death(setting: Setting) -> None:
     """S148: the platform asked for quiet in the chat, and does not care that we died."""
     async with living(setting) as life:

@@ -60,6 +60,12 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         )
     ],
     "cursors": [("UNIQUE cursors.channel", "INSERT INTO cursors VALUES ('a', '1'), ('a', '2')")],
+    "quiet": [
+        (
+            "UNIQUE quiet.channel, quiet.chat",
+            "INSERT INTO quiet VALUES ('a', 'b', 1), ('a', 'b', 2)",
+        )
+    ],
     "sessions": [
         (
             "UNIQUE sessions.channel, sessions.chat, sessions.thread",

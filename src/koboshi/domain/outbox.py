@@ -96,6 +96,8 @@ class Postpone:
     not_before_ms: int
     is_ambiguous: bool
     reason: str
+    is_chat_wide: bool = False
+    """The platform wants quiet in the whole chat, not only of this delivery."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +142,7 @@ def after_send(
             return Postpone(
                 not_before_ms=now_ms + wait_ms,
                 is_ambiguous=delivery.is_ambiguous or isinstance(outcome, Unsure),
+                is_chat_wide=isinstance(outcome, Later) and outcome.wait_ms > 0,
                 reason=f"the chat moved to {outcome.chat}"
                 if isinstance(outcome, Moved)
                 else outcome.reason,

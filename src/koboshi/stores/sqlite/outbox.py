@@ -16,7 +16,7 @@ from koboshi.domain.route import Route
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import delivery_of, number, text
-from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
 from koboshi.stores.sqlite.writer import Writer
 
 
@@ -72,8 +72,8 @@ def _claim(tx: Transaction, session_id: SessionId, worker_id: WorkerId) -> Deliv
     is_left = row[14] == DeliveryState.SENDING
     if is_left and row[16] == worker_id:
         return None
-    wait_ms = number(row[15]) - tx.now_ms
-    if wait_ms > 0 and not is_left:
+    wait_ms = max(number(row[15]) if not is_left else 0, _quiet_until(tx, row)) - tx.now_ms
+    if wait_ms > 0:
         return wait_ms
     is_ambiguous = is_left or bool(row[12])
     tx.change(
@@ -84,6 +84,11 @@ def _claim(tx: Transaction, session_id: SessionId, worker_id: WorkerId) -> Deliv
         now=tx.now_ms,
     )
     return delivery_of(row, is_ambiguous=is_ambiguous)
+
+
+def _quiet_until(tx: Transaction, row: Row) -> int:
+    quiet = tx.row("quiet_until", channel=row[17], chat=row[18])
+    return 0 if quiet is None else number(quiet[0])
 
 
 def _settle(
@@ -112,6 +117,9 @@ def _settle(
                 )
         case Postpone(not_before_ms=not_before_ms, is_ambiguous=is_ambiguous, reason=reason):
             _postpone(tx, delivery, worker_id, not_before_ms, is_ambiguous, reason)
+            if change.is_chat_wide:
+                session_id = delivery.session_id
+                tx.change("quiet_set", session_id=session_id, until_ms=not_before_ms)
         case Reroute(chat=chat):
             session_id = delivery.session_id
             reason = f"the chat moved to {chat}"

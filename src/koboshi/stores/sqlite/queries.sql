@@ -391,6 +391,16 @@ UPDATE outbox SET state = 'owed', worker_id = NULL, not_before_ms = :not_before_
     ambiguous = :ambiguous, reason = :reason, changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
 
+-- name: quiet_set
+-- The platform wants quiet in the chat of a session.
+INSERT INTO quiet (channel, chat, until_ms)
+SELECT channel, chat, :until_ms FROM sessions WHERE session_id = :session_id
+ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms);
+
+-- name: quiet_until
+-- Until when a chat is to be left in peace.
+SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
+
 -- name: delivery_label
 -- It says from now on that it may be a duplicate.
 UPDATE outbox SET labelled = 1

@@ -210,6 +210,14 @@ CREATE TABLE outbox (
 
 CREATE INDEX outbox_unsettled ON outbox (session_id, delivery_id) WHERE settled_ms IS NULL;
 
+-- Chats in which a platform asked for quiet; it does not care that we died since.
+CREATE TABLE quiet (
+    channel  TEXT NOT NULL,
+    chat     TEXT NOT NULL,
+    until_ms INTEGER NOT NULL,
+    PRIMARY KEY (channel, chat)
+) STRICT, WITHOUT ROWID;
+
 CREATE TRIGGER settled_deliveries_never_change BEFORE UPDATE ON outbox
     WHEN OLD.settled_ms IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'a settled delivery never changes'); END;
