@@ -79,7 +79,6 @@ async def test_a_gateway_started_on_a_full_disk_serves_when_there_is_room(tmp_pa
     assert answers(rows, CHAT) == ["later"]
 
 
-@pytest.mark.xfail(strict=True, reason="nothing is logged while a start waits for room on the disk")
 async def test_a_gateway_started_on_a_full_disk_says_what_it_waits_for(tmp_path: Path) -> None:
     """S15: it can not be asked by HTTP yet, so the log is the only place to look."""
     with small_disk(tmp_path / "disk") as disk:

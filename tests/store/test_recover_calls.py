@@ -277,12 +277,16 @@ async def died_in(home: Home, effect: Effect, *, ran_ms: int = 0) -> Claim:
     return claim
 
 
-@pytest.mark.parametrize("effect", [Effect.ONCE, Effect.RESUMABLE])
+@pytest.mark.parametrize(
+    "effect, ran_ms",
+    [(Effect.ONCE, 0), (Effect.ONCE, HOUR_MS), (Effect.RESUMABLE, 0)],
+    ids=["young", "unknown", "taken-up"],
+)
 async def test_a_call_that_may_have_killed_the_gateway_is_not_started_again(
-    home: Home, effect: Effect
+    home: Home, effect: Effect, ran_ms: int
 ) -> None:
     """S159: the loop of an agent that restarts its own gateway ends in its second life."""
-    claim = await died_in(home, effect)
+    claim = await died_in(home, effect, ran_ms=ran_ms)
     call_id, may_start = await propose_again(home, claim)
 
     assert not may_start

@@ -98,6 +98,7 @@ async def _open(
             question_age_ms_max=config.limits.question_age_ms,
         ),
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
+        on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),
     )
 
 

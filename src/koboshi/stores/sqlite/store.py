@@ -111,11 +111,13 @@ async def open_store(
     wakeups: Wakeups,
     options: StoreOptions = StoreOptions(),  # noqa: B008  (frozen)
     on_failure: Callable[[StoreFailed], None] = lambda _: None,
+    on_trouble: Callable[[str], None] = lambda _: None,
 ) -> SqliteStore:
     """Own the home and open its database, made new if there is none.
 
     Raises HomeHeld when another process owns the home, StoreRefused when the file is not one that
-    may be used; then nothing was changed. `on_failure` is called from the writer's thread.
+    may be used; then nothing was changed. `on_failure`, and `on_trouble` when writes begin
+    to wait, are called from the writer's thread.
     """
     crash_point = CrashPoint(options.crash_at)
     lock = await take_lock(
@@ -140,6 +142,7 @@ async def open_store(
         crash_point=crash_point,
         batch_max=options.batch_max,
         on_failure=on_failure,
+        on_trouble=on_trouble,
     )
     return SqliteStore(lock=lock, writer=writer, readers=readers, ground=ground, warnings=warnings)
 

@@ -68,6 +68,7 @@ class Writer:
         crash_point: CrashPoint,
         batch_max: int,
         on_failure: Callable[[StoreFailed], None],
+        on_trouble: Callable[[str], None],
     ) -> None:
         self._connection = connection
         self._control = connection.cursor()
@@ -76,6 +77,7 @@ class Writer:
         self._crash_point = crash_point
         self._batch_max = batch_max
         self._on_failure = on_failure
+        self._on_trouble = on_trouble
         self._queue: SimpleQueue[_Submitted | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._impatient = threading.Event()
@@ -152,6 +154,8 @@ class Writer:
             except _PATIENT as error:
                 self._roll_back()
                 transaction.hints = set()
+                if self.trouble is None:
+                    self._on_trouble(_in_words(error))
                 self.trouble = _in_words(error)
                 if self._impatient.wait(RETRY_SECONDS):
                     raise
