@@ -12,7 +12,7 @@ from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.phrases import clock_words
 from koboshi.domain.recovery import CallFate, fate_of
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import CallRecord, Result, ResultStatus, Step
+from koboshi.domain.transcript import CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
 from koboshi.ports.tool import Tool, ToolContext, ToolFailed, Tools
@@ -47,8 +47,14 @@ class CallRunner:
     async def _result_of(
         self, claim: Claim, route: Route, record: CallRecord
     ) -> tuple[Result, tuple[ProcessId, ...]]:
-        call = record.call
-        tool = self.tools.find(call.tool)
+        call, started_ms = record.call, record.started_ms
+        if started_ms is not None and fate_of(call.effect) is CallFate.UNKNOWN:
+            # The tool is not asked for: it may be gone for good, and this is true all the same.
+            return _unknown(record, started_ms), ()
+        try:
+            tool = await self.tools.reach(call.tool)
+        except ToolFailed as error:
+            return _error(call.call_id, notes.tool_failed(call.tool, str(error))), ()
         if tool is None:
             words = notes.unknown_tool(call.tool, ", ".join(self.tools.names))
             return _error(call.call_id, words), ()
@@ -56,18 +62,21 @@ class CallRunner:
         if complaint is not None:
             return _error(call.call_id, notes.tool_failed(call.tool, complaint)), ()
         context = ToolContext(claim=claim, call_id=call.call_id, route=route)
-        if record.started_ms is None:
-            # The intent is committed before the tool runs, so a crash from here on means
-            # "started, outcome unknown".
-            if not await self.store.turns.start_call(claim, call.call_id):
-                return _error(call.call_id, notes.not_repeated(call.tool)), ()
-            return await self._run(tool, call.arguments, context, is_resumed=False)
-        fate = fate_of(call.effect)
-        if fate is CallFate.UNKNOWN:
-            words = notes.outcome_unknown(call.tool, started=clock_words(record.started_ms))
-            return Result(call_id=call.call_id, status=ResultStatus.UNKNOWN, text=words), ()
-        is_resumed = fate is CallFate.REATTACH
-        return await self._run(tool, call.arguments, context, is_resumed=is_resumed)
+        is_stricter = tool.effect_of(call.arguments).is_stricter_than(call.effect)
+        if started_ms is not None:
+            if is_stricter:
+                return _unknown(record, started_ms), ()
+            is_resumed = fate_of(call.effect) is CallFate.REATTACH
+            return await self._run(tool, call.arguments, context, is_resumed=is_resumed)
+        needs_more = tool.need_of(call.arguments) is not Need.NOBODY and call.need is Need.NOBODY
+        if is_stricter or needs_more or record.waits_for_person:
+            # What was stored with the call decides after a crash, so it must not be too little.
+            return _error(call.call_id, notes.tool_changed(call.tool)), ()
+        # The intent is committed before the tool runs, so a crash from here on means "started,
+        # outcome unknown".
+        if not await self.store.turns.start_call(claim, call.call_id):
+            return _error(call.call_id, notes.not_repeated(call.tool)), ()
+        return await self._run(tool, call.arguments, context, is_resumed=False)
 
     async def _run(
         self, tool: Tool, arguments: str, context: ToolContext, *, is_resumed: bool
@@ -94,6 +103,11 @@ class CallRunner:
             return text
         left_out = len(text) - self.result_chars_max
         return f"{text[: self.result_chars_max]}\n… {left_out} more characters left out"
+
+
+def _unknown(record: CallRecord, started_ms: int) -> Result:
+    words = notes.outcome_unknown(record.call.tool, started=clock_words(started_ms))
+    return Result(call_id=record.call.call_id, status=ResultStatus.UNKNOWN, text=words)
 
 
 def _error(call_id: CallId, words: str) -> Result:
