@@ -3,8 +3,9 @@ connected to: the library takes most of a second to load."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import assert_never
+from typing import ClassVar, assert_never
 
+import httpx2
 from anyio import Event, create_task_group, sleep
 from mcp import Client, MCPError
 from mcp.client.subscriptions import SubscriptionLost
@@ -48,6 +49,9 @@ _ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
 
 class Link:
     """One connection to a server, from the attempt to its end. It is not opened twice."""
+
+    EXPECTED: ClassVar = (MCPError, ValidationError, httpx2.HTTPError, httpx2.InvalidURL, OSError)
+    """What a connection can end with and nobody has to look into."""
 
     def __init__(self, spec: ServerSpec, limits: ServerLimits) -> None:
         self._spec = spec
@@ -191,7 +195,8 @@ class Link:
         while True:
             with suppress(MCPError, SubscriptionLost, TimeoutError):
                 async with client.listen(tools_list_changed=True) as changes:
+                    # What changed before the server listens to us is not told again.
+                    self._news.set()
                     async for _ in changes:
                         self._news.set()
             await sleep(RELISTEN_SECONDS)
-            self._news.set()

@@ -60,7 +60,7 @@ class McpServer:
 
     @property
     def is_connected(self) -> bool:
-        return self._link is not None
+        return self._link is not None and not self._link.has_ended
 
     @property
     def reason(self) -> str:
@@ -77,11 +77,11 @@ class McpServer:
         self._wanted.set()
         try:
             with move_on_after(self._limits.reach_s):
-                while self._link is None:
+                while not self.is_connected:
                     await self._changed.wait()
         finally:
             self._waiting -= 1
-        if self._link is None:
+        if not self.is_connected:
             words = f"the server {self.name} is not connected ({self._reason})"
             raise ToolFailed(f"it was not started: {words}")
         return self.find(name)
@@ -115,8 +115,10 @@ class McpServer:
             link = await to_thread.run_sync(self._new_link, abandon_on_cancel=True)
             return await self._live(link)
         except Exception as error:  # a library and somebody else's program: anything may come
-            log.debug("mcp_connection_broke", server=self.name, exc_info=True)
-            return (link.reason if link else "") or words_of(error)
+            cause = cause_of(error)
+            if link is None or not isinstance(cause, link.EXPECTED):
+                log.error("mcp_connection_broke", server=self.name, exc_info=True)
+            return (link.reason if link else "") or words_of(cause)
 
     def _new_link(self) -> "Link":
         # In a thread: loading the library takes most of a second, and messages have to be accepted
@@ -210,10 +212,15 @@ class McpServer:
         self._changed = Event()
 
 
-def words_of(error: BaseException) -> str:
-    """What went wrong, in one line that holds nothing of our own."""
+def cause_of(error: BaseException) -> BaseException:
+    """The error that is in a group of groups, the first one if there are several."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    return error
+
+
+def words_of(error: BaseException) -> str:
+    """What went wrong, in one line."""
     # The lines that follow quote what a server sent.
     said = harmless(str(error).partition("\n")[0], 300)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -7,8 +7,9 @@ loop, and because the server must not outlive us.
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,9 +19,11 @@ from anyio import (
     CancelScope,
     ClosedResourceError,
     EndOfStream,
+    Event,
     create_memory_object_stream,
     create_task_group,
     current_time,
+    move_on_after,
     open_process,
     sleep,
 )
@@ -63,25 +66,56 @@ async def open_program(
     heard, incoming = create_memory_object_stream[Incoming](0)
     outgoing, to_say = create_memory_object_stream[SessionMessage](0)
     errors = _ErrorLines(server)
+    readers = _Readers()
+    is_left = False
 
     async def listen() -> None:
-        reason = await _listen(_stream(process.stdout), heard, limits.message_bytes_max)
-        await _wait_for_exit(process, limits.farewell_s)
-        on_end(_ending(reason, process.returncode, errors.last))
+        stdout = _stream(process.stdout)
+        reason = await _listen(stdout, heard, limits.message_bytes_max)
+        if not is_left:
+            await _wait_for_exit(process, limits.farewell_s)
+            on_end(_ending(reason, process.returncode, errors.last))
         heard.close()
+        await _drain(stdout)
 
     async with create_task_group() as tasks:
-        tasks.start_soon(listen)
+        tasks.start_soon(readers.run, listen)
+        tasks.start_soon(readers.run, partial(errors.read, _stream(process.stderr)))
         tasks.start_soon(_speak, _sink(process.stdin), to_say)
-        tasks.start_soon(errors.read, _stream(process.stderr))
         try:
             yield incoming, outgoing
         finally:
+            is_left = True
+            incoming.close()
+            outgoing.close()
             with CancelScope(shield=True):
                 await _end(process, limits.farewell_s)
-            for stream in (heard, incoming, outgoing, to_say):
-                stream.close()
+                await readers.finish(limits.farewell_s)
             tasks.cancel_scope.cancel()
+            to_say.close()
+            heard.close()
+
+
+class _Readers:
+    """Tasks that read until there is nothing more, whoever is cancelled: a pipe is closed by
+    reading it to its end, and a server that can not write does not end either."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[CancelScope, Event] = {}
+
+    async def run(self, read: Callable[[], Awaitable[None]]) -> None:
+        with CancelScope(shield=True) as scope:
+            self._scopes[scope] = Event()
+            await read()
+        self._scopes[scope].set()
+
+    async def finish(self, seconds: float) -> None:
+        """Wait for them, not for ever: somebody else may hold the other end."""
+        with move_on_after(seconds):
+            for ended in self._scopes.values():
+                await ended.wait()
+        for scope in self._scopes:
+            scope.cancel()
 
 
 async def _listen(
@@ -105,6 +139,12 @@ async def _listen(
                 return f"it sent a message of more than {bytes_max} bytes"
     except _GONE:
         return ""
+
+
+async def _drain(stdout: ByteReceiveStream) -> None:
+    with suppress(*_GONE):
+        while True:
+            await stdout.receive()
 
 
 def _message(line: bytes) -> SessionMessage | None:
@@ -139,7 +179,7 @@ class _ErrorLines:
         with suppress(*_GONE):
             while True:
                 *lines, kept = (kept + await stderr.receive()).split(b"\n")
-                kept = kept[-4_096:]
+                kept = kept[:4_096]
                 for line in lines:
                     self._take(line)
         self._take(kept)
@@ -164,9 +204,6 @@ async def _end(process: Process, farewell_s: float) -> None:
     # Also when it ended by itself: it may have left children behind.
     _signal(process, signal.SIGKILL)
     await _wait_for_exit(process, farewell_s)
-    for stream in (process.stdout, process.stderr):
-        with suppress(*_GONE):
-            await _stream(stream).aclose()
 
 
 def _signal(process: Process, number: signal.Signals) -> None:
