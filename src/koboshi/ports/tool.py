@@ -75,7 +75,7 @@ class ToolSource(Protocol):
         ...
 
     async def reach(self, name: str) -> Tool | None:
-        """The tool of that name, with its server there to run it; None if it is none of this source.
+        """The tool of that name, with its server there; None if it is none of this source.
 
         Waits for the server, not for ever. Raises ToolFailed if it does not come.
         """

@@ -47,7 +47,7 @@ class ServerLimits:
 
     connect_s: float = 60.0
     """From starting a server to its list of tools: some are downloaded first."""
-    reach_s: float = 20.0
+    reach_s: float = 30.0
     """A call waits so long for its server."""
     settle_s: float = 10.0
     """The first request to a model waits so long for servers, once for each boot."""
