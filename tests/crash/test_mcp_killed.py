@@ -15,6 +15,9 @@ from tests.tools.servers import FAKES, HttpServer, executions
 pytest.importorskip("mcp")
 
 
+TOKEN = "canary-token-of-a-server"
+
+
 @pytest.fixture
 def count_file(tmp_path: Path) -> Path:
     return tmp_path / "count"
@@ -32,8 +35,7 @@ def program(count_file: Path, *more: str) -> dict[str, object]:
 
 
 def calls(tool: str, **arguments: object) -> str:
-    call = {"calls": [{"tool": tool, "arguments": arguments}]}
-    return script(call, {"text": "through"})
+    return script({"calls": [{"tool": tool, "arguments": arguments}]}, {"text": "through"})
 
 
 async def until_connected(life: Lives) -> None:
@@ -47,11 +49,12 @@ async def test_a_once_call_is_executed_once_and_its_outcome_is_unknown(
 ) -> None:
     """Killed by hand while the tool works: never a second execution, the person is asked, and the
     model is told."""
-    server = HttpServer(count_file, "--slow", "60") if transport == "http" else None
-    slow = {"url": server.url} if server else program(count_file, "--slow", "60")
-    configure(home, **slow)
+    slow = ("--slow", "60")
+    server = HttpServer(count_file, *slow, "--token", TOKEN) if transport == "http" else None
+    address = {"url": server.url, "token_env": "X_TOKEN"} if server else {}
+    configure(home, **(address or program(count_file, *slow)))
     try:
-        async with lives(home, [KILLED_BY_HAND]) as life:
+        async with lives(home, [KILLED_BY_HAND], env={"X_TOKEN": TOKEN}) as life:
             person = life.person(CHAT)
             await person.say(calls("x_count"), "1")
             await until(lambda: executions(count_file) == ["count"], "the tool works")
@@ -60,6 +63,7 @@ async def test_a_once_call_is_executed_once_and_its_outcome_is_unknown(
             await person.say("yes", "2")
             await person.hears("through")
             rows = await checked(life)
+            assert TOKEN not in life.gateway.log
     finally:
         if server:
             server.stop()

@@ -118,6 +118,24 @@ async def test_a_call_out_of_reach_fails_and_was_never_started(home: Home, serve
     assert (record.started_ms, record.skipped_ms is not None) == (None, True)
 
 
+async def test_the_words_of_a_failure_hold_no_secret(home: Home, server: Server) -> None:
+    """A server that does not start may quote the key that it was given."""
+    claim = await home.work_on()
+    server.is_here = False
+    record = await propose(home, claim, server)
+    runner = CallRunner(
+        store=home.store,
+        tools=Toolbox([], [server]),
+        result_chars_max=10_000,
+        redact=lambda text: text.replace("server x", "***"),
+    )
+
+    (step, *_) = await runner.run_all(claim, ROUTE, (record,))
+
+    assert isinstance(step.body, Result)
+    assert step.body.text.endswith("it was not started: the *** is not connected")
+
+
 async def test_a_call_proposed_while_the_server_was_away_runs_as_once_when_it_is_back(
     home: Home, server: Server
 ) -> None:

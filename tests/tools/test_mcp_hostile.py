@@ -1,6 +1,7 @@
 """MCP servers that say what they should not, or too much of it."""
 
 from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,18 @@ async def test_what_a_server_writes_to_stderr_is_logged_for_debugging_and_not_fo
     said = [line for line in logs if line["event"] == "mcp_server_said"]
     assert len(said) == 200
     assert {line["log_level"] for line in said} == {"debug"}
+
+
+async def test_a_server_that_always_has_news_is_not_asked_all_the_time(tmp_path: Path) -> None:
+    news = '{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}'
+    limits = replace(LIMITS, retry_s_min=600)
+    program = scripted(tmp_path, calls={"act": {"noise": [news] * 10_000}})
+    with capture_logs() as logs:
+        async with running(spec(program, only=("act", "missing")), limits=limits) as servers:
+            assert told(await call(servers, "x_act"))["status"] == "ok"
+            assert told(await call(servers, "x_act"))["status"] == "ok"
+
+    assert len([line for line in logs if line["event"] == "mcp_tools_missing"]) == 1
 
 
 async def test_the_last_words_of_a_server_that_does_not_start_are_told_harmlessly(

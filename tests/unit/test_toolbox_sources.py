@@ -67,6 +67,7 @@ async def test_the_toolbox_settles_its_sources() -> None:
 
 async def test_a_tool_of_a_server_that_has_not_come_is_found_and_out_of_reach() -> None:
     """It must be judged as dangerous, not as unknown: it may be there when the call is run."""
+    pytest.importorskip("mcp")
     spec = ServerSpec(name="files", endpoint=Program(command="x", workdir="/"), timeout_seconds=1)
     servers = McpServers([spec], ServerLimits(reach_s=0.01), taken=["ask"])
     box = Toolbox([ASK], [servers])

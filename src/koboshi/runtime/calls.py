@@ -54,7 +54,7 @@ class CallRunner:
         try:
             tool = await self.tools.reach(call.tool)
         except ToolFailed as error:
-            return _error(call.call_id, notes.tool_failed(call.tool, str(error))), ()
+            return self._failure(call.call_id, call.tool, str(error)), ()
         if tool is None:
             words = notes.unknown_tool(call.tool, ", ".join(self.tools.names))
             return _error(call.call_id, words), ()
@@ -86,16 +86,19 @@ class CallRunner:
             work = tool.resume if is_resumed else tool.run
             answer = await work(arguments, context)
         except (ToolFailed, Fenced) as error:
-            return _error(call_id, notes.tool_failed(name, str(error))), ()
+            return self._failure(call_id, name, str(error)), ()
         except StoreFailed:
             raise
         except Exception as error:  # a tool's bug is told to the model and to the log
             log.error("tool_failed", tool=name, call=call_id, exc_info=True)
-            words = notes.tool_failed(name, f"{type(error).__name__}: {error}")
-            return _error(call_id, words), ()
+            return self._failure(call_id, name, f"{type(error).__name__}: {error}"), ()
         status = ResultStatus.UNKNOWN if answer.is_unknown else ResultStatus.OK
         text = self._bounded(answer.text)
         return Result(call_id=call_id, status=status, text=text), answer.exits_read
+
+    def _failure(self, call_id: CallId, tool: str, words: str) -> Result:
+        """A tool may quote others in its words, and they what they were given."""
+        return _error(call_id, self._bounded(notes.tool_failed(tool, words)))
 
     def _bounded(self, text: str) -> str:
         text = self.redact(storable(text))

@@ -39,6 +39,7 @@ class McpServer:
         self._taken = taken
         self._link: Link | None = None
         self._tools: dict[str, McpTool] = {}
+        self._raws: list[object] = []
         self._has_listed = False
         self._was_connected = False
         self._reason = "it is still being connected to"
@@ -138,6 +139,8 @@ class McpServer:
                     while await link.wait_for_news():
                         with fail_after(seconds):
                             self._publish(await link.list_tools())
+                        # A server that has news all the time is not asked all the time.
+                        await sleep(self._limits.retry_s_min)
                 finally:
                     self._link = None
             return link.reason
@@ -154,6 +157,9 @@ class McpServer:
         raise Unanswered(f"the server did not answer within {seconds:g} seconds")
 
     def _publish(self, raws: list[object]) -> None:
+        if self._has_listed and raws == self._raws:
+            return
+        self._raws = raws
         listed = self._usable(raws)
         names = names_of(self.name, listed, servers=self._servers, taken=self._taken)
         self._tools = {
