@@ -31,6 +31,7 @@ MAY_CATCH_EVERYTHING = frozenset(
         "src/koboshi/runtime/control.py",  # a request of the command line
         "src/koboshi/stores/sqlite/writer.py",  # the thread that hands errors to who waits
         "src/koboshi/stores/sqlite/reader.py",  # likewise
+        "src/koboshi/tools/mcp/server.py",  # the connection to a tool server
         "src/koboshi/dashboard/app.py",  # a dashboard request
     }
 )

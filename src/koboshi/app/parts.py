@@ -8,6 +8,7 @@ from functools import partial
 from anyio import Event
 
 from koboshi.agent.prompt import system_prompt
+from koboshi.app.servers import open_servers
 from koboshi.app.world import web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
@@ -21,6 +22,7 @@ from koboshi.domain.worker import Worker
 from koboshi.logs import redactor
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
+from koboshi.ports.tool import Tool
 from koboshi.runtime.answers import answer
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.clock import SystemClock
@@ -39,6 +41,7 @@ from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
 from koboshi.tools.files.tools import file_tools
+from koboshi.tools.mcp import McpServers
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
@@ -108,26 +111,24 @@ class Parts:
             poll_s=limits.poll_seconds,
         )
 
-    def toolbox(self) -> Toolbox:
+    def own_tools(self) -> list[Tool]:
         terminal = self.config.tools.terminal
-        return Toolbox(
-            [
-                TerminalTool(
-                    processes=self.store.processes,
-                    runners=self.runners,
-                    clock=self.clock,
-                    approval=terminal.approval,
-                    workdir=str(self.config.gateway.workdir),
-                    timeout_seconds=terminal.timeout_seconds,
-                    background_seconds=self.config.limits.background_seconds_max,
-                    environment=environment_of_commands(os.environ),
-                ),
-                ProcessTool(processes=self.store.processes, runners=self.runners, clock=self.clock),
-                *file_tools(workdir=self.config.gateway.workdir, home=self.config.home),
-                ASK,
-                PAUSE,
-            ]
-        )
+        return [
+            TerminalTool(
+                processes=self.store.processes,
+                runners=self.runners,
+                clock=self.clock,
+                approval=terminal.approval,
+                workdir=str(self.config.gateway.workdir),
+                timeout_seconds=terminal.timeout_seconds,
+                background_seconds=self.config.limits.background_seconds_max,
+                environment=environment_of_commands(os.environ),
+            ),
+            ProcessTool(processes=self.store.processes, runners=self.runners, clock=self.clock),
+            *file_tools(workdir=self.config.gateway.workdir, home=self.config.home),
+            ASK,
+            PAUSE,
+        ]
 
     def supervise(self) -> Supervise:
         return Supervise(
@@ -138,8 +139,8 @@ class Parts:
             poll_seconds=self.config.limits.poll_seconds,
         )
 
-    def turn_runner(self, channels: Mapping[ChannelName, Channel]) -> TurnRunner:
-        limits, tools = self.config.limits, self.toolbox()
+    def turn_runner(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> TurnRunner:
+        limits = self.config.limits
         result_chars_max = limits.step_bytes_max // 4
         return TurnRunner(
             store=self.store,
@@ -165,11 +166,11 @@ class Parts:
             release_seconds=limits.release_seconds,
         )
 
-    def dispatch(self, channels: Mapping[ChannelName, Channel]) -> Dispatch:
+    def dispatch(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> Dispatch:
         return Dispatch(
             store=self.store,
             wakeups=self.wakeups,
-            runner=self.turn_runner(channels),
+            runner=self.turn_runner(channels, tools),
             worker_id=self.worker.worker_id,
             turns_max=self.config.gateway.max_turns,
             poll_seconds=self.config.limits.poll_seconds,
@@ -199,7 +200,21 @@ class Parts:
         )
 
 
-def build(parts: Parts, on_stopping: Callable[[], None]) -> tuple[Gateway, list[WebChannel]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    gateway: Gateway
+    web: list[WebChannel]
+    servers: McpServers
+
+
+def build(parts: Parts, on_stopping: Callable[[], None]) -> Built:
+    """The gateway, and what runs beside it. Raises Unusable."""
+    own_tools = parts.own_tools()
+    servers = open_servers(
+        parts.config,
+        environment_of_commands(os.environ),
+        taken=[tool.spec.name for tool in own_tools],
+    )
     store, is_allowed = parts.store, parts.world.is_allowed
     heartbeat = parts.heartbeat()
     web = parts.web_channels(heartbeat)
@@ -208,7 +223,7 @@ def build(parts: Parts, on_stopping: Callable[[], None]) -> tuple[Gateway, list[
         store=store,
         channels=list(channels.values()),
         intake=Intake(store=store, clock=parts.clock, is_allowed=is_allowed, respond=respond),
-        dispatch=parts.dispatch(channels),
+        dispatch=parts.dispatch(channels, Toolbox(own_tools, [servers])),
         deliver=parts.deliver(channels),
         rescue=parts.rescue(),
         supervise=parts.supervise(),
@@ -219,7 +234,7 @@ def build(parts: Parts, on_stopping: Callable[[], None]) -> tuple[Gateway, list[
             answer=lambda request: answer(store, request, is_running=True),
         ),
     )
-    return gateway, web
+    return Built(gateway=gateway, web=web, servers=servers)
 
 
 def _text_max(channel: Channel | None) -> int:

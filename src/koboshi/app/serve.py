@@ -14,6 +14,7 @@ from anyio.abc import TaskStatus
 
 from koboshi import __version__
 from koboshi.app.parts import PROCESSES_NAME, Parts, build
+from koboshi.app.servers import keep_connected
 from koboshi.app.world import opened_model, world_of
 from koboshi.channels.web.channel import WebChannel
 from koboshi.config import Config
@@ -70,13 +71,14 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> None:
             has_recovered=Event(),
             runners=LocalRunners(config.home / PROCESSES_NAME),
         )
-        gateway, web = build(parts, options.on_stopping)
+        built = build(parts, options.on_stopping)
         log.info("gateway_started", worker=worker.worker_id, home=str(config.home))
         async with create_task_group() as tasks:
             await tasks.start(_stop_at_signals, stop_asked)
-            for channel in web:
+            for channel in built.web:
                 tasks.start_soon(_announce, channel, options.announce)
-            await gateway.run(stop_asked)
+            tasks.start_soon(keep_connected, built.servers, built.web)
+            await built.gateway.run(stop_asked)
             tasks.cancel_scope.cancel()
     finally:
         await store.close()

@@ -37,6 +37,13 @@ class Limits:
 
     background_seconds_max: int = 7 * 86_400  # a command that was left running
 
+    # MCP servers.
+    mcp_connect_seconds: int = 60  # to the list of its tools: some are downloaded first
+    mcp_reach_seconds: int = 30  # a call waits so long for its server
+    mcp_settle_seconds: int = 10  # the first model call of a boot waits so long for all of them
+    mcp_retry_seconds_max: int = 60  # between two attempts to connect
+    mcp_message_bytes_max: int = 8_000_000  # one message; a longer one ends the connection
+
     # What goes out.
     deliveries_in_flight_max: int = 32  # sends at once, all channels together
     delivery_attempts_max: int = 200  # tries of one delivery before it is abandoned

@@ -8,16 +8,18 @@ from typing import Any
 
 from koboshi.config.lines import KeyPath
 from koboshi.config.places import Places, expand, find_places, is_there, read_config_text
-from koboshi.config.problems import NOWHERE, Problems, Unfit
+from koboshi.config.problems import NOWHERE, Origin, Problems, Unfit
 from koboshi.config.read import Settings, parse_toml, read_environ, read_tree
 from koboshi.config.schema import dotted
 from koboshi.config.secret import Secret
+from koboshi.config.servers import ServerKeys, check_names, goes_together, passed_variables
 from koboshi.config.shape import (
     PLATFORMS,
     SECTIONS,
     ChannelConfig,
     Config,
     GatewayConfig,
+    McpConfig,
     ModelConfig,
     RecoveryConfig,
     Section,
@@ -75,6 +77,9 @@ class _Draft:
         }
         channels = tuple(self._channel(path) for path in self.settings.channels)
         self._check_together(channels)
+        servers = tuple(self._server(path) for path in self.settings.servers)
+        sections = {dotted(path): origin for path, origin in self.settings.servers.items()}
+        check_names(sections, self.problems)
         config = Config(
             home=self.places.home,
             file=self.places.file if is_there(self.places.file) else None,
@@ -84,6 +89,7 @@ class _Draft:
             tools=ToolsConfig(terminal=TerminalConfig(**parts["tools.terminal"])),
             store=StoreConfig(**parts["store"]),
             channels=channels,
+            mcp=servers,
             sources=MappingProxyType(self.sources),
         )
         written = {dotted(path): setting.origin for path, setting in self.settings.values.items()}
@@ -135,28 +141,61 @@ class _Draft:
         _, platform, account = path
         kind = PLATFORMS[platform]
         values = self._values(kind, path) | {"name": f"{platform}:{account}"}
-        given = {
-            name: self.settings.values[(*path, name)].origin
-            for name in TOKEN_KEYS
-            if (*path, name) in self.settings.values and values[name] != ""
-        }
-        if given and "token_env" not in given:
-            values["token_env"] = ""  # the default steps aside
-        keys = TokenKeys(
-            section=dotted(path),
-            credential=f"{platform}_{account}_token",
-            origin=self.settings.channels[path],
-            given=given,
-            token=values["token"],
-            token_env=values["token_env"],
-            token_file=values["token_file"],
-        )
+        origin = self.settings.channels[path]
+        keys = self._token_keys(path, values, f"{platform}_{account}_token", origin)
         judged = [dotted((*path, name)) for name in ("enabled", *TOKEN_KEYS)]
         if self.problems.concern(judged) or not is_clear(keys, self.problems):
             return kind(**values)
         if values["enabled"]:
             values["token"] = self._token(keys, is_needed=kind is TelegramConfig)
         return kind(**values)
+
+    def _server(self, path: KeyPath) -> McpConfig:
+        _, name = path
+        values = self._values(McpConfig, path) | {"name": name}
+        origin = self.settings.servers[path]
+        keys = ServerKeys(
+            section=dotted(path),
+            origin=origin,
+            given=self._given(path, values, tuple(keys_of(McpConfig))),
+            env=values["env"],
+            env_vars=values["env_vars"],
+            headers=values["headers"],
+        )
+        if self.problems.concern_section(keys.section) or not goes_together(keys, self.problems):
+            return McpConfig(**values)
+        tokens = self._token_keys(path, values, f"mcp_{name}_token", origin)
+        if is_clear(tokens, self.problems) and values["enabled"]:
+            values["passed"] = passed_variables(keys, self.environ, self.problems)
+            if keys.is_address:
+                values["token"] = self._token(tokens, is_needed=False)
+        return McpConfig(**values)
+
+    def _given(
+        self, path: KeyPath, values: Mapping[str, Any], names: tuple[str, ...]
+    ) -> dict[str, Origin]:
+        """Those of the keys that somebody wrote and that say something, and where."""
+        return {
+            name: self.settings.values[(*path, name)].origin
+            for name in names
+            if (*path, name) in self.settings.values and values[name] not in ("", ())
+        }
+
+    def _token_keys(
+        self, path: KeyPath, values: dict[str, Any], credential: str, origin: Origin
+    ) -> TokenKeys:
+        given = self._given(path, values, TOKEN_KEYS)
+        if given and "token_env" not in given:
+            values["token_env"] = ""  # the default steps aside
+        return TokenKeys(
+            section=dotted(path),
+            credential=credential,
+            origin=origin,
+            given=given,
+            token=values["token"],
+            token_env=values["token_env"],
+            token_file=values["token_file"],
+        )
 
     def _token(self, keys: TokenKeys, *, is_needed: bool) -> Secret | None:
         found = find_token(keys, self.environ, self.problems)

@@ -101,6 +101,10 @@ class Problems:
         wanted = set(keys)
         return any(problem.key in wanted for problem in self._kept)
 
+    def concern_section(self, section: str) -> bool:
+        """Whether anything in a section already has a problem, known key or not."""
+        return any(f"{problem.key}.".startswith(f"{section}.") for problem in self._kept)
+
     def raise_if_any(self) -> None:
         """Raise ConfigError with everything noted, or return if there is nothing."""
         if not self._kept:

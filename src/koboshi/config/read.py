@@ -41,10 +41,19 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that was set, by key; and every channel that was named, even with no keys."""
+    """Everything that was set, by key; and every channel and server that was named, even with no
+    keys."""
 
     values: dict[KeyPath, Setting] = field(default_factory=dict)
     channels: dict[KeyPath, Origin] = field(default_factory=dict)  # ("channels", platform, account)
+    servers: dict[KeyPath, Origin] = field(default_factory=dict)  # ("mcp", name)
+
+    def name(self, path: KeyPath, origin: Origin) -> None:
+        """Note that somebody wrote about the channel or server to which `path` belongs."""
+        if path[0] == "channels":
+            self.channels.setdefault(path[:3], origin)
+        elif path[0] == "mcp":
+            self.servers.setdefault(path[:2], origin)
 
 
 def parse_toml(text: str, file: Path, problems: Problems) -> dict[str, object] | None:
@@ -116,32 +125,32 @@ class _FileReader:
                         _add_unknown((*path, name), origin, self.problems)
                     else:
                         self.read(child, below, (*path, name))
-            case Accounts(each):
+            case Accounts():
                 for name, below in self._items(raw, path):
-                    self._read_account(each, name, below, (*path, name))
+                    self._read_account(node, name, below, (*path, name))
             case spec:
                 _add_checked(spec, raw, path, self._origin(path), self.settings, self.problems)
 
-    def _read_account(self, keys: Table, name: str, raw: object, path: KeyPath) -> None:
-        origin = self._origin(path)
-        if not isinstance(raw, dict) and name in keys.children:
+    def _read_account(self, accounts: Accounts, name: str, raw: object, path: KeyPath) -> None:
+        origin, noun = self._origin(path), accounts.noun
+        if not isinstance(raw, dict) and name in accounts.each.children:
             self.problems.add(
                 dotted(path),
-                f"{dotted(path)} belongs to no account",
-                hint=f"write it below [{dotted(path[:-1])}.main]",
+                f"{dotted(path)} belongs to no {noun}",
+                hint=f"write it below [{dotted(path[:-1])}.{accounts.example}]",
                 origin=origin,
             )
         elif not is_account(name):
             self.problems.add(
                 dotted(path),
-                f'"{shown(name)}" cannot name an account',
+                f'"{shown(name)}" cannot name {"an" if noun == "account" else "a"} {noun}',
                 hint="use lower case letters, digits, and single - or _ between them",
                 origin=origin,
             )
         else:
             if isinstance(raw, dict):
-                self.settings.channels.setdefault(path, origin)
-            self.read(keys, raw, path)
+                self.settings.name(path, origin)
+            self.read(accounts.each, raw, path)
 
     def _items(self, raw: object, path: KeyPath) -> Iterable[tuple[str, object]]:
         """The entries of a table, up to the one that makes the list of problems full."""
@@ -175,8 +184,7 @@ def _read_variable(
             problems.add(dotted(path), message, hint=f"known here: {names}", origin=origin)
         case spec:
             _add_checked(spec, spec.parse(text), path, origin, settings, problems)
-            if path[0] == "channels":
-                settings.channels.setdefault(path[:3], origin)
+            settings.name(path, origin)
 
 
 def _add_checked(

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from koboshi.config.lines import KeyPath
 from koboshi.config.problems import shown
-from koboshi.config.shape import PLATFORMS, SECTIONS, keys_of
+from koboshi.config.shape import PLATFORMS, SECTIONS, McpConfig, keys_of
 from koboshi.config.specs import Spec
 
 _ACCOUNT = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
@@ -24,9 +24,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """A table of tables, one for each account of a platform, named by the user."""
+    """A table of tables, one for each account of a platform (or server), named by the user."""
 
     each: Table
+    noun: str = "account"
+    example: str = "main"
 
 
 Node: TypeAlias = Table | Accounts | Spec
@@ -38,7 +40,8 @@ def _grow() -> Table:
         outer, _, inner = name.partition(".")
         top[outer] = Table({inner: Table(keys_of(section))}) if inner else Table(keys_of(section))
     platforms = {name: Accounts(Table(keys_of(kind))) for name, kind in PLATFORMS.items()}
-    return Table({**top, "channels": Table(platforms)})
+    servers = Accounts(Table(keys_of(McpConfig)), noun="server", example="github")
+    return Table({**top, "channels": Table(platforms), "mcp": servers})
 
 
 SCHEMA = _grow()
@@ -95,7 +98,7 @@ def names_beside(path: KeyPath) -> tuple[str, ...]:
         if isinstance(node, Table):
             return tuple(node.children)
         if isinstance(node, Accounts):
-            return ("main",)
+            return (node.example,)
     return ()
 
 
@@ -110,8 +113,8 @@ def _corrected(path: KeyPath) -> KeyPath | None:
                 if name is None:
                     return None
                 node = children[name]
-            case Accounts(each):
-                name, node = part if is_account(part) else "main", each
+            case Accounts(each, _, example):
+                name, node = part if is_account(part) else example, each
             case _:
                 return None
         done.append(name)
@@ -132,8 +135,8 @@ def _keys_below(node: Node, path: KeyPath) -> Iterator[KeyPath]:
         case Table(children):
             for name, below in children.items():
                 yield from _keys_below(below, (*path, name))
-        case Accounts(each):
-            yield from _keys_below(each, (*path, "main"))
+        case Accounts(each, _, example):
+            yield from _keys_below(each, (*path, example))
         case _:
             yield path
 

@@ -10,10 +10,20 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 from koboshi.config.limits import Limits
 from koboshi.config.secret import Secret
+from koboshi.config.server_specs import (
+    NamedSecrets,
+    named_headers,
+    named_variables,
+    names,
+    program,
+    texts,
+    variable_names,
+)
 from koboshi.config.specs import (
     Spec,
     boolean,
     choice,
+    endpoint,
     key,
     loopback_host,
     number,
@@ -138,6 +148,29 @@ class WebConfig:
     port: int = field(default=8_642, metadata=key(whole(0, 65_535)))  # 0: any free port
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpConfig:
+    """One MCP server: a `command` to start, or a `url` to call."""
+
+    name: str  # "github"
+    enabled: bool = field(default=True, metadata=key(boolean()))
+    command: str = field(default="", metadata=key(program()))
+    args: tuple[str, ...] = field(default=(), metadata=key(texts(256, 32_000)))
+    env: NamedSecrets = field(default=(), metadata=key(named_variables(256)))
+    env_vars: tuple[str, ...] = field(default=(), metadata=key(variable_names(256)))
+    # Some servers are told from others by a secret in the address.
+    url: str = field(default="", repr=False, metadata=key(endpoint()))
+    headers: NamedSecrets = field(default=(), metadata=key(named_headers(64)))
+    token: Secret | None = field(default=None, metadata=key(secret()))
+    token_env: str = field(default="", metadata=key(variable_name()))
+    token_file: Path | None = field(default=None, metadata=key(path()))
+    trust_hints: bool = field(default=False, metadata=key(boolean()))
+    approval: Approval = field(default="dangerous", metadata=key(choice(*get_args(Approval))))
+    timeout_seconds: float = field(default=300, metadata=key(number(1, _SECONDS_MAX)))
+    tools: tuple[str, ...] | None = field(default=None, metadata=key(names(256, 256)))  # None: all
+    passed: NamedSecrets = ()  # the variables of `env_vars`, with their values
+
+
 ChannelConfig: TypeAlias = TelegramConfig | WebConfig
 
 
@@ -152,6 +185,7 @@ class Config:
     recovery: RecoveryConfig = field(default_factory=RecoveryConfig)
     tools: ToolsConfig = field(default_factory=ToolsConfig)
     channels: tuple[ChannelConfig, ...] = ()  # disabled ones included
+    mcp: tuple[McpConfig, ...] = ()  # disabled ones included
     store: StoreConfig = field(default_factory=StoreConfig)
     limits: Limits = field(default_factory=Limits)
     sources: Mapping[str, str] = field(default_factory=dict)  # dotted key → where it was written
@@ -162,6 +196,11 @@ class Config:
         """The channels to open."""
         return tuple(channel for channel in self.channels if channel.enabled)
 
+    @property
+    def enabled_mcp(self) -> tuple[McpConfig, ...]:
+        """The MCP servers to connect to."""
+        return tuple(server for server in self.mcp if server.enabled)
+
 
 Section: TypeAlias = (
     type[GatewayConfig]
@@ -171,6 +210,7 @@ Section: TypeAlias = (
     | type[StoreConfig]
     | type[TelegramConfig]
     | type[WebConfig]
+    | type[McpConfig]
 )
 
 SECTIONS: Mapping[str, Section] = {

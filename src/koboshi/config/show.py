@@ -8,9 +8,11 @@ from urllib.parse import unquote, urlsplit
 
 from koboshi.config.problems import escaped
 from koboshi.config.secret import Secret
-from koboshi.config.shape import ChannelConfig, Config, keys_of
+from koboshi.config.shape import ChannelConfig, Config, McpConfig, keys_of
 
 _UNSET = "(not set)"
+# Not every variable of a server is a secret: one that says "production" must not blank the log.
+_SECRET_VARIABLE = re.compile(r"(?i)token|key|secret|passw|credential|auth|cookie|(?<![a-z])pat$")
 _PASSWORD_IN_QUERY = re.compile(r"(?<=[?&])((?:ssl)?password=)([^&#]+)")
 
 
@@ -30,10 +32,17 @@ def secrets_of(config: Config) -> tuple[str, ...]:
     """Every secret text the configuration holds, for the log to redact."""
     tokens = [channel.token for channel in config.channels]
     known = [secret.reveal() for secret in (config.model.api_key, *tokens) if secret]
+    for server in config.mcp:
+        known.extend(_secrets_of_server(server))
     for _, value in _keys(config):
         if isinstance(value, str):
             known.extend(passwords_in(value))
     return tuple(dict.fromkeys(known))
+
+
+def is_secret_variable(name: str) -> bool:
+    """Whether what a variable holds is probably a secret, going by its name."""
+    return _SECRET_VARIABLE.search(name) is not None
 
 
 def section_of(channel: ChannelConfig) -> str:
@@ -51,6 +60,16 @@ def passwords_in(url: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for raw in found for text in (raw, unquote(raw))))
 
 
+def _secrets_of_server(server: McpConfig) -> Iterator[str]:
+    if server.token is not None:
+        yield server.token.reveal()
+    for _, secret in server.headers:
+        yield secret.reveal()
+    for name, secret in (*server.env, *server.passed):
+        if is_secret_variable(name):
+            yield secret.reveal()
+
+
 def _keys(config: Config) -> Iterator[tuple[str, object]]:
     sections = {
         "gateway": config.gateway,
@@ -58,6 +77,7 @@ def _keys(config: Config) -> Iterator[tuple[str, object]]:
         "recovery": config.recovery,
         "tools.terminal": config.tools.terminal,
         **{section_of(channel): channel for channel in config.channels},
+        **{f"mcp.{server.name}": server for server in config.mcp},
         "store": config.store,
     }
     for name, section in sections.items():
@@ -78,7 +98,8 @@ def _value(value: object) -> str:
         case str():
             return escaped(json.dumps(_masked(value), ensure_ascii=False))
         case tuple():
-            return json.dumps(list(value))
+            listed = [f"{each[0]} = ***" if isinstance(each, tuple) else each for each in value]
+            return escaped(json.dumps(listed, ensure_ascii=False))
         case _:
             return json.dumps(value)
 

@@ -132,6 +132,11 @@ def web_address(*, may_be_empty: bool = False) -> Spec:
     return Spec(lambda raw: check(raw).rstrip("/"))
 
 
+def endpoint() -> Spec:
+    """An http address exactly as it was written; empty means there is none."""
+    return Spec(_address("https", "http", may_be_empty=True, needs_host=True))
+
+
 def store_address() -> Spec:
     """The address of a PostgreSQL server; empty means the database in the home."""
     return Spec(_address("postgresql", "postgres", may_be_empty=True, needs_host=False))

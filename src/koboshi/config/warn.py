@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from koboshi.config.places import is_open_to_others
 from koboshi.config.problems import Origin
 from koboshi.config.shape import ChannelConfig, Config, TelegramConfig, WebConfig
-from koboshi.config.show import passwords_in, section_of
+from koboshi.config.show import is_secret_variable, passwords_in, section_of
 from koboshi.config.specs import is_loopback
 
 _WEB_TOKEN_CHARS_MIN = 16
@@ -25,14 +25,24 @@ def _secrets_in_the_file(config: Config, written: Mapping[str, Origin]) -> Itera
     urls = {"store.url": config.store.url, "model.base_url": config.model.base_url}
     passwords = [key for key, url in urls.items() if passwords_in(url)]
     tokens = [f"{section_of(channel)}.token" for channel in config.channels]
-    for key in (*tokens, *passwords):
+    tokens += [f"mcp.{server.name}.token" for server in config.mcp]
+    for key in (*tokens, *passwords, *_secrets_of_servers(config)):
         origin = written.get(key)
         if origin is None or origin.file is None:
             continue
         is_open = is_open_to_others(origin.file)
         closing = ", which other users can read or write" if is_open else ""
         instead = "use token_env or token_file" if key in tokens else "set it by a variable"
+        instead = "use env_vars" if key.endswith(".env") else instead
         yield f"{key} puts a secret into {origin}{closing}; {instead} instead"
+
+
+def _secrets_of_servers(config: Config) -> Iterator[str]:
+    for server in config.mcp:
+        if any(is_secret_variable(name) for name, _ in server.env):
+            yield f"mcp.{server.name}.env"
+        if server.headers:
+            yield f"mcp.{server.name}.headers"
 
 
 def _plain_connections(config: Config) -> Iterator[str]:
@@ -40,6 +50,9 @@ def _plain_connections(config: Config) -> Iterator[str]:
     for channel in config.enabled_channels:
         if isinstance(channel, TelegramConfig):
             urls[f"{section_of(channel)}.api_base"] = channel.api_base
+    for server in config.enabled_mcp:
+        if server.token or server.headers:
+            urls[f"mcp.{server.name}.url"] = server.url
     for key, url in urls.items():
         parts = urlsplit(url)
         if parts.scheme == "http" and not is_loopback(parts.hostname or ""):

@@ -45,6 +45,10 @@ class ModelUnusable(Unusable):
     """The model can not be used as it is configured."""
 
 
+class ToolUnusable(Unusable):
+    """A tool can not be used as it is configured."""
+
+
 class ModelBusy(KoboshiError):
     """The model did not answer this time: ask again after `retry_after_ms`."""
 

@@ -72,5 +72,13 @@ def unknown_tool(tool: str, known: str) -> str:
     return f'{MARK} there is no tool "{tool}"; there are: {known}'
 
 
+def tool_changed(tool: str) -> str:
+    """The result of a call that was judged when its tool was another, or out of sight."""
+    return (
+        f"{MARK} {tool} was not started: what is known about it has changed since you called it. "
+        "Call it again if it is still needed."
+    )
+
+
 def tool_failed(tool: str, error: str) -> str:
     return f"{MARK} {tool} failed: {error}"

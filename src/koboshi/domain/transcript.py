@@ -19,6 +19,11 @@ class Effect(StrEnum):
     RESUMABLE = "resumable"  # it can be taken up by its call id: a command under its runner
     ONCE = "once"  # nobody knows: never repeated by the gateway
 
+    def is_stricter_than(self, other: "Effect") -> bool:
+        """Whether less may be done about a call of this kind after a crash than about `other`."""
+        order = (Effect.NONE, Effect.REPEATABLE, Effect.RESUMABLE, Effect.ONCE)
+        return order.index(self) > order.index(other)
+
 
 class Need(StrEnum):
     """Whom a call waits for before it may run."""

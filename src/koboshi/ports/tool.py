@@ -62,6 +62,30 @@ class Tool(Protocol):
         ...
 
 
+class ToolSource(Protocol):
+    """Tools that come and go with the server that has them."""
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model is told of now."""
+        ...
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name, or one that stands for it while its server is away; None if it is
+        none of this source."""
+        ...
+
+    async def reach(self, name: str) -> Tool | None:
+        """The tool of that name, with its server there; None if it is none of this source.
+
+        Waits for the server, not for ever. Raises ToolFailed if it does not come.
+        """
+        ...
+
+    async def settle(self) -> None:
+        """Wait, not for ever, until each server has come or has failed to once."""
+        ...
+
+
 class Tools(Protocol):
     """The tools of one gateway."""
 
@@ -73,5 +97,18 @@ class Tools(Protocol):
         ...
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that name; None if there is none."""
+        """The tool of that name; None if there is none. It may be out of reach at the moment."""
+        ...
+
+    async def reach(self, name: str) -> Tool | None:
+        """The tool of that name, ready to run; None if there is none.
+
+        To be called before a call is stored as started: whatever fails here has certainly not run.
+        Raises ToolFailed, in words for the model, if it is out of reach.
+        """
+        ...
+
+    async def settle(self) -> None:
+        """Wait, not for ever, for tools that are still on their way after the start, so that the
+        model is told of the same tools before and after a restart."""
         ...

@@ -12,7 +12,7 @@ from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.phrases import clock_words
 from koboshi.domain.recovery import CallFate, fate_of
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import CallRecord, Result, ResultStatus, Step
+from koboshi.domain.transcript import CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
 from koboshi.ports.tool import Tool, ToolContext, ToolFailed, Tools
@@ -47,8 +47,14 @@ class CallRunner:
     async def _result_of(
         self, claim: Claim, route: Route, record: CallRecord
     ) -> tuple[Result, tuple[ProcessId, ...]]:
-        call = record.call
-        tool = self.tools.find(call.tool)
+        call, started_ms = record.call, record.started_ms
+        if started_ms is not None and fate_of(call.effect) is CallFate.UNKNOWN:
+            # The tool is not asked for: it may be gone for good, and this is true all the same.
+            return _unknown(record, started_ms), ()
+        try:
+            tool = await self.tools.reach(call.tool)
+        except ToolFailed as error:
+            return self._failure(call.call_id, call.tool, str(error)), ()
         if tool is None:
             words = notes.unknown_tool(call.tool, ", ".join(self.tools.names))
             return _error(call.call_id, words), ()
@@ -56,18 +62,21 @@ class CallRunner:
         if complaint is not None:
             return _error(call.call_id, notes.tool_failed(call.tool, complaint)), ()
         context = ToolContext(claim=claim, call_id=call.call_id, route=route)
-        if record.started_ms is None:
-            # The intent is committed before the tool runs, so a crash from here on means
-            # "started, outcome unknown".
-            if not await self.store.turns.start_call(claim, call.call_id):
-                return _error(call.call_id, notes.not_repeated(call.tool)), ()
-            return await self._run(tool, call.arguments, context, is_resumed=False)
-        fate = fate_of(call.effect)
-        if fate is CallFate.UNKNOWN:
-            words = notes.outcome_unknown(call.tool, started=clock_words(record.started_ms))
-            return Result(call_id=call.call_id, status=ResultStatus.UNKNOWN, text=words), ()
-        is_resumed = fate is CallFate.REATTACH
-        return await self._run(tool, call.arguments, context, is_resumed=is_resumed)
+        is_stricter = tool.effect_of(call.arguments).is_stricter_than(call.effect)
+        if started_ms is not None:
+            if is_stricter:
+                return _unknown(record, started_ms), ()
+            is_resumed = fate_of(call.effect) is CallFate.REATTACH
+            return await self._run(tool, call.arguments, context, is_resumed=is_resumed)
+        needs_more = tool.need_of(call.arguments) is not Need.NOBODY and call.need is Need.NOBODY
+        if is_stricter or needs_more or record.waits_for_person:
+            # What was stored with the call decides after a crash, so it must not be too little.
+            return _error(call.call_id, notes.tool_changed(call.tool)), ()
+        # The intent is committed before the tool runs, so a crash from here on means "started,
+        # outcome unknown".
+        if not await self.store.turns.start_call(claim, call.call_id):
+            return _error(call.call_id, notes.not_repeated(call.tool)), ()
+        return await self._run(tool, call.arguments, context, is_resumed=False)
 
     async def _run(
         self, tool: Tool, arguments: str, context: ToolContext, *, is_resumed: bool
@@ -77,16 +86,19 @@ class CallRunner:
             work = tool.resume if is_resumed else tool.run
             answer = await work(arguments, context)
         except (ToolFailed, Fenced) as error:
-            return _error(call_id, notes.tool_failed(name, str(error))), ()
+            return self._failure(call_id, name, str(error)), ()
         except StoreFailed:
             raise
         except Exception as error:  # a tool's bug is told to the model and to the log
             log.error("tool_failed", tool=name, call=call_id, exc_info=True)
-            words = notes.tool_failed(name, f"{type(error).__name__}: {error}")
-            return _error(call_id, words), ()
+            return self._failure(call_id, name, f"{type(error).__name__}: {error}"), ()
         status = ResultStatus.UNKNOWN if answer.is_unknown else ResultStatus.OK
         text = self._bounded(answer.text)
         return Result(call_id=call_id, status=status, text=text), answer.exits_read
+
+    def _failure(self, call_id: CallId, tool: str, words: str) -> Result:
+        """A tool may quote others in its words, and they what they were given."""
+        return _error(call_id, self._bounded(notes.tool_failed(tool, words)))
 
     def _bounded(self, text: str) -> str:
         text = self.redact(storable(text))
@@ -94,6 +106,11 @@ class CallRunner:
             return text
         left_out = len(text) - self.result_chars_max
         return f"{text[: self.result_chars_max]}\n… {left_out} more characters left out"
+
+
+def _unknown(record: CallRecord, started_ms: int) -> Result:
+    words = notes.outcome_unknown(record.call.tool, started=clock_words(started_ms))
+    return Result(call_id=record.call.call_id, status=ResultStatus.UNKNOWN, text=words)
 
 
 def _error(call_id: CallId, words: str) -> Result:

@@ -42,7 +42,7 @@ from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model, ModelReply
 from koboshi.ports.store import Loaded, Store
-from koboshi.ports.tool import Tools
+from koboshi.ports.tool import Tool, Tools
 from koboshi.ports.wakeups import Wakeups, claim_topic
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.intake import storable
@@ -116,12 +116,14 @@ class TurnRunner:
                         return
                     proposed, loaded = await self._take_reply(claim, loaded, reply)
                 case RunCalls(records=records):
-                    route = loaded.session.route
-                    steps = await self.calls.run_all(claim, route, records)
-                    loaded = _with_results(loaded, steps, self.clock.now_ms())
+                    loaded = await self._run_calls(claim, loaded, records)
                 case Ask(record=record):
-                    await self._ask(claim, record)
-                    return
+                    tool = self.tools.find(record.call.tool)
+                    if tool is not None:
+                        await self._ask(claim, tool, record)
+                        return
+                    # It went away with its configuration: the result says so, and nobody is asked.
+                    loaded = await self._run_calls(claim, loaded, (record,))
                 case Finish(reply=reply):
                     text_max = self.text_max_of(loaded.session.route.channel)
                     parts = split_text(reply.text, text_max)
@@ -141,6 +143,7 @@ class TurnRunner:
     async def _reply_of_model(self, claim: Claim, loaded: Loaded) -> ModelReply | None:
         """The model's reply; None when the turn has failed. Tries are counted durably, so that a
         crash does not start them anew."""
+        await self.tools.settle()
         request = build_request(
             loaded, claim.turn_id, self.system, self.tools.specs(), self.clock.now_ms()
         )
@@ -198,9 +201,13 @@ class TurnRunner:
             provider_id=provider_id,
         )
 
-    async def _ask(self, claim: Claim, record: CallRecord) -> None:
-        tool = self.tools.find(record.call.tool)
-        assert tool is not None, "only a tool that is there can wait for a person"
+    async def _run_calls(
+        self, claim: Claim, loaded: Loaded, records: tuple[CallRecord, ...]
+    ) -> Loaded:
+        steps = await self.calls.run_all(claim, loaded.session.route, records)
+        return _with_results(loaded, steps, self.clock.now_ms())
+
+    async def _ask(self, claim: Claim, tool: Tool, record: CallRecord) -> None:
         text, choices = tool.question_of(record.call.arguments)
         await self.store.turns.ask(
             claim, record.call.call_id, text, choices, self.question_age_ms_max

@@ -1,36 +1,71 @@
 """The tools of one gateway, by name."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from koboshi.ports.model import ToolSpec
-from koboshi.ports.tool import Tool
+from koboshi.ports.tool import Tool, ToolSource
 
 # What every provider accepts as the name of a tool.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Toolbox:
-    """Tools in the order given. Raises ValueError for a bad name, or one that is taken twice."""
+    """Tools in the order given, then those that the sources have at the moment.
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
-        self._tools: dict[str, Tool] = {}
+    Where names meet, the first one given has it. Raises ValueError for a fixed tool with a bad
+    name, or one that is taken twice.
+    """
+
+    def __init__(self, tools: Sequence[Tool], sources: Sequence[ToolSource] = ()) -> None:
+        self._sources = tuple(sources)
+        self._fixed: dict[str, Tool] = {}
         for tool in tools:
             name = tool.spec.name
             if not _NAME.fullmatch(name):
                 raise ValueError(f'"{name}" can not be the name of a tool; use a-z, 0-9 and _')
-            if name in self._tools:
+            if name in self._fixed:
                 raise ValueError(f'there are two tools with the name "{name}"')
-            self._tools[name] = tool
+            self._fixed[name] = tool
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._tools)
+        return tuple(spec.name for spec in self.specs())
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model is told of them."""
-        return tuple(tool.spec for tool in self._tools.values())
+        told: dict[str, ToolSpec] = {}
+        for tool in self._all():
+            spec = tool.spec
+            if _NAME.fullmatch(spec.name):
+                told.setdefault(spec.name, spec)
+        return tuple(told.values())
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that name; None if there is none."""
-        return self._tools.get(name)
+        """The tool of that name; None if there is none. It may be out of reach at the moment."""
+        fixed = self._fixed.get(name)
+        if fixed is not None:
+            return fixed
+        found = (source.find(name) for source in self._sources)
+        return next((tool for tool in found if tool is not None), None)
+
+    async def reach(self, name: str) -> Tool | None:
+        """The tool of that name, ready to run; None if there is none. Raises ToolFailed if it is
+        out of reach."""
+        fixed = self._fixed.get(name)
+        if fixed is not None:
+            return fixed
+        for source in self._sources:
+            if source.find(name) is not None:
+                return await source.reach(name)
+        return None
+
+    async def settle(self) -> None:
+        """Wait, not for ever, for tools that are still on their way after the start."""
+        for source in self._sources:
+            await source.settle()
+
+    def _all(self) -> Iterator[Tool]:
+        yield from self._fixed.values()
+        for source in self._sources:
+            yield from source.tools()

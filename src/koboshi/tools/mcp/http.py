@@ -1,0 +1,118 @@
+"""A server that is there: its messages are HTTP requests and their responses.
+
+The library does the talking. Here is what it leaves open: how much is taken in, and what became of
+the request of one call.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from koboshi.tools.mcp.endpoint import Address, ServerLimits
+
+CONNECT_SECONDS = 10.0
+FAREWELL_SECONDS = 2.0
+
+# The server, or what stands before it, turned the request away. Not among them: 408 and 409, which
+# some send after they have begun.
+_TURNED_AWAY = frozenset({400, 401, 403, 404, 405, 406, 410, 411, 413, 414, 415, 422, 429, 431})
+_NEVER_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.LocalProtocolError,
+    httpx2.PoolTimeout,
+    httpx2.UnsupportedProtocol,
+)
+
+
+@dataclass(slots=True)
+class Posted:
+    """What became of the request of one call. Unless it is told, nobody knows."""
+
+    status: int | None = None
+    is_answer: bool = False
+    """The response is in a form that holds an answer of the server itself."""
+    was_never_sent: bool = False
+
+    @property
+    def was_turned_away(self) -> bool:
+        return self.was_never_sent or self.status in _TURNED_AWAY
+
+
+# The library sends a request in the context of the task that asked for it. Should it cease to, the
+# record stays empty, and the outcome of a failed call counts as unknown.
+POSTED: ContextVar[Posted | None] = ContextVar("posted", default=None)
+
+
+@asynccontextmanager
+async def open_address(address: Address, limits: ServerLimits) -> AsyncIterator[Any]:
+    """Messages to and from the server at an address: the library's pair of streams."""
+    async with (
+        _Client(
+            limits.message_bytes_max,
+            # Nothing compressed: a small message must not grow into a large one.
+            headers={**address.headers, "Accept-Encoding": "identity"},
+            # How long an answer may take is watched for each call.
+            timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
+        ) as client,
+        streamable_http_client(
+            address.url, http_client=client, max_sse_event_size=limits.message_bytes_max
+        ) as streams,
+    ):
+        yield streams
+
+
+class _Client(httpx2.AsyncClient):
+    """Notes what becomes of each request, and takes in no more than it should."""
+
+    def __init__(self, bytes_max: int, *, headers: dict[str, str], timeout: httpx2.Timeout) -> None:
+        super().__init__(headers=headers, timeout=timeout)
+        self._bytes_max = bytes_max
+
+    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+        if request.method == "DELETE":  # saying goodbye
+            request.extensions["timeout"] = httpx2.Timeout(FAREWELL_SECONDS).as_dict()
+        posted = POSTED.get() if request.method == "POST" else None
+        try:
+            response = await super().send(request, **how)
+        except _NEVER_SENT:
+            if posted is not None:
+                posted.was_never_sent = True
+            raise
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if posted is not None:
+            posted.status = response.status_code
+            posted.is_answer = response.status_code == 200 and kind in (
+                "application/json",
+                "text/event-stream",
+            )
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            await response.aclose()
+            raise httpx2.DecodingError("the server compressed its answer", request=request)
+        if kind != "text/event-stream" and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Bounded(response.stream, self._bytes_max)
+        return response
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The content of a response, up to a limit. Events have theirs in the library."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, bytes_max: int) -> None:
+        self._inner = inner
+        self._bytes_max = bytes_max
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > self._bytes_max:
+                raise httpx2.StreamError(f"it sent more than {self._bytes_max} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
