@@ -11,6 +11,7 @@ from benchmarks.place import ROOT, BenchmarkFailed, warn_if_busy, working_folder
 from benchmarks.report import Measure, carry_out, table, write_json
 from benchmarks.stages.boot import measure_boot
 from benchmarks.stages.peers import measure_peers
+from benchmarks.stages.runners import measure_runners
 from benchmarks.stages.scale import Size, measure_scale
 from benchmarks.stages.store import measure_store
 
@@ -64,7 +65,7 @@ def main() -> int:
 def _options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     options.add_argument("--quick", action="store_true", help="fewer rounds, a smaller file")
-    options.add_argument("--only", choices=("store", "peers", "scale", "boot"))
+    options.add_argument("--only", choices=("store", "peers", "scale", "boot", "runners"))
     options.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     options.add_argument(
         "--dir",
@@ -81,6 +82,7 @@ def _stages(plan: Plan, folder: Path) -> dict[str, Callable[[], list[Measure]]]:
         "peers": lambda: measure_peers(folder, plan.peers),
         "scale": lambda: measure_scale(folder, plan.scale, plan.size),
         "boot": lambda: measure_boot(folder, plan.starts),
+        "runners": lambda: measure_runners(folder, plan.starts),
     }
 
 
