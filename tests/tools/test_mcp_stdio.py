@@ -172,7 +172,7 @@ async def test_a_program_that_is_not_there_is_named_and_the_call_is_not_started(
 async def test_a_server_that_never_answers_holds_nobody_up(tmp_path: Path) -> None:
     silent = Program(command="sleep", args=("600",), environment=ENVIRONMENT, workdir="/")
     limits = ServerLimits(connect_s=600, settle_s=0.2, reach_s=0.2)
-    with move_on_after(20) as scope:
+    with move_on_after(60) as scope:
         async with running(spec(silent), limits=limits) as servers:
             await servers.settle()
             await servers.settle()

@@ -59,6 +59,9 @@ async def open_address(address: Address, limits: ServerLimits) -> AsyncIterator[
             headers={**address.headers, "Accept-Encoding": "identity"},
             # How long an answer may take is watched for each call.
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
+            # A connection that was kept may have died meanwhile: what fails on it is of unknown
+            # outcome, while a new one that can not be made has certainly carried nothing.
+            limits=httpx2.Limits(max_keepalive_connections=0),
         ) as client,
         streamable_http_client(
             address.url, http_client=client, max_sse_event_size=limits.message_bytes_max
@@ -70,8 +73,8 @@ async def open_address(address: Address, limits: ServerLimits) -> AsyncIterator[
 class _Client(httpx2.AsyncClient):
     """Notes what becomes of each request, and takes in no more than it should."""
 
-    def __init__(self, bytes_max: int, *, headers: dict[str, str], timeout: httpx2.Timeout) -> None:
-        super().__init__(headers=headers, timeout=timeout)
+    def __init__(self, bytes_max: int, **options: Any) -> None:
+        super().__init__(**options)
         self._bytes_max = bytes_max
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:

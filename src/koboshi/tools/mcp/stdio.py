@@ -38,6 +38,8 @@ from koboshi.tools.mcp.results import harmless
 log = structlog.get_logger()
 
 LINES_LOGGED_MAX = 200
+SILENCE_SECONDS = 5.0
+"""For the pipes of a server that was killed to end; longer only if somebody else holds them."""
 _LAUNCH = str(Path(__file__).with_name("launch.py"))
 _GONE = (BrokenResourceError, ClosedResourceError, EndOfStream, OSError)
 
@@ -74,6 +76,7 @@ async def open_program(
         reason = await _listen(stdout, heard, limits.message_bytes_max)
         if not is_left:
             await _wait_for_exit(process, limits.farewell_s)
+            await errors.wait(limits.farewell_s)
             on_end(_ending(reason, process.returncode, errors.last))
         heard.close()
         await _drain(stdout)
@@ -90,7 +93,7 @@ async def open_program(
             outgoing.close()
             with CancelScope(shield=True):
                 await _end(process, limits.farewell_s)
-                await readers.finish(limits.farewell_s)
+                await readers.finish(SILENCE_SECONDS)
             tasks.cancel_scope.cancel()
             to_say.close()
             heard.close()
@@ -172,6 +175,7 @@ class _ErrorLines:
     def __init__(self, server: str) -> None:
         self._server = server
         self._logged = 0
+        self._ended = Event()
         self.last = ""
 
     async def read(self, stderr: ByteReceiveStream) -> None:
@@ -183,6 +187,12 @@ class _ErrorLines:
                 for line in lines:
                     self._take(line)
         self._take(kept)
+        self._ended.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Until there is nothing more, not for ever."""
+        with move_on_after(seconds):
+            await self._ended.wait()
 
     def _take(self, line: bytes) -> None:
         words = harmless(line[:4_096].decode("utf-8", "replace"))
