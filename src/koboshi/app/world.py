@@ -10,8 +10,6 @@ from koboshi.config import Config, WebConfig
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
-from koboshi.models.limits import ModelLimits
-from koboshi.models.provider import open_model
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.model import Model
 
@@ -40,6 +38,10 @@ async def opened_model(config: Config) -> AsyncIterator[Model]:
     if config.model.is_scripted:
         yield ScriptedModel()
         return
+    # Only who uses a provider pays for loading what reaches it.
+    from koboshi.models.limits import ModelLimits
+    from koboshi.models.provider import open_model
+
     limits, key = config.limits, config.model.api_key
     model = open_model(
         config.model.name,
