@@ -124,8 +124,8 @@ def test_status_in_a_home_with_a_very_long_name(tmp_path: Path) -> None:
 def test_a_gateway_that_hangs_is_told_from_one_that_does_not_run(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ask_owner, "ANSWER_SECONDS", 0.3)
     with gateway(home) as one:
+        monkeypatch.setattr(ask_owner, "ANSWER_SECONDS", 0.3)
         one.signal(signal.SIGSTOP)
         until(lambda: is_stopped(one.pid), "every thread of it stands still")
 

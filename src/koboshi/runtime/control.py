@@ -6,6 +6,7 @@ home for a moment and asks the same `answer()` directly.
 
 import json
 import os
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,15 @@ from typing import TypeAlias
 
 import structlog
 from anyio import (
+    TASK_STATUS_IGNORED,
     BrokenResourceError,
     ClosedResourceError,
     DelimiterNotFound,
     IncompleteRead,
-    create_unix_listener,
     fail_after,
     move_on_after,
 )
-from anyio.abc import SocketStream
+from anyio.abc import SocketListener, SocketStream, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from koboshi.runtime.answers import refusal
@@ -42,7 +43,7 @@ class ControlSocket:
     home: Path
     answer: Answer
 
-    async def keep_serving(self) -> None:
+    async def keep_serving(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Serve for ever. Where there can be no socket, the gateway goes on without."""
         path = self.home / SOCKET_NAME
         # By its folder's descriptor, because the kernel takes only short names for sockets.
@@ -50,10 +51,12 @@ class ControlSocket:
         try:
             try:
                 # What a dead gateway left there is replaced: the lock proves that it is nobody's.
-                listener = await create_unix_listener(short_name(folder, path), mode=0o600)
+                listener = await SocketListener.from_socket(_bound(short_name(folder, path)))
             except OSError as error:
                 log.warning("control_unavailable", path=str(path), error=str(error))
+                task_status.started()
                 return
+            task_status.started()
             async with listener:
                 await listener.serve(self._serve_one)
         finally:
@@ -89,6 +92,25 @@ class ControlSocket:
             log.error("control_failed", error=type(error).__name__, exc_info=True)
             return refusal("bug", "something went wrong here; the gateway's log says what")
         return refusal("too-slow", f"the database did not answer within {ANSWER_SECONDS} s")
+
+
+def _bound(name: str) -> socket.socket:
+    """A listening socket that only its owner may use, in place of one that was left behind.
+
+    Made at once, without a thread: it is ready before the first message can be accepted.
+    """
+    bound = socket.socket(socket.AF_UNIX)
+    try:
+        bound.setblocking(False)
+        if Path(name).is_socket():
+            Path(name).unlink()
+        bound.bind(name)
+        Path(name).chmod(0o600)
+        bound.listen()
+    except BaseException:
+        bound.close()
+        raise
+    return bound
 
 
 def short_name(folder: int, path: Path) -> str:

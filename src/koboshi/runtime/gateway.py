@@ -38,13 +38,14 @@ class Gateway:
     async def run(self, stop_asked: Event) -> None:
         """Serve until asked to stop. Nothing that happens on the way out is needed at boot."""
         async with create_task_group() as tasks:
+            # First, so that whoever can write to this gateway can ask about it, too.
+            await tasks.start(self.control.keep_serving)
             tasks.start_soon(self.heartbeat.keep_beating)
             for channel in self.channels:
                 tasks.start_soon(self.intake.keep_receiving, channel)
             tasks.start_soon(self.deliver.keep_delivering)
             tasks.start_soon(self.rescue.keep_rescuing)
             tasks.start_soon(self.supervise.keep_supervising)
-            tasks.start_soon(self.control.keep_serving)
             tasks.start_soon(self._stop_at_drain, stop_asked)
             dispatching = CancelScope()
             dispatched = Event()
