@@ -26,9 +26,10 @@ from koboshi.domain.outbox import (
     after_send,
     resolution_of,
 )
-from koboshi.domain.process import ENDED, ProcessState, WatcherKind, WatcherState
+from koboshi.domain.process import ENDED, ProcessState
 from koboshi.domain.route import Route
 from koboshi.domain.turn import CLOSED, OPEN, TRANSITIONS, TurnEvent, TurnState
+from koboshi.domain.watch import WatcherKind, WatcherState
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "state-machines.md"
 

@@ -11,7 +11,7 @@ from anyio import create_task_group, fail_after, move_on_after, sleep
 
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
-from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, SessionId, TurnId
+from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Choice, Message
@@ -22,6 +22,7 @@ from koboshi.ports.views import (
     Event,
     Explanation,
     JournalLine,
+    ProcessView,
     Shown,
     Status,
     TurnView,
@@ -268,6 +269,15 @@ class FakeGateway:
 
     async def explain(self, turn_id: TurnId) -> Explanation | None:
         return None
+
+    async def processes(self, limit: int) -> tuple[ProcessView, ...]:
+        return ()
+
+    async def process(self, process_id: ProcessId) -> ProcessView | None:
+        return None
+
+    async def reports_of(self, process_id: ProcessId) -> tuple[EntryView, ...]:
+        return ()
 
 
 def web_channel(

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from koboshi.cli.explain import render
-from koboshi.domain.ids import TurnId
+from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.outbox import DeliveryState, Postpone, Settle
 from koboshi.domain.recovery import Policy, RecoveryPolicy
+from koboshi.ports.runners import Seen
 from koboshi.ports.store import Arrival
 from koboshi.runtime.answers import answer
+from koboshi.runtime.jobs import Jobs
+from koboshi.runtime.runners import LocalRunners
 from tests.store.homes import (
     BACKENDS,
     HOUR_MS,
@@ -40,10 +43,28 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
     await one.store.close()
 
 
+def jobs(home: Home, *, is_running: bool = True) -> Jobs:
+    runners = LocalRunners(Path("processes"))
+
+    async def store_end(_process_id: ProcessId, _seen: Seen) -> None:
+        raise AssertionError("nothing runs here")
+
+    async def output_of(process_id: ProcessId, _chars_max: int) -> str:
+        return f"the output of {process_id}"
+
+    return Jobs(
+        store=home.store,
+        runners=runners,
+        store_end=store_end,
+        output_of=output_of,
+        is_running=is_running,
+    )
+
+
 async def asked(home: Home, what: str, *, is_running: bool = True) -> Any:
     """The answer, as it comes out of the socket."""
     request = {"ask": "explain", "what": what}
-    return json.loads(json.dumps(await answer(home.store, request, is_running=is_running)))
+    return json.loads(json.dumps(await answer(jobs(home, is_running=is_running), request)))
 
 
 async def text(home: Home, what: str, *, is_running: bool = True) -> list[str]:
@@ -299,7 +320,7 @@ async def test_nonsense_is_not_found(home: Home, what: str) -> None:
 
 @pytest.mark.parametrize("request_", [{}, {"ask": "everything"}, {"ask": ["status"]}])
 async def test_an_unknown_question_is_answered_so(home: Home, request_: dict[str, object]) -> None:
-    said = await answer(home.store, request_, is_running=True)
+    said = await answer(jobs(home), request_)
 
     assert said["ok"] is False
 
@@ -308,7 +329,7 @@ async def test_status_counts_every_state_that_is_not_closed(home: Home) -> None:
     await home.work_on(chat="a")
     await home.say(chat="b")
 
-    said: Any = await answer(home.store, {"ask": "status"}, is_running=True)
+    said: Any = await answer(jobs(home), {"ask": "status"})
 
     assert said["turns"] == {
         "queued": 1,

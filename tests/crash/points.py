@@ -73,6 +73,8 @@ POINTS = (
 )
 
 EXEMPT = {
+    "processes.forget": "processes are swept once an hour, long after their end; killed there in "
+    "tests/store/test_crash_points.py",
     "outbox.label": "the web channel repeats a send under the same key and never needs a label; "
     "killed there in tests/crash/test_rig.py, on a platform that can not",
     "sessions.set": "no command of this version sets anything: nobody calls it",

@@ -1,16 +1,19 @@
 """Commands that run nowhere: the runners and the rows of processes, in memory, with the promises of
 `ports.runners` and `ports.store`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
 
 from koboshi.domain.errors import Fenced
-from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId
+from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId, WatcherId
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.turn import Claim
+from koboshi.domain.watch import Finding, Watcher, WatcherSpec, WatcherState
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, LogSlice, Seen
+from koboshi.tools.ends import Ends
+from koboshi.tools.patterns import matcher
 
 NOW_MS = 1_763_240_400_000
 BIRTH = Birth(boot_id="this-boot", pid=4242, start_ticks=99)
@@ -140,6 +143,9 @@ class FakeRunners:
         end = min(begin + limit, total if begin >= tail_begin else self.head_max)
         return LogSlice(offset=begin, content=log[begin:end], total=total, dropped=begin - asked)
 
+    def log_size(self, process_id: ProcessId) -> int:
+        return len(self.commands[process_id].log) if process_id in self.commands else 0
+
     async def write(self, process_id: ProcessId, content: bytes) -> bool:
         command = self.commands[process_id]
         if command.spec is None or not command.spec.takes_input:
@@ -160,9 +166,18 @@ class FakeProcesses:
     clock: FakeClock
     rows: dict[ProcessId, Process] = field(default_factory=dict)
     is_fenced: bool = False
+    asked: dict[ProcessId, tuple[WatcherSpec, ...]] = field(default_factory=dict)
+    last_words: dict[ProcessId, str] = field(default_factory=dict)
 
     async def begin(
-        self, claim: Claim, call_id: CallId, *, command: str, workdir: str, is_foreground: bool
+        self,
+        claim: Claim,
+        call_id: CallId,
+        *,
+        command: str,
+        workdir: str,
+        is_foreground: bool,
+        watchers: Sequence[WatcherSpec] = (),
     ) -> Process:
         if self.is_fenced:
             raise Fenced(f"the claim on turn {claim.turn_id} is no longer valid")
@@ -189,6 +204,7 @@ class FakeProcesses:
             turn_log_size=None,
         )
         self.rows[process.process_id] = process
+        self.asked[process.process_id] = tuple(watchers)
         return process
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None:
@@ -203,8 +219,10 @@ class FakeProcesses:
         exit_code: int | None,
         reason: str,
         ended_ms: int,
+        output: str = "",
     ) -> None:
         if self.rows[process_id].ended_ms is None:
+            self.last_words[process_id] = output
             self._set(
                 process_id, state=state, exit_code=exit_code, reason=reason, ended_ms=ended_ms
             )
@@ -224,6 +242,35 @@ class FakeProcesses:
         rows = [row for row in reversed(self.rows.values()) if row.session_id == session_id]
         return tuple(rows[:limit])
 
+    async def report(self, before: Watcher, found: Finding) -> bool:
+        raise NotImplementedError
+
+    async def forget(self, process_id: ProcessId) -> None:
+        del self.rows[process_id]
+
+    async def watchers(self, process_id: ProcessId) -> tuple[Watcher, ...]:
+        return tuple(
+            Watcher(
+                watcher_id=WatcherId(place),
+                process_id=process_id,
+                kind=spec.kind,
+                argument=spec.argument,
+                state=WatcherState.ARMED,
+                log_offset=0,
+                reports=0,
+            )
+            for place, spec in enumerate(self.asked.get(process_id, ()), start=1)
+        )
+
+    async def watched(self) -> tuple[tuple[Watcher, Process], ...]:
+        return ()
+
+    async def of_turn(self, turn_id: TurnId) -> tuple[ProcessId, ...]:
+        return tuple(row.process_id for row in self.rows.values() if row.turn_id == turn_id)
+
+    async def outdated(self, before_ms: int, kept_max: int, limit: int) -> tuple[ProcessId, ...]:
+        return ()
+
     async def stranded(self) -> tuple[ProcessId, ...]:
         return ()
 
@@ -233,3 +280,13 @@ class FakeProcesses:
     def _set(self, process_id: ProcessId, **facts: object) -> None:
         changes: Mapping[str, object] = facts
         self.rows[process_id] = replace(self.rows[process_id], **changes)  # type: ignore[arg-type]
+
+
+def ends_of(processes: FakeProcesses, runners: FakeRunners, clock: FakeClock) -> Ends:
+    return Ends(
+        processes=processes,
+        runners=runners,
+        clock=clock,
+        matcher=matcher,
+        redact=lambda text: text,
+    )

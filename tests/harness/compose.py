@@ -9,8 +9,9 @@ from anyio import Event
 
 from koboshi.commands.run import respond
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.ids import ChannelName, WorkerId
+from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
 from koboshi.domain.outbox import DeliveryLimits
+from koboshi.domain.watch import ReportLimits
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model
@@ -25,11 +26,14 @@ from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
+from koboshi.runtime.jobs import Jobs
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
-from koboshi.runtime.supervise import Supervise
+from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
-from koboshi.tools.terminal import store_end
+from koboshi.runtime.watch import WatchLogs
+from koboshi.tools.ends import Ends
+from koboshi.tools.patterns import matcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,21 @@ def compose(
 ) -> Gateway:
     """A gateway as `app` builds it, without what a configuration file is needed for."""
     by_name = {channel.name: channel for channel in channels}
+    runners = LocalRunners(home / "processes")
+    ends = Ends(
+        processes=store.processes,
+        runners=runners,
+        clock=clock,
+        matcher=matcher,
+        redact=lambda text: text,
+    )
+    jobs = Jobs(
+        store=store,
+        runners=runners,
+        store_end=ends.store,
+        output_of=lambda process_id, _: _no_output(process_id),
+        is_running=True,
+    )
     calls = CallRunner(store=store, tools=tools, result_chars_max=bounds.result_chars_max)
     runner = TurnRunner(
         store=store,
@@ -71,6 +90,7 @@ def compose(
         clock=clock,
         system="",
         text_max_of=lambda name: by_name[name].abilities.text_max,
+        log_size_of=runners.log_size,
         limits=bounds.turns,
         model_tries_max=bounds.model_tries_max,
         model_wait_ms_max=600_000,
@@ -81,7 +101,9 @@ def compose(
     return Gateway(
         store=store,
         channels=channels,
-        intake=Intake(store=store, clock=clock, is_allowed=is_allowed, respond=respond),
+        intake=Intake(
+            store=store, clock=clock, is_allowed=is_allowed, respond=respond, output_of=_no_output
+        ),
         dispatch=Dispatch(
             store=store,
             wakeups=wakeups,
@@ -109,8 +131,21 @@ def compose(
         supervise=Supervise(
             store=store,
             wakeups=wakeups,
-            runners=LocalRunners(home / "processes"),
-            store_end=partial(store_end, store.processes, clock),
+            runners=runners,
+            clock=clock,
+            store_end=ends.store,
+            retention=Retention(keep_ms=7 * 86_400_000, kept_max=500, sweep_seconds=3_600),
+            poll_seconds=5,
+        ),
+        watch_logs=WatchLogs(
+            store=store,
+            wakeups=wakeups,
+            clock=clock,
+            runners=runners,
+            limits=ReportLimits(),
+            matcher=matcher,
+            redact=lambda text: text,
+            every_seconds=0.5,
             poll_seconds=5,
         ),
         heartbeat=Heartbeat(
@@ -120,8 +155,10 @@ def compose(
             every_seconds=5,
             drain_asked=Event(),
         ),
-        control=ControlSocket(
-            home=home, answer=lambda request: answer(store, request, is_running=True)
-        ),
+        control=ControlSocket(home=home, answer=partial(answer, jobs)),
         on_stopping=lambda: None,
     )
+
+
+async def _no_output(process_id: ProcessId) -> str:
+    return f"the output of {process_id}"

@@ -20,7 +20,8 @@ STORES = ROOT / "src" / "koboshi" / "stores"
 
 VERBS = frozenset(
     "inbox.accept outbox.claim outbox.label outbox.settle "
-    "processes.ask_end processes.begin processes.born processes.ended "
+    "processes.ask_end processes.begin processes.born processes.ended processes.forget "
+    "processes.report "
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.recover turns.release turns.retry_model turns.start_call "
     "workers.beat workers.end workers.request_drain workers.start".split()

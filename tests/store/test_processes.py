@@ -185,7 +185,7 @@ async def test_what_runs_on_is_told_to_whoever_asks(home: Home) -> None:
     command = Command(name=CommandName.STATUS, said="/status")
     await home.accept(Arrival(inbound=home.inbound("/status"), command=command), respond=watch)
 
-    assert seen[0].running_processes == ("watch",)
+    assert seen[0].running_processes == ("p3 watch",)
 
 
 async def test_the_processes_of_a_session_are_listed_newest_first(home: Home) -> None:

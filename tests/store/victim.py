@@ -23,6 +23,7 @@ from koboshi.domain.process import Birth, ProcessState
 from koboshi.domain.session import Settings
 from koboshi.domain.transcript import Note
 from koboshi.domain.turn import Claim
+from koboshi.domain.watch import Finding, WatcherKind, WatcherSpec
 from koboshi.domain.worker import EndedHow
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore
@@ -91,18 +92,29 @@ async def story(home: Home) -> AsyncIterator[str]:
 async def with_a_process(home: Home, claim: Claim, call_id: CallId) -> AsyncIterator[str]:
     processes = home.store.processes
     process = await processes.begin(
-        claim, call_id, command="sleep 1", workdir=".", is_foreground=True
+        claim,
+        call_id,
+        command="sleep 1",
+        workdir=".",
+        is_foreground=False,
+        watchers=(WatcherSpec(kind=WatcherKind.MATCH, argument="ready"),),
     )
     yield "processes.begin"
     process_id = process.process_id
     await processes.born(process_id, Birth(boot_id="b", pid=1, start_ticks=1))
     yield "processes.born"
+    (watcher,) = await processes.watchers(process_id)
+    found = Finding(watcher=replace(watcher, log_offset=6, reports=1), output="ready")
+    assert await processes.report(watcher, found)
+    yield "processes.report"
     await processes.ask_end(process_id)
     yield "processes.ask_end"
     await processes.ended(
         process_id, ProcessState.KILLED, exit_code=None, reason="asked", ended_ms=1
     )
     yield "processes.ended"
+    await processes.forget(process_id)
+    yield "processes.forget"
 
 
 async def with_deliveries(home: Home) -> AsyncIterator[str]:

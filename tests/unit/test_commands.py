@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from koboshi.commands.durations import ago, duration
 from koboshi.commands.parse import parse_command
 from koboshi.commands.run import REPLY_CHARS_MAX, respond
 from koboshi.domain.command import Command, CommandName, Response, SessionFacts, TurnGlance
+from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import ChannelName, Generation, Seq, SessionId
 from koboshi.domain.route import Route
 from koboshi.domain.session import CutKind, Session

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from koboshi.domain.outbox import DeliveryState
-from koboshi.domain.process import ProcessState, WatcherState
+from koboshi.domain.process import ProcessState
 from koboshi.domain.recovery import RULES, Rule
 from koboshi.domain.turn import TRANSITIONS, TurnState
+from koboshi.domain.watch import WatcherState
 from scripts import rules_table, state_diagrams
 
 PAGES = {

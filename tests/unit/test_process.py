@@ -1,27 +1,23 @@
 """What a watcher finds in a log, however the log is cut, and which process is which."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koboshi.domain.ids import ProcessId, WatcherId
-from koboshi.domain.process import (
-    ENDED,
+from koboshi.domain.process import ENDED, Birth, ProcessState, is_same
+from koboshi.domain.watch import (
     LINE_BYTES_MAX,
     MATCH_LINES_MAX,
-    Birth,
     Chunk,
-    ProcessState,
-    Report,
     Watcher,
     WatcherKind,
     WatcherState,
-    examine,
-    is_same,
-    matching_lines,
 )
+from koboshi.domain.watch import examine as examine_with
+from koboshi.tools.patterns import complaint_about_pattern, matcher
 
 WATCHER = Watcher(
     watcher_id=WatcherId(1),
@@ -37,6 +33,23 @@ BIRTH = Birth(boot_id="a", pid=100, start_ticks=5)
 
 def chunk(content: bytes, *, offset: int = 0, is_last: bool = False) -> Chunk:
     return Chunk(offset=offset, content=content, is_last=is_last)
+
+
+@dataclass(frozen=True)
+class Report:
+    ordinal: int
+    text: str
+
+
+def examine(watcher: Watcher, read: Chunk) -> tuple[Watcher, tuple[Report, ...]]:
+    found = examine_with(watcher, read, matcher(watcher.patterns), until=None)
+    reports = (Report(found.watcher.reports, found.output),) if found.output else ()
+    return found.watcher, reports
+
+
+def matching_lines(pattern: str, lines: list[str]) -> list[str]:
+    assert complaint_about_pattern(pattern) is None
+    return [line for line in lines if matcher([pattern])(line)]
 
 
 def texts(reports: tuple[Report, ...]) -> list[str]:

@@ -20,6 +20,7 @@ from tests.fakes.commands import (
     FakeProcesses,
     FakeRunners,
     ended_by,
+    ends_of,
     exited,
 )
 from tests.fakes.files import CONTEXT
@@ -34,7 +35,17 @@ class Background:
         self.clock = FakeClock()
         self.runners = FakeRunners()
         self.processes = FakeProcesses(self.clock)
-        self.tool = ProcessTool(processes=self.processes, runners=self.runners, clock=self.clock)
+        self.tool = ProcessTool(
+            processes=self.processes,
+            runners=self.runners,
+            clock=self.clock,
+            store_end=ends_of(self.processes, self.runners, self.clock).store,
+            until_written_to=self._until_written_to,
+            booted_ms=0,
+        )
+
+    async def _until_written_to(self, _session_id: SessionId) -> None:
+        await anyio.sleep_forever()
 
     async def begin(
         self, command: str = "serve", *, session: int = 1, is_foreground: bool = False
@@ -168,6 +179,7 @@ async def test_a_running_process_is_polled(background: Background) -> None:
         "status": "running",
         "process_id": "p1",
         "command": "serve",
+        "pid": BIRTH.pid,
         "uptime_seconds": 65,
         "output": "listening\nready\n",
     }
@@ -496,6 +508,7 @@ async def test_the_overview_has_the_running_ones_first(background: Background) -
         "command": "serve",
         "exit_code": None,
         "uptime_seconds": 9,
+        "reports_to_you": [],
     }
 
 

@@ -13,7 +13,8 @@ from koboshi.domain.transcript import Effect, Need
 from koboshi.ports.runners import EndedBy, Ending, Life, Runners
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import ToolAnswer, ToolContext
-from koboshi.tools.terminal import TerminalTool, output_of
+from koboshi.tools.ends import output_of
+from koboshi.tools.terminal import TerminalTool
 from tests.fakes.commands import (
     BIRTH,
     NOW_MS,
@@ -21,6 +22,7 @@ from tests.fakes.commands import (
     FakeProcesses,
     FakeRunners,
     ended_by,
+    ends_of,
     exited,
 )
 from tests.fakes.files import CONTEXT
@@ -47,6 +49,7 @@ class Terminal:
             timeout_seconds=600,
             background_seconds=86_400,
             environment={"PATH": "/bin"},
+            store_end=ends_of(self.processes, self.runners, self.clock).store,
         )
 
     async def begun(self, command: str = "make", *, background: bool = False) -> Process:
@@ -315,7 +318,7 @@ async def test_a_command_in_the_background_is_left_running(terminal: Terminal) -
 
     assert told(answer)["status"] == "running"
     assert told(answer)["process_id"] == "p1"
-    assert "not reported" in told(answer)["note"]
+    assert "nothing of it is reported" in told(answer)["note"]
     assert answer.exits_read == ()
     assert terminal.runners.waits == []
     row = terminal.row()

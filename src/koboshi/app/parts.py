@@ -15,13 +15,15 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
 from koboshi.config import Config, WebConfig, secrets_of
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.ids import ChannelName
+from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import World
+from koboshi.domain.watch import ReportLimits
 from koboshi.domain.worker import Worker
 from koboshi.logs import redactor
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
+from koboshi.ports.store import Store
 from koboshi.ports.tool import Tool
 from koboshi.runtime.answers import answer
 from koboshi.runtime.calls import CallRunner
@@ -33,19 +35,23 @@ from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
+from koboshi.runtime.jobs import Jobs, until_written_to
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
-from koboshi.runtime.supervise import Supervise
+from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.wakeups import LocalWakeups
+from koboshi.runtime.watch import WatchLogs
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
+from koboshi.tools.ends import Ends, output_of
 from koboshi.tools.files.tools import file_tools
 from koboshi.tools.mcp import McpServers
+from koboshi.tools.patterns import matcher
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
-from koboshi.tools.terminal import TerminalTool, store_end
+from koboshi.tools.terminal import TerminalTool
 
 PROCESSES_NAME = "processes"
 
@@ -123,20 +129,67 @@ class Parts:
                 timeout_seconds=terminal.timeout_seconds,
                 background_seconds=self.config.limits.background_seconds_max,
                 environment=environment_of_commands(os.environ),
+                store_end=self.ends().store,
             ),
-            ProcessTool(processes=self.store.processes, runners=self.runners, clock=self.clock),
+            ProcessTool(
+                processes=self.store.processes,
+                runners=self.runners,
+                clock=self.clock,
+                store_end=self.ends().store,
+                until_written_to=partial(
+                    until_written_to, self.store, self.wakeups, self.config.limits.poll_seconds
+                ),
+                booted_ms=self.worker.started_ms,
+            ),
             *file_tools(workdir=self.config.gateway.workdir, home=self.config.home),
             ASK,
             PAUSE,
         ]
 
+    def ends(self) -> Ends:
+        return ends_of(self.config, self.store, self.runners, self.clock)
+
     def supervise(self) -> Supervise:
+        limits = self.config.limits
         return Supervise(
             store=self.store,
             wakeups=self.wakeups,
+            clock=self.clock,
             runners=self.runners,
-            store_end=partial(store_end, self.store.processes, self.clock),
+            store_end=self.ends().store,
+            poll_seconds=limits.poll_seconds,
+            retention=Retention(
+                keep_ms=limits.process_keep_seconds * 1000,
+                kept_max=limits.processes_kept_max,
+                sweep_seconds=limits.process_sweep_seconds,
+            ),
+        )
+
+    def watch_logs(self) -> WatchLogs:
+        return WatchLogs(
+            store=self.store,
+            wakeups=self.wakeups,
+            clock=self.clock,
+            runners=self.runners,
+            limits=report_limits(self.config),
+            matcher=matcher,
+            redact=redactor(secrets_of(self.config)),
+            every_seconds=self.config.limits.watch_seconds,
             poll_seconds=self.config.limits.poll_seconds,
+        )
+
+    def intake(self) -> Intake:
+        redact = redactor(secrets_of(self.config))
+
+        async def output(process_id: ProcessId) -> str:
+            return redact(await output_of(self.runners, process_id))
+
+        return Intake(
+            store=self.store,
+            clock=self.clock,
+            is_allowed=self.world.is_allowed,
+            respond=respond,
+            output_of=output,
         )
 
     def turn_runner(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> TurnRunner:
@@ -156,6 +209,7 @@ class Parts:
             clock=self.clock,
             system=system_prompt(self.config.model.system_prompt),
             text_max_of=lambda name: _text_max(channels.get(name)),
+            log_size_of=self.runners.log_size,
             limits=TurnLimits(
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
             ),
@@ -215,26 +269,64 @@ def build(parts: Parts, on_stopping: Callable[[], None]) -> Built:
         environment_of_commands(os.environ),
         taken=[tool.spec.name for tool in own_tools],
     )
-    store, is_allowed = parts.store, parts.world.is_allowed
+    store = parts.store
+    jobs = jobs_of(parts.config, store, parts.clock, is_running=True)
     heartbeat = parts.heartbeat()
     web = parts.web_channels(heartbeat)
     channels: dict[ChannelName, Channel] = {channel.name: channel for channel in web}
     gateway = Gateway(
         store=store,
         channels=list(channels.values()),
-        intake=Intake(store=store, clock=parts.clock, is_allowed=is_allowed, respond=respond),
+        intake=parts.intake(),
         dispatch=parts.dispatch(channels, Toolbox(own_tools, [servers])),
         deliver=parts.deliver(channels),
         rescue=parts.rescue(),
         supervise=parts.supervise(),
+        watch_logs=parts.watch_logs(),
         heartbeat=heartbeat,
         on_stopping=on_stopping,
         control=ControlSocket(
             home=parts.config.home,
-            answer=lambda request: answer(store, request, is_running=True),
+            answer=partial(answer, jobs),
         ),
     )
     return Built(gateway=gateway, web=web, servers=servers)
+
+
+def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemClock) -> Ends:
+    return Ends(
+        processes=store.processes,
+        runners=runners,
+        clock=clock,
+        matcher=matcher,
+        redact=redactor(secrets_of(config)),
+    )
+
+
+def jobs_of(config: Config, store: Store, clock: SystemClock, *, is_running: bool) -> Jobs:
+    """The processes of a home, for whoever owns it."""
+    runners = LocalRunners(config.home / PROCESSES_NAME)
+    redact = redactor(secrets_of(config))
+
+    async def output(process_id: ProcessId, chars_max: int) -> str:
+        return redact(await output_of(runners, process_id, chars_max))
+
+    return Jobs(
+        store=store,
+        runners=runners,
+        store_end=ends_of(config, store, runners, clock).store,
+        output_of=output,
+        is_running=is_running,
+    )
+
+
+def report_limits(config: Config) -> ReportLimits:
+    limits = config.limits
+    return ReportLimits(
+        every_ms=limits.report_seconds * 1000,
+        session_max=limits.reports_per_session_max,
+        total_max=limits.reports_max,
+    )
 
 
 def _text_max(channel: Channel | None) -> int:

@@ -13,12 +13,13 @@ from anyio import Event, create_task_group, open_signal_receiver
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
-from koboshi.app.parts import PROCESSES_NAME, Parts, build
+from koboshi.app.parts import PROCESSES_NAME, Parts, build, jobs_of, report_limits
 from koboshi.app.servers import keep_connected
 from koboshi.app.world import opened_model, world_of
 from koboshi.channels.web.channel import WebChannel
 from koboshi.config import Config
 from koboshi.domain.recovery import World
+from koboshi.domain.watch import Notify
 from koboshi.ports.model import Model
 from koboshi.runtime.answers import answer
 from koboshi.runtime.clock import SystemClock
@@ -98,6 +99,8 @@ async def _open(
             crash_at=os.environ.get(faults.VARIABLE, ""),
             waiting_max=config.limits.inbox_waiting_max,
             question_age_ms_max=config.limits.question_age_ms,
+            notify=Notify(config.tools.terminal.notify),
+            report_limits=report_limits(config),
         ),
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),
@@ -126,7 +129,7 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
 async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
     """What the owner of the home would answer, with this process as the owner."""
     async with owned_store(config, who="the koboshi command line") as store:
-        return await answer(store, request, is_running=False)
+        return await answer(jobs_of(config, store, SystemClock(), is_running=False), request)
 
 
 def _make_workdir(workdir: Path) -> None:

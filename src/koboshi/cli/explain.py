@@ -16,14 +16,14 @@ from koboshi.cli.options import (
     home_options,
     json_option,
     moment,
+    place_words,
     show_json,
 )
 from koboshi.cli.story import fate_of_delivery, fate_of_message, told
-from koboshi.commands.durations import ago
 from koboshi.config.problems import escaped
+from koboshi.domain.durations import ago
 from koboshi.domain.phrases import excerpt, failure
 from koboshi.domain.recovery import Verdict
-from koboshi.domain.route import Route
 from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
 from koboshi.runtime.clock import SystemClock
 
@@ -37,10 +37,10 @@ WHAT_CHARS_MAX = 1_000
 @home_options
 @json_option
 def explain(what: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """Why a turn, message or delivery is where it is.
+    """Why a turn, message, delivery or process is where it is.
 
     WHAT is t1 for a turn, s1 for the newest turn of a session, m1 for a message, d1 for a delivery,
-    or a platform's own id of a message.
+    p1 for a process, or a platform's own id of a message.
     """
     with failures_told(as_json):
         if not what or len(what) > WHAT_CHARS_MAX:
@@ -87,6 +87,10 @@ def render(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None
             lines = _message(read_answer(answer, MessageAnswer), now_ms, zone)
         case "delivery":
             lines = _delivery(read_answer(answer, DeliveryAnswer), now_ms, zone)
+        case "process":
+            from koboshi.cli.processes import render_process
+
+            lines = render_process(answer, now_ms, zone)
         case _:
             lines = _turn(read_answer(answer, TurnAnswer), now_ms, zone)
     return "\n".join(escaped(line) for line in lines)
@@ -94,7 +98,7 @@ def render(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None
 
 def _turn(said: TurnAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     turn = said.turn
-    yield f"turn t{turn.turn_id} of session s{turn.session_id} ({_place(turn.route)})"
+    yield f"turn t{turn.turn_id} of session s{turn.session_id} ({place_words(turn.route)})"
     yield f"asked     {_request(turn)}"
     yield f"stands    {_standing(turn, said.is_worked_on)}, {_since(turn.changed_ms, now_ms, zone)}"
     yield f"why       {_why(said)}"
@@ -196,11 +200,6 @@ def _request(turn: TurnView) -> str:
 
 def _quoted(text: str, chars_max: int) -> str:
     return f"«{excerpt(text, chars_max)}»"
-
-
-def _place(route: Route) -> str:
-    thread = f", thread {route.thread}" if route.thread else ""
-    return f"{route.channel}, chat {route.chat}{thread}"
 
 
 def _since(at_ms: int, now_ms: int, zone: tzinfo | None) -> str:

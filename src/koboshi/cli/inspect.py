@@ -18,8 +18,8 @@ from koboshi.cli.options import (
     moment,
     show_json,
 )
-from koboshi.commands.durations import duration
 from koboshi.config.problems import escaped
+from koboshi.domain.durations import duration
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.runtime.clock import SystemClock
 

@@ -14,6 +14,7 @@ _COMMANDS = {
     "chat": ("koboshi.cli.chat", "Talk to the agent from this terminal."),
     "status": ("koboshi.cli.inspect", "What the gateway is doing."),
     "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
+    "processes": ("koboshi.cli.processes", "Background processes: list, log, kill."),
     "config": ("koboshi.cli.configuration", "Check or show the configuration."),
     "version": ("koboshi.cli.inspect", "The version of koboshi and what it runs on."),
 }

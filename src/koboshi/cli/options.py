@@ -10,6 +10,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from koboshi.domain.route import Route
+
 OK = 0
 FAILED = 1
 WRONG_USE = 2
@@ -77,3 +79,9 @@ def moment(at_ms: int, zone: tzinfo | None) -> str:
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {nouns or f'{noun}s'}"
+
+
+def place_words(route: Route) -> str:
+    """Where a chat is."""
+    thread = f", thread {route.thread}" if route.thread else ""
+    return f"{route.channel}, chat {route.chat}{thread}"

@@ -53,6 +53,7 @@ _DROPPED = {
     "question-closed": "it answered a question that was closed by then",
     "already-read": "the agent knew already what it reports",
     "turn-ended": "the turn that it was meant for had ended",
+    "not-wanted": "`notify` in the configuration says that people do not hear of such ends",
 }
 
 
@@ -136,6 +137,8 @@ def fate_of_message(entry: EntryView) -> str:
             return f"ignored: {_IGNORED.get(reason, reason)} ({reason})"
         case "dropped":
             return f"dropped: {_DROPPED.get(reason, reason)} ({reason})"
+        case "handled" if entry.kind == "report":
+            return "the person was told, and no turn"
         case "handled":
             return "a command: it was carried out and answered when it arrived"
         case state:

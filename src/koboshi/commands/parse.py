@@ -1,5 +1,6 @@
 """Words → command, if they are one. Pure."""
 
+from koboshi.commands.jobs import process_named
 from koboshi.domain.command import Command, CommandName
 
 _NAMES = {name.value: name for name in CommandName}
@@ -16,4 +17,6 @@ def parse_command(text: str) -> Command | None:
         return None
     # In a group, platforms let people name the bot they mean: `/help@koboshi_bot`.
     word = said[1:].partition("@")[0].rstrip(".,;:!?").casefold()
-    return Command(name=_NAMES.get(word), said=said, argument="".join(rest).strip())
+    name, argument = _NAMES.get(word), "".join(rest).strip()
+    process_id = process_named(argument) if name is CommandName.JOBS else None
+    return Command(name=name, said=said, argument=argument, process_id=process_id)

@@ -1,10 +1,12 @@
 """Command and facts → what to say and what to cut. Pure: every sentence rests on the facts."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 
-from koboshi.commands.durations import ago
+from koboshi.commands.jobs import jobs
 from koboshi.domain.command import Command, CommandName, Response, SessionFacts, TurnGlance
+from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
 from koboshi.domain.session import CutKind
@@ -18,6 +20,7 @@ HELP = """\
 /new – begin anew; what was said is kept, but I no longer look at it
 /stop – stop what I am doing and drop what waits; /stop all also ends background processes
 /status – what I am doing now
+/jobs – background processes; /jobs log p1 shows the output of one, /jobs kill p1 ends it
 /why – what happened to your last request, and why
 /help – this list
 Anything else you write is for the agent."""
@@ -32,7 +35,7 @@ def respond(command: Command, facts: SessionFacts) -> Response:
     response = _DOES[command.name](command, facts)
     if len(response.reply) <= REPLY_CHARS_MAX:
         return response
-    return Response(reply=response.reply[: REPLY_CHARS_MAX - 1] + "…", cut=response.cut)
+    return replace(response, reply=response.reply[: REPLY_CHARS_MAX - 1] + "…")
 
 
 def _help(_command: Command, _facts: SessionFacts) -> Response:
@@ -99,6 +102,7 @@ _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     CommandName.STOP: _stop,
     CommandName.STATUS: _status,
     CommandName.WHY: _why,
+    CommandName.JOBS: jobs,
 }
 
 

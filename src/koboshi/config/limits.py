@@ -35,7 +35,15 @@ class Limits:
     reply_chars_max: int = 4_000_000  # text, thoughts and arguments of one reply
     question_age_ms: int = _DAY_MS  # a question nobody answered expires
 
+    # Processes in the background.
     background_seconds_max: int = 7 * 86_400  # a command that was left running
+    watch_seconds: float = 0.5  # between two looks at output that somebody waits for
+    report_seconds: int = 15  # at most one report of a process about its output in this time,
+    reports_per_session_max: int = 5  # so many of a session,
+    reports_max: int = 40  # and so many of all
+    process_keep_seconds: int = 7 * 86_400  # the log of a process, after its end
+    processes_kept_max: int = 500  # so many of them
+    process_sweep_seconds: int = 3_600  # between two looks for those that may go
 
     # MCP servers.
     mcp_connect_seconds: int = 60  # to the list of its tools: some are downloaded first

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from koboshi.domain.ids import ProcessId
+from koboshi.domain.process import ProcessState
 from koboshi.domain.session import CutKind, Session
 from koboshi.domain.turn import TurnState
 
@@ -13,6 +15,7 @@ class CommandName(StrEnum):
     STOP = "stop"
     STATUS = "status"
     WHY = "why"
+    JOBS = "jobs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,10 @@ class Command:
     name: CommandName | None
     said: str
     argument: str = ""
+    process_id: ProcessId | None = None
+    """The process that the argument names."""
+    output: str = ""
+    """The last of what it printed, read when the command came in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +47,18 @@ class TurnGlance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobGlance:
+    """A background process as `/jobs` speaks of it."""
+
+    process_id: ProcessId
+    command: str
+    state: ProcessState
+    started_ms: int
+    ended_ms: int | None = None
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
     """What a command may rest its reply on, read in the transaction that stores the command."""
 
@@ -50,6 +69,10 @@ class SessionFacts:
     waiting: int
     owed: int
     running_processes: tuple[str, ...]
+    jobs: tuple[JobGlance, ...] = ()
+    """Background processes: the running ones, then the newest that have ended."""
+    named_job: JobGlance | None = None
+    """The one that the command names, if it is one of this session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,3 +81,4 @@ class Response:
 
     reply: str
     cut: CutKind | None = None
+    end_process: ProcessId | None = None

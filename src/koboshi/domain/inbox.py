@@ -8,6 +8,7 @@ from koboshi.domain.ids import EntryId, Generation, ProcessId, Seq, SessionId, T
 from koboshi.domain.session import Busy
 from koboshi.domain.transcript import Choice, Question
 from koboshi.domain.turn import TurnState
+from koboshi.domain.watch import WatcherKind
 
 
 class EntryKind(StrEnum):
@@ -20,15 +21,9 @@ class EntryKind(StrEnum):
 class EntryState(StrEnum):
     WAITING = "waiting"
     ATTACHED = "attached"  # it belongs to a turn
-    HANDLED = "handled"  # a command: effect and reply are stored with it
+    HANDLED = "handled"  # a command with its effect and reply; a report that a person was told
     DROPPED = "dropped"  # with a reason
     IGNORED = "ignored"  # with a reason
-
-
-class ReportKind(StrEnum):
-    EXIT = "exit"
-    MATCH = "match"
-    EVERY = "every"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +40,16 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportWords:
-    """What a watcher has to say."""
+    """What is said about a process."""
 
-    kind: ReportKind
+    kind: WatcherKind
     process_id: ProcessId
-    text: str
+    headline: str
+    output: str
+    for_agent: bool = True
+    """Whether the agent asked to hear this; otherwise it is for the person only."""
+    anchor: str = ""
+    """The message that the process was started for, for notices about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,12 @@ class Drop:
     reason: str
 
 
-Admission: TypeAlias = Attach | Open | Hold | Interrupt | Redecide | Drop
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """The person is told, and no turn is."""
+
+
+Admission: TypeAlias = Attach | Open | Hold | Interrupt | Redecide | Drop | Tell
 
 
 def admit(
@@ -129,10 +134,12 @@ def admit(
     if entry.kind not in (EntryKind.MESSAGE, EntryKind.REPORT):
         raise ValueError(f"a {entry.kind} never becomes input of a turn")
     is_report = entry.kind is EntryKind.REPORT
-    if entry.generation != generation:
-        return Drop(reason="cut")
     if is_report and is_exit_read:
         return Drop(reason="already-read")
+    if _is_for_person(entry, generation):
+        return _admit_notice(open_turn)
+    if entry.generation != generation:
+        return Drop(reason="cut")
     if _belongs_to_ended_turn(entry, open_turn):
         return Drop(reason="turn-ended")
     if _presses(entry) and (open_turn is None or open_turn.state is not TurnState.WAITING):
@@ -154,9 +161,22 @@ def admit(
             raise ValueError(f"a turn that is {closed} is not open")
 
 
+def _is_for_person(entry: Entry, generation: Generation) -> bool:
+    """The end of a process that no turn of the agent is to hear of, or whose agent is gone."""
+    if not isinstance(entry.body, ReportWords) or entry.body.kind is not WatcherKind.EXIT:
+        return False
+    return not entry.body.for_agent or entry.generation != generation
+
+
+def _admit_notice(open_turn: OpenTurn | None) -> Admission:
+    """A turn that works may look at the process itself: then nobody needs to be told."""
+    works = open_turn is not None and open_turn.state in (TurnState.RUNNING, TurnState.QUEUED)
+    return Hold() if works else Tell()
+
+
 def _belongs_to_ended_turn(entry: Entry, open_turn: OpenTurn | None) -> bool:
     """A match that was seen during a turn is of interest to that turn only."""
-    if not isinstance(entry.body, ReportWords) or entry.body.kind is not ReportKind.MATCH:
+    if not isinstance(entry.body, ReportWords) or entry.body.kind is not WatcherKind.MATCH:
         return False
     if entry.during_turn is None:
         return False

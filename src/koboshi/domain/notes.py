@@ -64,6 +64,11 @@ def unfinished(request: str) -> str:
     )
 
 
+def report(headline: str, output: str) -> str:
+    """What a process has to say: what is the matter, and then its output as data."""
+    return f"{MARK} {headline}\n{output or '(no output)'}"
+
+
 def message_age(age: str) -> str:
     return f"{MARK} The message is {age} old; the gateway could not take it up earlier."
 

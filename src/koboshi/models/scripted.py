@@ -11,6 +11,7 @@ from typing import assert_never
 import anyio
 import msgspec
 
+from koboshi.domain import notes
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.errors import ModelRefused
 from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step
@@ -81,22 +82,33 @@ class Task:
 def task_in(steps: Sequence[Step]) -> Task:
     """The task of a turn with these steps. Only people give tasks: notes are passed over."""
     bodies = [step.body for step in steps]
-    wish: Wish = Say(text=NOTED)
-    begin = 0
+    wish: Wish = Say(text=_noted(bodies))
+    begin, has_spoken = 0, False
     for place, body in enumerate(bodies):
         if not isinstance(body, Message):
             continue
         found = wish_in(body.text)
         if found is not None:
             wish, begin = found, place
-        elif wish == Say(text=NOTED):
+        elif isinstance(wish, Say) and not has_spoken:
             wish = Say(text=WELCOME)
+        has_spoken = True
     done = bodies[begin:]
     return Task(
         wish=wish,
         replies=sum(isinstance(body, Reply) or _is_nudge(body) for body in done),
         results=tuple(body for body in done if isinstance(body, Result)),
     )
+
+
+def _noted(bodies: Sequence[object]) -> str:
+    """What there is to say when nobody wrote: what processes reported."""
+    reports = [body.text for body in bodies if isinstance(body, Note) and _is_report(body)]
+    return "\n\n".join(text.removeprefix(notes.MARK).strip() for text in reports) or NOTED
+
+
+def _is_report(note: Note) -> bool:
+    return note.cause.startswith("entry:")
 
 
 def _is_nudge(body: object) -> bool:
@@ -140,7 +152,7 @@ def _next_of_command(wish: RunCommand, task: Task) -> ModelReply:
         return _says(ran_in(task.results[-1].text))
     arguments: dict[str, object] = {"command": wish.command}
     if wish.is_background:
-        arguments["background"] = True
+        arguments |= {"background": True, "notify_on_complete": True}
     encoded = msgspec.json.encode(arguments).decode()
     call = CallRequest(provider_id=f"{NAME}-run", tool="terminal", arguments=encoded)
     return ModelReply(text="", calls=(call,), model=NAME)
@@ -192,7 +204,7 @@ def ran_in(result: str) -> str:
         return result.strip()
     match ran.status:
         case "running":
-            return f"It runs in the background as {ran.process_id}."
+            return f"It runs in the background as {ran.process_id}. I will tell you how it ends."
         case "exited":
             words = f"It exited with code {ran.exit_code}."
         case status:

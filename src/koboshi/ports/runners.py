@@ -92,7 +92,11 @@ class Runners(Protocol):
         ...
 
     def read_log(self, process_id: ProcessId, offset: int, limit: int) -> LogSlice:
-        """A part of its output; a negative `offset` counts from the end."""
+        """A part of its output; a negative `offset` counts from the end. Safe in any thread."""
+        ...
+
+    def log_size(self, process_id: ProcessId) -> int:
+        """How much it has printed so far; 0 if that can not be known."""
         ...
 
     async def write(self, process_id: ProcessId, content: bytes) -> bool:

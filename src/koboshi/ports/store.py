@@ -5,8 +5,9 @@ Any verb raises `StoreFailed` when the outcome of a commit is unknown: then this
 A verb that was called is never withdrawn: cancelling the caller does not cancel the write.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from koboshi.domain.command import Command, Response, SessionFacts
@@ -26,9 +27,12 @@ from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
 from koboshi.domain.transcript import CallRecord, Choice, Note, ProposedCall, Reply, Result, Step
 from koboshi.domain.turn import Claim
+from koboshi.domain.watch import Finding, Watcher, WatcherSpec
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.views import Views
+
+NO_SIZES: Mapping[ProcessId, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,10 @@ class Inbox(Protocol):
         id that is already there changes nothing."""
         ...
 
+    async def messages_waiting(self, session_id: SessionId) -> int:
+        """How many messages of people wait in the session."""
+        ...
+
 
 class Turns(Protocol):
     async def claim(self, worker_id: WorkerId, limit: int) -> tuple[Claim, ...]:
@@ -129,9 +137,16 @@ class Turns(Protocol):
         """Ask the person; the turn waits, and the claim is given back."""
         ...
 
-    async def answer(self, claim: Claim, reply: Reply, parts: Sequence[str]) -> None:
+    async def answer(
+        self,
+        claim: Claim,
+        reply: Reply,
+        parts: Sequence[str],
+        log_sizes: Mapping[ProcessId, int] = NO_SIZES,
+    ) -> None:
         """End the turn with its answer: the words, the state and the deliveries owed are one
-        transaction, which also opens the next turn if something waits."""
+        transaction, which also opens the next turn if something waits. `log_sizes` says how much
+        output its background processes had until now: what matches in it comes too late."""
         ...
 
     async def fail(self, claim: Claim, reason: str) -> None:
@@ -183,10 +198,18 @@ class Outbox(Protocol):
 
 class Processes(Protocol):
     async def begin(
-        self, claim: Claim, call_id: CallId, *, command: str, workdir: str, is_foreground: bool
+        self,
+        claim: Claim,
+        call_id: CallId,
+        *,
+        command: str,
+        workdir: str,
+        is_foreground: bool,
+        watchers: Sequence[WatcherSpec] = (),
     ) -> Process:
-        """The intent to start a process for a call, stored before anything runs. A call has one
-        process for ever: if there is one already, it is returned as it is."""
+        """The intent to start a process for a call, and what shall look at it, stored before
+        anything runs. A call has one process for ever: if there is one already, it is returned as
+        it is."""
         ...
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None: ...
@@ -199,8 +222,20 @@ class Processes(Protocol):
         exit_code: int | None,
         reason: str,
         ended_ms: int,
+        output: str = "",
     ) -> None:
-        """How it ended; a second end changes nothing."""
+        """How it ended, and the last of its output; a second end changes nothing. What is said
+        about it is filed in the same transaction: to the agent if it asked for that, else to the
+        person, and to nobody when somebody asked for the end."""
+        ...
+
+    async def report(self, before: Watcher, found: Finding) -> bool:
+        """Say what a watcher found and move it behind that, in one transaction. False, and nothing
+        is written, when it may say nothing now, or somebody else was faster: look again later."""
+        ...
+
+    async def forget(self, process_id: ProcessId) -> None:
+        """Delete one that has ended, and what looked at it."""
         ...
 
     async def ask_end(self, process_id: ProcessId) -> None:
@@ -213,6 +248,22 @@ class Processes(Protocol):
 
     async def of_session(self, session_id: SessionId, limit: int) -> tuple[Process, ...]:
         """The session's processes, newest first."""
+        ...
+
+    async def watchers(self, process_id: ProcessId) -> tuple[Watcher, ...]:
+        """Everything that looks, or looked, at a process."""
+        ...
+
+    async def watched(self) -> tuple[tuple[Watcher, Process], ...]:
+        """What looks at the output of processes now, the longest unheard first."""
+        ...
+
+    async def of_turn(self, turn_id: TurnId) -> tuple[ProcessId, ...]:
+        """What the turn has started in the background."""
+        ...
+
+    async def outdated(self, before_ms: int, kept_max: int, limit: int) -> tuple[ProcessId, ...]:
+        """Ended before that moment, or ended and more than are kept; oldest first."""
         ...
 
     async def stranded(self) -> tuple[ProcessId, ...]:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, SessionId, TurnId
+from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
+from koboshi.domain.process import Process
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Choice
+from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
 
 
@@ -129,6 +131,15 @@ class Explanation:
     deliveries: tuple[DeliveryView, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessView:
+    """A process, where it belongs, and what looks at it."""
+
+    process: Process
+    route: Route
+    watchers: tuple[Watcher, ...]
+
+
 class Views(Protocol):
     async def status(self) -> Status: ...
 
@@ -145,6 +156,16 @@ class Views(Protocol):
     async def delivery(self, delivery_id: DeliveryId) -> DeliveryView | None: ...
 
     async def explain(self, turn_id: TurnId) -> Explanation | None: ...
+
+    async def processes(self, limit: int) -> tuple[ProcessView, ...]:
+        """Background processes of all sessions: the running ones, then the newest that ended."""
+        ...
+
+    async def process(self, process_id: ProcessId) -> ProcessView | None: ...
+
+    async def reports_of(self, process_id: ProcessId) -> tuple[EntryView, ...]:
+        """What was said about a process, oldest first."""
+        ...
 
     async def events(
         self, channel: ChannelName, chat: str, *, after: int, limit: int

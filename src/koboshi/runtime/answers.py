@@ -7,28 +7,39 @@ for programs and a `message` for people.
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
-from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId, parse_shown
+from koboshi.domain.ids import DeliveryId, EntryId, ProcessId, SessionId, TurnId, parse_shown
 from koboshi.domain.outbox import UNSETTLED
 from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.ports.store import Store
 from koboshi.ports.views import DeliveryView, EntryView, Explanation
+from koboshi.runtime.jobs import Jobs
 
 ALIVE = tuple(state for state in TurnState if state not in CLOSED)
 
 
-async def answer(
-    store: Store, request: Mapping[str, object], *, is_running: bool
-) -> Mapping[str, object]:
-    """The answer to one request; `is_running` says whether a gateway or a command gives it."""
+async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, object]:
+    """The answer to one request, by a gateway or by a command that owns the home for a moment."""
+    store, is_running = jobs.store, jobs.is_running
+    what = str(request.get("what", "")).encode("utf-8", "replace").decode()
     match request.get("ask"):
         case "status":
             return await _status(store, is_running=is_running)
         case "explain":
-            what = str(request.get("what", "")).encode("utf-8", "replace").decode()
             return await _Explainer(store, what, is_running).explain()
+        case "processes":
+            return await jobs.listed()
+        case "process-log":
+            return await jobs.log(what) or _no_process(what)
+        case "process-kill":
+            return await jobs.end(what) or _no_process(what)
         case asked:
             return refusal("unknown-request", f"nobody here knows how to answer {asked!r}")
+
+
+def _no_process(what: str) -> Mapping[str, object]:
+    words = f'there is no process "{what}"; `koboshi processes list` shows them, as p1'
+    return refusal("not-found", words)
 
 
 def refusal(kind: str, message: str) -> Mapping[str, object]:
@@ -61,7 +72,7 @@ class _Explainer:
         return found or refusal(
             "not-found",
             f'there is nothing named "{self._what}"; turns are t1, sessions s1, messages m1, '
-            "deliveries d1, and a platform's own message id works, too",
+            "deliveries d1, processes p1, and a platform's own message id works, too",
         )
 
     async def _by_shown(self, kind: str, number: int) -> Mapping[str, object] | None:
@@ -77,6 +88,8 @@ class _Explainer:
             case "delivery":
                 delivery = await self._views.delivery(DeliveryId(number))
                 return None if delivery is None else await self._delivery(delivery)
+            case "process":
+                return await self._process(ProcessId(number))
             case _:
                 return None
 
@@ -124,6 +137,13 @@ class _Explainer:
                 if line.subject == "delivery" and line.number == number
             ],
         )
+
+    async def _process(self, process_id: ProcessId) -> Mapping[str, object] | None:
+        view = await self._views.process(process_id)
+        if view is None:
+            return None
+        reports = [asdict(entry) for entry in await self._views.reports_of(process_id)]
+        return self._told("process", **asdict(view), reports=reports)
 
     def _told(self, kind: str, **facts: object) -> Mapping[str, object]:
         return {"ok": True, "kind": kind, "is_running": self._is_running, **facts}

@@ -16,6 +16,7 @@ from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.supervise import Supervise
+from koboshi.runtime.watch import WatchLogs
 
 log = structlog.get_logger()
 
@@ -31,6 +32,7 @@ class Gateway:
     deliver: Deliver
     rescue: Rescue
     supervise: Supervise
+    watch_logs: WatchLogs
     heartbeat: Heartbeat
     control: ControlSocket
     on_stopping: Callable[[], None]
@@ -46,6 +48,8 @@ class Gateway:
             tasks.start_soon(self.deliver.keep_delivering)
             tasks.start_soon(self.rescue.keep_rescuing)
             tasks.start_soon(self.supervise.keep_supervising)
+            tasks.start_soon(self.supervise.keep_forgetting)
+            tasks.start_soon(self.watch_logs.keep_watching)
             tasks.start_soon(self._stop_at_drain, stop_asked)
             dispatching = CancelScope()
             dispatched = Event()

@@ -1,14 +1,15 @@
 """Channel to inbox: who may write, what is a command, and everything else is a message."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 from anyio import sleep
 
+from koboshi.commands.jobs import asks_for_log
 from koboshi.commands.parse import parse_command
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
-from koboshi.domain.ids import ChannelName
+from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
@@ -26,6 +27,8 @@ class Intake:
     clock: Clock
     is_allowed: Callable[[ChannelName, str], bool]
     respond: Respond
+    output_of: Callable[[ProcessId], Awaitable[str]]
+    """The last of what a process printed, for those who ask in the chat."""
 
     def accept_for(self, channel: Channel) -> Accept:
         """What the channel calls with everything it receives."""
@@ -33,7 +36,7 @@ class Intake:
         async def accept(
             batch: Sequence[Inbound], cursor: str | None = None
         ) -> tuple[Receipt, ...]:
-            arrivals = [self.look_at(inbound) for inbound in batch]
+            arrivals = [await self._with_output(self.look_at(inbound)) for inbound in batch]
             return await self.store.inbox.accept(
                 channel.name, arrivals, cursor=cursor, respond=self.respond
             )
@@ -50,6 +53,14 @@ class Intake:
         if not inbound.words.text.strip() and inbound.words.choice_id is None:
             return Arrival(inbound=inbound, ignored="blank")
         return Arrival(inbound=inbound, command=parse_command(inbound.words.text))
+
+    async def _with_output(self, arrival: Arrival) -> Arrival:
+        """What a command has to show is read before the transaction that answers it."""
+        command = arrival.command
+        if command is None or command.process_id is None or not asks_for_log(command):
+            return arrival
+        output = await self.output_of(command.process_id)
+        return replace(arrival, command=replace(command, output=output))
 
     async def keep_receiving(self, channel: Channel) -> None:
         """Receive for ever: a lost connection is taken up again after a pause.

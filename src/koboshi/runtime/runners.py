@@ -121,6 +121,12 @@ class LocalRunners:
                 return files.read_log(offset, limit)
         raise TimeoutError(errno.ETIMEDOUT, f"process {process_id} writes faster than we read")
 
+    def log_size(self, process_id: ProcessId) -> int:
+        try:
+            return self.read_log(process_id, 0, 0).total
+        except OSError:
+            return 0
+
     async def write(self, process_id: ProcessId, content: bytes) -> bool:
         """False also if it did not read all of it in time; then it may have got a part."""
         file = self._files(process_id).open_input()

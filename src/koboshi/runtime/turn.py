@@ -1,6 +1,6 @@
 """One claimed turn: derive the next action from the transcript, perform it, append what came."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -26,7 +26,7 @@ from koboshi.domain.action import (
     next_action,
 )
 from koboshi.domain.errors import Fenced, ModelBusy, ModelRefused, StoreFailed
-from koboshi.domain.ids import ChannelName
+from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.domain.outbox import split_text
 from koboshi.domain.transcript import (
     CallRecord,
@@ -41,7 +41,7 @@ from koboshi.domain.transcript import (
 from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model, ModelReply
-from koboshi.ports.store import Loaded, Store
+from koboshi.ports.store import NO_SIZES, Loaded, Store
 from koboshi.ports.tool import Tool, Tools
 from koboshi.ports.wakeups import Wakeups, claim_topic
 from koboshi.runtime.calls import CallRunner
@@ -60,6 +60,7 @@ class TurnRunner:
     clock: Clock
     system: str
     text_max_of: Callable[[ChannelName], int]
+    log_size_of: Callable[[ProcessId], int]
     limits: TurnLimits
     model_tries_max: int
     model_wait_ms_max: int
@@ -127,7 +128,8 @@ class TurnRunner:
                 case Finish(reply=reply):
                     text_max = self.text_max_of(loaded.session.route.channel)
                     parts = split_text(reply.text, text_max)
-                    await self.store.turns.answer(claim, reply, parts)
+                    sizes = await self._log_sizes(claim, loaded)
+                    await self.store.turns.answer(claim, reply, parts, sizes)
                     log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
                     return
                 case Nudge(cause=cause):
@@ -206,6 +208,13 @@ class TurnRunner:
     ) -> Loaded:
         steps = await self.calls.run_all(claim, loaded.session.route, records)
         return _with_results(loaded, steps, self.clock.now_ms())
+
+    async def _log_sizes(self, claim: Claim, loaded: Loaded) -> Mapping[ProcessId, int]:
+        """How much its background processes have printed until now."""
+        if not any(record.call.effect is Effect.RESUMABLE for record in loaded.calls):
+            return NO_SIZES
+        started = await self.store.processes.of_turn(claim.turn_id)
+        return {process_id: self.log_size_of(process_id) for process_id in started}
 
     async def _ask(self, claim: Claim, tool: Tool, record: CallRecord) -> None:
         text, choices = tool.question_of(record.call.arguments)

@@ -1,32 +1,28 @@
 """`process`: look after commands that run in the background. It answers truthfully for processes of
 any earlier boot."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from anyio import to_thread
+from anyio import create_task_group, to_thread
 from msgspec import Meta, Struct
 
-from koboshi.domain.ids import ProcessId, parse_shown, shown
+from koboshi.domain.ids import ProcessId, SessionId, parse_shown, shown
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.process import Process
 from koboshi.domain.text import head_and_tail, plain
 from koboshi.domain.transcript import Choice, Effect, Need
+from koboshi.domain.watch import WatcherState
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
-from koboshi.tools.terminal import (
-    answer_from_row,
-    ended_answer,
-    output_of,
-    status_of,
-    store_end,
-)
+from koboshi.tools.ends import StoreEnd, output_of, status_of
+from koboshi.tools.terminal import answer_from_row, ended_answer
 
 LISTED_MAX = 50
 TAIL_CHARS = 4_000
@@ -64,6 +60,10 @@ class ProcessTool:
     processes: Processes
     runners: Runners
     clock: Clock
+    store_end: StoreEnd
+    until_written_to: Callable[[SessionId], Awaitable[None]]
+    """Returns when a person has written in the session."""
+    booted_ms: int
 
     @property
     def spec(self) -> ToolSpec:
@@ -136,18 +136,30 @@ class ProcessTool:
         rows |= {
             row.process_id: row for row in await self.processes.of_session(session_id, LISTED_MAX)
         }
-        listed = [
-            {
-                "process_id": shown("process", row.process_id),
-                "status": self._status(row),
-                "command": excerpt(row.command, 200),
-                "exit_code": row.exit_code,
-                "uptime_seconds": self._uptime(row),
-            }
+        ours = [
+            row
             for row in sorted(rows.values(), key=_running_and_new_first)
             if row.session_id == session_id and not row.is_foreground
         ]
-        return ToolAnswer(text=result_text("ok", processes=listed[:LISTED_MAX]))
+        listed = [await self._listed(row) for row in ours[:LISTED_MAX]]
+        return ToolAnswer(text=result_text("ok", processes=listed))
+
+    async def _listed(self, row: Process) -> dict[str, object]:
+        watchers = await self.processes.watchers(row.process_id)
+        armed = [watcher.kind for watcher in watchers if watcher.state is WatcherState.ARMED]
+        return {
+            "process_id": shown("process", row.process_id),
+            "status": self._status(row),
+            "command": excerpt(row.command, 200),
+            "exit_code": row.exit_code,
+            "uptime_seconds": self._uptime(row),
+            "reports_to_you": armed,
+            **self._recovered(row),
+        }
+
+    def _recovered(self, row: Process) -> dict[str, object]:
+        """What is said of one that has outlived the gateway that started it."""
+        return {"recovered": True} if row.started_ms < self.booted_ms else {}
 
     def _status(self, process: Process) -> str:
         if process.ended_ms is not None or _is_starting(process):
@@ -184,14 +196,29 @@ class ProcessTool:
         output = head_and_tail(plain(chosen.decode("utf-8", "replace")), LOG_CHARS)
         if seen.life is Life.ALIVE:
             return self._running(process, "running", **fields, output=output)
-        await store_end(self.processes, self.clock, process.process_id, seen)
+        await self.store_end(process.process_id, seen)
         return ended_answer(process.process_id, seen, output, more=fields)
 
     async def _wait(self, process: Process, asked: ProcessArguments) -> ToolAnswer:
         seconds = min(asked.timeout, WAIT_SECONDS_MAX)
-        seen = await self.runners.wait(process.process_id, seconds)
+        is_interrupted = False
+        async with create_task_group() as tasks:
+
+            async def listen() -> None:
+                nonlocal is_interrupted
+                await self.until_written_to(process.session_id)
+                is_interrupted = True
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(listen)
+            await self.runners.wait(process.process_id, seconds)
+            tasks.cancel_scope.cancel()
+        seen = self.runners.look(process.process_id)
         if seen.life is not Life.ALIVE:
             return await self._ended(process, seen)
+        if is_interrupted:
+            note = "the person has written: come to an end, and they are answered"
+            return self._running(process, "interrupted", note=note)
         clamped = {"note": f"waiting is limited to {WAIT_SECONDS_MAX:.0f} seconds at a time"}
         return self._running(
             process,
@@ -226,7 +253,9 @@ class ProcessTool:
             status,
             process_id=shown("process", process.process_id),
             command=excerpt(process.command, 200),
+            pid=None if process.birth is None else process.birth.pid,
             uptime_seconds=self._uptime(process),
+            **self._recovered(process),
             **more,
         )
         return ToolAnswer(text=text)
@@ -234,9 +263,9 @@ class ProcessTool:
     async def _ended(self, process: Process, seen: Seen, *, was_before: bool = False) -> ToolAnswer:
         if seen.life is Life.UNBORN and process.ended_ms is not None:
             return answer_from_row(process, was_before=was_before)
-        await store_end(self.processes, self.clock, process.process_id, seen)
+        await self.store_end(process.process_id, seen)
         output = await output_of(self.runners, process.process_id, TAIL_CHARS)
-        command = {"command": excerpt(process.command, 200)}
+        command = {"command": excerpt(process.command, 200), **self._recovered(process)}
         return ended_answer(process.process_id, seen, output, was_before=was_before, more=command)
 
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from anyio import to_thread
 from msgspec import Meta, Struct
 
 from koboshi.domain.ids import ProcessId, shown
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.process import Process, ProcessState
-from koboshi.domain.text import head_and_tail, plain, visible
+from koboshi.domain.text import head_and_tail, visible
 from koboshi.domain.transcript import Choice, Effect, Need
+from koboshi.domain.watch import WatcherKind, WatcherSpec
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, Runners, Seen
@@ -24,14 +24,17 @@ from koboshi.ports.store import Processes
 from koboshi.ports.tool import ToolAnswer, ToolContext
 from koboshi.tools.danger import danger_in
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
+from koboshi.tools.ends import NEVER_STARTED, StoreEnd, output_of, status_of, why_ended
+from koboshi.tools.patterns import complaint_about_pattern
 
 COMMAND_CHARS_MAX = 32_000
 COMMAND_CHARS_SHOWN = 8_000
-OUTPUT_CHARS_MAX = 30_000
-LOG_BYTES_READ = 200_000
 SLOW_SECONDS_MAX = 60.0
 """How much longer than its time limit a command may take to end."""
-NEVER_STARTED = "it was never started"
+PATTERNS_MAX = 10
+PATTERN_CHARS_MAX = 500
+CHECK_SECONDS_MIN = 15
+CHECK_SECONDS_MAX = 7 * 86_400
 
 
 class TerminalArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,12 +47,59 @@ class TerminalArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = ""
     timeout: Annotated[float, Meta(gt=0, description="Seconds until it is ended.")] | None = None
     background: Annotated[bool, Meta(description="Leave it running and go on.")] = False
+    notify_on_complete: Annotated[
+        bool, Meta(description="In the background: you are told when it has ended, and how.")
+    ] = False
+    watch_patterns: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=PATTERN_CHARS_MAX)], ...],
+        Meta(
+            max_length=PATTERNS_MAX,
+            description=(
+                "In the background: you are told of lines that match one of these regular "
+                "expressions (RE2: no look-around, no back-references)."
+            ),
+        ),
+    ] = ()
+    check_every: (
+        Annotated[
+            float,
+            Meta(
+                ge=CHECK_SECONDS_MIN,
+                le=CHECK_SECONDS_MAX,
+                description="In the background: seconds until you are told how it goes, again and "
+                "again, and how it ended.",
+            ),
+        ]
+        | None
+    ) = None
 
     def __post_init__(self) -> None:
         if not self.command.strip():
             raise ValueError("`command` is blank")
         if "\0" in self.command or "\0" in self.workdir:
             raise ValueError("`command` and `workdir` can not hold a NUL")
+        is_watched = self.notify_on_complete or self.watch_patterns or self.check_every
+        if is_watched and not self.background:
+            raise ValueError(
+                "`notify_on_complete`, `watch_patterns` and `check_every` are for `background`"
+            )
+        for pattern in self.watch_patterns:
+            if complaint := complaint_about_pattern(pattern):
+                raise ValueError(f"`watch_patterns`: {complaint}")
+
+    @property
+    def watchers(self) -> tuple[WatcherSpec, ...]:
+        """What shall look at it."""
+        found = []
+        if self.notify_on_complete:
+            found.append(WatcherSpec(kind=WatcherKind.EXIT))
+        if self.watch_patterns:
+            found.append(
+                WatcherSpec(kind=WatcherKind.MATCH, argument="\n".join(self.watch_patterns))
+            )
+        if self.check_every:
+            found.append(WatcherSpec(kind=WatcherKind.EVERY, argument=f"{self.check_every:g}"))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +113,7 @@ class TerminalTool:
     timeout_seconds: float
     background_seconds: float
     environment: Mapping[str, str]
+    store_end: StoreEnd
 
     @property
     def spec(self) -> ToolSpec:
@@ -107,6 +158,7 @@ class TerminalTool:
             command=asked.command,
             workdir=self._workdir_of(asked),
             is_foreground=not asked.background,
+            watchers=asked.watchers,
         )
         return await self._start(process, asked)
 
@@ -164,7 +216,7 @@ class TerminalTool:
             error=error,
         )
         seen = Seen(life=Life.ENDED, ending=ending)
-        await store_end(self.processes, self.clock, process.process_id, seen)
+        await self.store_end(process.process_id, seen)
         return ended_answer(process.process_id, seen, "")
 
     async def _answer(self, process: Process, asked: TerminalArguments) -> ToolAnswer:
@@ -174,105 +226,28 @@ class TerminalTool:
         else:
             seen = await self.runners.wait(process_id, self._seconds_of(asked) + SLOW_SECONDS_MAX)
         if seen.life is Life.ALIVE:
-            note = "its end is not reported: look at it with `process`"
+            note = _what_is_reported(asked)
             text = result_text("running", process_id=shown("process", process_id), note=note)
             return ToolAnswer(text=text)
         if seen.life is Life.UNBORN and process.ended_ms is not None:
             is_lost = process.state is ProcessState.LOST and process.reason != NEVER_STARTED
             return replace(answer_from_row(process), is_unknown=is_lost)
-        await store_end(self.processes, self.clock, process_id, seen)
+        await self.store_end(process_id, seen)
         answer = ended_answer(process_id, seen, await output_of(self.runners, process_id))
         return replace(answer, is_unknown=seen.life is Life.LOST)
 
 
-async def store_end(processes: Processes, clock: Clock, process_id: ProcessId, seen: Seen) -> None:
-    """Store how a process ended, as its runner's record or the lack of one tells."""
-    ending = seen.ending
-    if seen.life is Life.ALIVE:
-        return
-    if ending is None:
-        await processes.ended(
-            process_id,
-            ProcessState.LOST,
-            exit_code=None,
-            reason=why_ended(seen),
-            ended_ms=clock.now_ms(),
-        )
-        return
-    was_killed = ending.by in (EndedBy.REQUEST, EndedBy.TIMEOUT) or ending.signal is not None
-    await processes.ended(
-        process_id,
-        ProcessState.KILLED if was_killed else ProcessState.EXITED,
-        exit_code=ending.exit_code,
-        reason=why_ended(seen),
-        ended_ms=ending.ended_ms,
-    )
-
-
-def why_ended(seen: Seen) -> str:
-    """In words, how a process ended."""
-    ending = seen.ending
-    if seen.life is Life.UNBORN:
-        return NEVER_STARTED
-    if ending is None and seen.is_other_boot:
-        return "the machine was restarted while it ran; how far it got is unknown"
-    if ending is None:
-        return "it was killed together with its runner; how far it got is unknown"
-    match ending.by:
-        case EndedBy.REQUEST:
-            return "it was ended on request"
-        case EndedBy.TIMEOUT:
-            return "it ran longer than its time limit"
-        case EndedBy.START:
-            return f"it could not be started: {ending.error}"
-        case EndedBy.ITSELF if ending.signal is not None:
-            return f"it was killed by signal {ending.signal}"
-        case EndedBy.ITSELF:
-            return f"it exited with code {ending.exit_code}"
-
-
-def status_of(seen: Seen) -> str:
-    """The first word of a result about a process."""
-    ending = seen.ending
-    if seen.life is Life.ALIVE:
-        return "running"
-    if seen.life is Life.UNBORN:
-        return "failed_start"
-    if ending is None:
-        return "lost"
-    match ending.by:
-        case EndedBy.TIMEOUT:
-            return "timed_out"
-        case EndedBy.START:
-            return "failed_start"
-        case EndedBy.REQUEST:
-            return "killed"
-        case EndedBy.ITSELF:
-            return "exited" if ending.signal is None else "killed"
-
-
-async def output_of(
-    runners: Runners, process_id: ProcessId, chars_max: int = OUTPUT_CHARS_MAX
-) -> str:
-    """Its output, as a person would have seen it, head and tail."""
-    content = await to_thread.run_sync(_ends_of_log, runners, process_id)
-    return head_and_tail(plain(content.decode("utf-8", "replace")), chars_max)
-
-
-def _ends_of_log(runners: Runners, process_id: ProcessId) -> bytes:
-    half = LOG_BYTES_READ // 2
-    try:
-        head = runners.read_log(process_id, 0, half)
-        end_of_head = head.offset + len(head.content)
-        if end_of_head >= head.total:
-            return head.content
-        tail = runners.read_log(process_id, max(end_of_head, head.total - half), half)
-    except OSError as error:
-        # How it ended is worth more than what it said.
-        return f"(its output can not be read: {error})".encode()
-    missing = tail.offset - end_of_head
-    gap = f"\n… {missing} bytes left out …\n".encode() if missing else b""
-    return head.content + gap + tail.content
+def _what_is_reported(asked: TerminalArguments) -> str:
+    told = []
+    if asked.watch_patterns:
+        told.append("lines that match")
+    if asked.check_every:
+        told.append(f"how it goes, every {asked.check_every:g} s")
+    if asked.notify_on_complete or asked.check_every:
+        told.append("its end")
+    if not told:
+        return "nothing of it is reported to you, not even its end: look at it with `process`"
+    return f"reported to you by itself: {', '.join(told)}; you need not wait for it"
 
 
 def ended_answer(

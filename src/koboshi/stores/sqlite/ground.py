@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.recovery import World
+from koboshi.domain.watch import Notify, ReportLimits
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,6 +16,9 @@ class Ground:
     """How long a question of the gateway stays open."""
     context_steps_max: int
     """How many steps of earlier turns a claimed turn is given."""
+    notify: Notify
+    """What a person hears of the ends that no turn hears of."""
+    report_limits: ReportLimits
     worker_id: WorkerId | None = None
     """This boot, once it has its row."""
 

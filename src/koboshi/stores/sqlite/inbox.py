@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from koboshi.domain.command import Command, SessionFacts, TurnGlance
-from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
+from koboshi.domain.command import Command, JobGlance, SessionFacts, TurnGlance
+from koboshi.domain.ids import ChannelName, EntryId, ProcessId, SessionId, WorkerId, shown
 from koboshi.domain.inbox import (
     Attach,
     Drop,
@@ -17,16 +17,26 @@ from koboshi.domain.inbox import (
     Redecide,
     Words,
 )
+from koboshi.domain.process import ProcessState
 from koboshi.domain.session import Session
 from koboshi.domain.turn import TurnEvent, TurnState
-from koboshi.ports.channel import Receipt
+from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
-from koboshi.ports.wakeups import JOURNAL
+from koboshi.ports.wakeups import JOURNAL, PROCESSES
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.replies import answer_question
-from koboshi.stores.sqlite.rows import TurnRow, encoded, number, text, turn_of, words_of
+from koboshi.stores.sqlite.rows import (
+    TurnRow,
+    encoded,
+    maybe_number,
+    number,
+    process_of,
+    text,
+    turn_of,
+    words_of,
+)
 from koboshi.stores.sqlite.sessions import (
     abandon_deliveries,
     ask_processes_to_end,
@@ -34,7 +44,7 @@ from koboshi.stores.sqlite.sessions import (
     find_or_make_session,
 )
 from koboshi.stores.sqlite.story import story_of
-from koboshi.stores.sqlite.transaction import Transaction, Value
+from koboshi.stores.sqlite.transaction import Reading, Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
     admission_of,
@@ -48,6 +58,8 @@ from koboshi.stores.sqlite.writes import (
     resolve_calls,
 )
 
+JOBS_MAX = 20
+
 
 class SqliteInbox:
     def __init__(self, writer: Writer, readers: Readers, ground: Ground) -> None:
@@ -58,6 +70,11 @@ class SqliteInbox:
     async def cursor(self, channel: ChannelName) -> str | None:
         row = await self._readers.read(lambda tx: tx.row("cursor_get", channel=channel))
         return None if row is None else text(row[0])
+
+    async def messages_waiting(self, session_id: SessionId) -> int:
+        return await self._readers.read(
+            lambda tx: tx.number("messages_waiting_count", session_id=session_id)
+        )
 
     async def accept(
         self,
@@ -82,7 +99,7 @@ def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond
     if arrival.command is not None:
         receipt = _insert(tx, ground, arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
         if not receipt.is_duplicate:
-            _carry_out(tx, session, arrival.inbound.words, receipt, arrival.command, respond)
+            _carry_out(tx, ground, session, arrival.inbound, receipt, arrival.command, respond)
         return receipt
     receipt = _insert(tx, ground, arrival, session, EntryKind.MESSAGE, EntryState.WAITING)
     if receipt.is_duplicate:
@@ -163,7 +180,7 @@ def _entry(arrival: Arrival, session: Session, entry_id: EntryId) -> Entry:
 def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> EntryState:
     """Do with a message what `admit()` says."""
     turn = read_open_turn(tx, session.session_id)
-    match admission_of(ground, session, _as_open(turn), entry):
+    match admission_of(tx, ground, session, _as_open(turn), entry):
         case Open():
             open_turn(tx, session, entry)
             return EntryState.ATTACHED
@@ -213,22 +230,27 @@ def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
 
 def _carry_out(
     tx: Transaction,
+    ground: Ground,
     session: Session,
-    words: Words,
+    inbound: Inbound,
     receipt: Receipt,
     command: Command,
     respond: Respond,
 ) -> None:
     """A command's effect and its reply, in the transaction that stores it."""
-    response = respond(command, _facts(tx, session))
-    if response.cut is not None:
-        cut_session(tx, session, response.cut)
+    response = respond(command, _facts(tx, session, command))
     cause = f"command:{receipt.entry_id}"
-    owe(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
+    owe(tx, session.session_id, None, cause, (response.reply,), anchor=inbound.words.anchor)
+    if response.cut is not None:
+        cut_session(tx, ground, session, response.cut)
+    if response.end_process is not None:
+        tx.change("process_ask_end", process_id=response.end_process, now=tx.now_ms)
+        tx.hints.add(PROCESSES)
 
 
-def _facts(tx: Transaction, session: Session) -> SessionFacts:
+def _facts(tx: Transaction, session: Session, command: Command) -> SessionFacts:
     session_id = session.session_id
+    jobs = _jobs(tx, session_id)
     newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=1)]
     open_row = read_open_turn(tx, session_id)
     return SessionFacts(
@@ -239,8 +261,44 @@ def _facts(tx: Transaction, session: Session) -> SessionFacts:
         waiting=tx.number("entries_waiting_count", session_id=session_id),
         owed=tx.number("deliveries_unsettled_count", session_id=session_id),
         running_processes=tuple(
-            text(row[0]) for row in tx.rows("session_processes", session_id=session_id)
+            f"{shown('process', job.process_id)} {job.command}"
+            for job in jobs
+            if job.ended_ms is None
         ),
+        jobs=jobs,
+        named_job=_named_job(tx, session_id, command.process_id),
+    )
+
+
+def _jobs(tx: Reading, session_id: SessionId) -> tuple[JobGlance, ...]:
+    rows = tx.rows("session_processes", session_id=session_id, limit=JOBS_MAX)
+    return tuple(
+        JobGlance(
+            process_id=ProcessId(number(process_id)),
+            command=text(command),
+            state=ProcessState(text(state)),
+            started_ms=number(started_ms),
+            ended_ms=maybe_number(ended_ms),
+            exit_code=maybe_number(exit_code),
+        )
+        for process_id, command, state, started_ms, ended_ms, exit_code in rows
+    )
+
+
+def _named_job(
+    tx: Reading, session_id: SessionId, process_id: ProcessId | None
+) -> JobGlance | None:
+    row = None if process_id is None else tx.row("process_by_id", process_id=process_id)
+    process = None if row is None else process_of(row)
+    if process is None or process.session_id != session_id or process.is_foreground:
+        return None
+    return JobGlance(
+        process_id=process.process_id,
+        command=process.command,
+        state=process.state,
+        started_ms=process.started_ms,
+        ended_ms=process.ended_ms,
+        exit_code=process.exit_code,
     )
 
 

@@ -1,28 +1,41 @@
 """Processes: the intent is a row before anything is started, and the end is stored once."""
 
+from collections.abc import Sequence
+
 from koboshi.domain.errors import Fenced
-from koboshi.domain.ids import CallId, Generation, ProcessId, SessionId, TurnId
+from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.turn import Claim
+from koboshi.domain.watch import Finding, Watcher, WatcherSpec
 from koboshi.ports.wakeups import JOURNAL, PROCESSES
+from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.rows import maybe_number, maybe_text, number, text
-from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
+from koboshi.stores.sqlite.reports import file_end, file_finding
+from koboshi.stores.sqlite.rows import number, process_of, watcher_of
+from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
 
 
 class SqliteProcesses:
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: Readers, ground: Ground) -> None:
         self._writer = writer
         self._readers = readers
+        self._ground = ground
 
     async def begin(
-        self, claim: Claim, call_id: CallId, *, command: str, workdir: str, is_foreground: bool
+        self,
+        claim: Claim,
+        call_id: CallId,
+        *,
+        command: str,
+        workdir: str,
+        is_foreground: bool,
+        watchers: Sequence[WatcherSpec] = (),
     ) -> Process:
         def operation(tx: Transaction) -> Process:
             if tx.row("turn_held", turn_id=claim.turn_id, epoch=claim.epoch) is None:
                 raise Fenced(f"the claim on turn {claim.turn_id} is no longer valid")
-            tx.change(
+            is_new = tx.change(
                 "process_insert",
                 session_id=claim.session_id,
                 generation=claim.generation,
@@ -35,18 +48,27 @@ class SqliteProcesses:
             )
             process = _find(tx, claim.turn_id, call_id)
             assert process is not None
+            for watcher in watchers if is_new else ():
+                tx.insert(
+                    "watcher_insert",
+                    process_id=process.process_id,
+                    kind=watcher.kind,
+                    argument=watcher.argument,
+                )
             return process
 
         return await self._writer.write("processes.begin", operation)
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None:
         def operation(tx: Transaction) -> None:
-            tx.change(
+            is_new = tx.change(
                 "process_born",
                 process_id=process_id,
                 pid=birth.pid,
                 birth=f"{birth.boot_id}/{birth.start_ticks}",
             )
+            if is_new:
+                tx.hints.add(PROCESSES)
 
         await self._writer.write("processes.born", operation)
 
@@ -58,9 +80,10 @@ class SqliteProcesses:
         exit_code: int | None,
         reason: str,
         ended_ms: int,
+        output: str = "",
     ) -> None:
         def operation(tx: Transaction) -> None:
-            tx.change(
+            has_ended = tx.change(
                 "process_ended",
                 process_id=process_id,
                 state=state,
@@ -68,9 +91,26 @@ class SqliteProcesses:
                 reason=reason,
                 ended_ms=ended_ms,
             )
+            if has_ended:
+                row = tx.row("process_by_id", process_id=process_id)
+                assert row is not None
+                file_end(tx, self._ground, process_of(row), output)
             tx.hints.update((PROCESSES, JOURNAL))
 
         await self._writer.write("processes.ended", operation)
+
+    async def report(self, before: Watcher, found: Finding) -> bool:
+        def operation(tx: Transaction) -> bool:
+            return file_finding(tx, self._ground, before, found)
+
+        return await self._writer.write("processes.report", operation)
+
+    async def forget(self, process_id: ProcessId) -> None:
+        def operation(tx: Transaction) -> None:
+            tx.change("watchers_delete_of", process_id=process_id)
+            tx.change("process_delete", process_id=process_id)
+
+        await self._writer.write("processes.forget", operation)
 
     async def ask_end(self, process_id: ProcessId) -> None:
         def operation(tx: Transaction) -> None:
@@ -99,6 +139,38 @@ class SqliteProcesses:
         rows = await self._readers.read(lambda tx: tx.rows("processes_stranded"))
         return tuple(ProcessId(number(row[0])) for row in rows)
 
+    async def watchers(self, process_id: ProcessId) -> tuple[Watcher, ...]:
+        rows = await self._readers.read(
+            lambda tx: tx.rows("watchers_of_process", process_id=process_id)
+        )
+        return tuple(watcher_of(row) for row in rows)
+
+    async def watched(self) -> tuple[tuple[Watcher, Process], ...]:
+        def look(tx: Reading) -> tuple[tuple[Watcher, Process], ...]:
+            watchers = [watcher_of(row) for row in tx.rows("watchers_of_output")]
+            rows = {
+                watcher.process_id: tx.row("process_by_id", process_id=watcher.process_id)
+                for watcher in watchers
+            }
+            processes = {
+                process_id: process_of(row) for process_id, row in rows.items() if row is not None
+            }
+            return tuple((watcher, processes[watcher.process_id]) for watcher in watchers)
+
+        return await self._readers.read(look)
+
+    async def of_turn(self, turn_id: TurnId) -> tuple[ProcessId, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("processes_of_turn", turn_id=turn_id))
+        return tuple(ProcessId(number(row[0])) for row in rows)
+
+    async def outdated(self, before_ms: int, kept_max: int, limit: int) -> tuple[ProcessId, ...]:
+        rows = await self._readers.read(
+            lambda tx: tx.rows(
+                "processes_outdated", before_ms=before_ms, kept_max=kept_max, limit=limit
+            )
+        )
+        return tuple(ProcessId(number(row[0])) for row in rows)
+
     async def alive(self) -> tuple[Process, ...]:
         rows = await self._readers.read(lambda tx: tx.rows("processes_not_ended"))
         return tuple(process_of(row) for row in rows)
@@ -110,38 +182,11 @@ def mark_exit_read(tx: Transaction, process_id: ProcessId, by: str) -> None:
     tx.change("watchers_disarm_of", process_id=process_id)
 
 
+def mark_log_size(tx: Transaction, turn_id: TurnId, process_id: ProcessId, log_size: int) -> None:
+    """The turn was answered when the process had written so much."""
+    tx.change("process_turn_log_size", turn_id=turn_id, process_id=process_id, log_size=log_size)
+
+
 def _find(tx: Reading, turn_id: TurnId, call_id: CallId) -> Process | None:
     row = tx.row("process_by_call", turn_id=turn_id, call_id=call_id)
     return None if row is None else process_of(row)
-
-
-def process_of(row: Row) -> Process:
-    process_id, session_id, generation, turn_id, call_id, foreground, command, workdir = row[:8]
-    state, pid, birth, exit_code, reason, started_ms, ended_ms, end_asked_ms = row[8:16]
-    log_size, exit_read_by = row[16:]
-    return Process(
-        process_id=ProcessId(number(process_id)),
-        session_id=SessionId(number(session_id)),
-        generation=Generation(number(generation)),
-        turn_id=TurnId(number(turn_id)),
-        call_id=CallId(text(call_id)),
-        command=text(command),
-        workdir=text(workdir),
-        is_foreground=bool(foreground),
-        state=ProcessState(text(state)),
-        birth=_birth(maybe_number(pid), maybe_text(birth)),
-        exit_code=maybe_number(exit_code),
-        reason=maybe_text(reason),
-        started_ms=number(started_ms),
-        ended_ms=maybe_number(ended_ms),
-        is_end_asked=end_asked_ms is not None,
-        turn_log_size=maybe_number(log_size),
-        exit_read_by=maybe_text(exit_read_by),
-    )
-
-
-def _birth(pid: int | None, birth: str | None) -> Birth | None:
-    if pid is None or birth is None:
-        return None
-    boot_id, _, ticks = birth.rpartition("/")
-    return Birth(boot_id=boot_id, pid=pid, start_ticks=int(ticks))

@@ -66,22 +66,16 @@ UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :
 UPDATE OR IGNORE sessions SET chat = :chat, changed_ms = :now WHERE session_id = :session_id;
 
 -- name: session_processes
--- Commands of the session that are still running.
-SELECT command FROM processes WHERE session_id = :session_id AND ended_ms IS NULL
-    AND foreground = 0 ORDER BY process_id LIMIT 20;
+-- Background processes of the session: the running ones, then the newest that have ended.
+SELECT process_id, command, state, started_ms, ended_ms, exit_code FROM processes
+WHERE session_id = :session_id AND foreground = 0
+ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
 
 -- name: processes_ask_end
 -- A cut ends the turn's foreground processes, and with `everything` all of the session.
 UPDATE processes SET end_asked_ms = :now
 WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
     AND (:everything = 1 OR (foreground = 1 AND turn_id = :turn_id));
-
--- name: watchers_disarm
--- A cut ends what the agent would hear; the end of a process is still told to the person.
-UPDATE watchers SET state = 'disarmed'
-WHERE state = 'armed' AND kind IN ('match', 'every')
-    AND process_id IN (SELECT process_id FROM processes
-                       WHERE session_id = :session_id AND ended_ms IS NULL);
 
 -- ── inbox ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -127,6 +121,11 @@ FROM inbox WHERE session_id = :session_id AND state = 'waiting' ORDER BY entry_i
 -- How much waits in a session.
 SELECT count(*) FROM inbox WHERE session_id = :session_id AND state = 'waiting';
 
+-- name: messages_waiting_count
+-- How many messages of people wait in a session.
+SELECT count(*) FROM inbox
+WHERE session_id = :session_id AND state = 'waiting' AND kind = 'message';
+
 -- name: entry_newest_before_move
 -- The newest entry that its session had when a turn came into its state; 0 if there was none. What
 -- brought a turn back that was set aside came before it was resumed, and still counts as newer.
@@ -139,9 +138,26 @@ SELECT coalesce((
     ORDER BY seq DESC LIMIT 1), 0);
 
 -- name: entries_cut
--- A cut drops what waited before it.
+-- A cut drops what waited before it; the end of a process is still told to the person.
 UPDATE inbox SET state = 'dropped', reason = 'cut', changed_ms = :now
-WHERE session_id = :session_id AND state = 'waiting';
+WHERE session_id = :session_id AND state = 'waiting'
+    AND NOT (kind = 'report' AND json_extract(body, '$.kind') = 'exit');
+
+-- name: entry_handle
+-- The person was told of it; no turn is.
+UPDATE inbox SET state = 'handled', changed_ms = :now
+WHERE entry_id = :entry_id AND state = 'waiting';
+
+-- name: reports_waiting_of
+-- Whether a report of the process was not heard yet.
+SELECT 1 FROM inbox WHERE session_id = :session_id AND state = 'waiting' AND kind = 'report'
+    AND json_extract(body, '$.process_id') = :process_id LIMIT 1;
+
+-- name: reports_lately
+-- How much was reported since a moment, in the session and in all.
+SELECT coalesce(sum(session_id = :session_id), 0), count(*) FROM inbox INDEXED BY inbox_reports
+WHERE kind = 'report' AND received_ms > :since_ms AND state <> 'dropped'
+    AND json_extract(body, '$.kind') <> 'exit';
 
 -- ── turns ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -474,6 +490,68 @@ WHERE process_id = :process_id AND ended_ms IS NOT NULL AND exit_read_by IS NULL
 -- Nothing more is said about a process.
 UPDATE watchers SET state = 'disarmed' WHERE process_id = :process_id AND state = 'armed';
 
+-- name: watchers_disarm_output
+-- Nothing more is said about the output of a process.
+UPDATE watchers SET state = 'disarmed'
+WHERE process_id = :process_id AND state = 'armed' AND kind IN ('match', 'every');
+
+-- name: watchers_fire_of
+-- The agent will hear how a process ended, by whoever looks at that.
+UPDATE watchers SET state = 'fired', reports = reports + 1, reported_ms = :now
+WHERE process_id = :process_id AND state = 'armed' AND kind IN ('exit', 'every');
+
+-- name: watcher_insert
+-- Something looks at a process from now on.
+INSERT INTO watchers (process_id, kind, argument, state)
+VALUES (:process_id, :kind, :argument, 'armed');
+
+-- name: watcher_move
+-- A watcher has examined more of the log, unless somebody else was faster.
+UPDATE watchers SET state = :state, log_offset = :log_offset, reports = :reports, noisy = :noisy,
+                    reported_ms = CASE WHEN :is_heard THEN :now ELSE reported_ms END
+WHERE watcher_id = :watcher_id AND state = 'armed' AND log_offset = :old_offset
+    AND reports = :old_reports;
+
+-- name: watchers_of_process
+-- What looks, or looked, at a process.
+SELECT watcher_id, process_id, kind, argument, state, log_offset, reports, reported_ms, noisy
+FROM watchers WHERE process_id = :process_id ORDER BY watcher_id;
+
+-- name: watchers_of_output
+-- What looks at the output of processes now.
+SELECT watcher_id, process_id, kind, argument, state, log_offset, reports, reported_ms, noisy
+FROM watchers INDEXED BY watchers_armed
+WHERE state = 'armed' AND kind IN ('match', 'every') ORDER BY reported_ms, watcher_id;
+
+-- name: process_turn_log_size
+-- Matches below this belong to the turn that started the process.
+UPDATE processes SET turn_log_size = :log_size
+WHERE process_id = :process_id AND turn_id = :turn_id AND turn_log_size IS NULL;
+
+-- name: processes_of_turn
+-- The background processes that a turn has started and that something looks at.
+SELECT process_id FROM processes
+WHERE turn_id = :turn_id AND foreground = 0 ORDER BY process_id;
+
+-- name: processes_outdated
+-- Ended long ago, or one of too many; oldest first.
+SELECT process_id FROM processes INDEXED BY processes_ended
+WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
+    (SELECT ended_ms FROM processes INDEXED BY processes_ended WHERE ended_ms IS NOT NULL
+     ORDER BY ended_ms DESC LIMIT 1 OFFSET :kept_max), -1))
+    AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.turn_id = processes.turn_id
+                    AND calls.call_id = processes.call_id AND calls.finished_ms IS NULL
+                    AND calls.started_ms IS NOT NULL)
+ORDER BY ended_ms LIMIT :limit;
+
+-- name: watchers_delete_of
+-- With its process.
+DELETE FROM watchers WHERE process_id = :process_id;
+
+-- name: process_delete
+-- It ended long ago, and nobody asks any more.
+DELETE FROM processes WHERE process_id = :process_id AND ended_ms IS NOT NULL;
+
 -- name: process_by_id
 -- A process.
 SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
@@ -526,6 +604,19 @@ SELECT coalesce(max(session_id), 0) FROM sessions;
 -- The words that opened a turn.
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind = 'message' ORDER BY seq LIMIT 1;
+
+-- name: view_processes
+-- Background processes of all sessions: the running ones, then the newest that have ended.
+SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
+       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+FROM processes WHERE foreground = 0
+ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
+
+-- name: view_reports_of
+-- What was said about a process.
+SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+       received_ms FROM inbox
+WHERE source = 'process' AND external_id >= :first AND external_id < :behind ORDER BY entry_id;
 
 -- name: view_entry
 -- A message.

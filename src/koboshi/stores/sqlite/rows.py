@@ -12,13 +12,16 @@ from koboshi.domain.ids import (
     EntryId,
     Epoch,
     Generation,
+    ProcessId,
     Seq,
     SessionId,
     TurnId,
+    WatcherId,
     WorkerId,
 )
 from koboshi.domain.inbox import Entry, EntryKind, ReportWords, Words
 from koboshi.domain.outbox import Delivery
+from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
 from koboshi.domain.transcript import (
@@ -39,6 +42,7 @@ from koboshi.domain.transcript import (
     Summary,
 )
 from koboshi.domain.turn import TurnState
+from koboshi.domain.watch import Watcher, WatcherKind, WatcherState
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.stores.sqlite.transaction import Row, Value
 
@@ -90,6 +94,10 @@ def encoded(value: object) -> str:
 
 def body_of(kind: Value, body: Value) -> Body:
     return _BODIES[text(kind)].decode(text(body))
+
+
+def report_of(body: Value) -> ReportWords:
+    return _report.decode(text(body))
 
 
 def words_of(body: Value) -> Words:
@@ -175,7 +183,7 @@ def entry_of(row: Row) -> EntryRow:
             source=text(source),
             external_id=text(external_id),
             sender=text(sender),
-            body=_report.decode(text(body)) if kind == "report" else words_of(body),
+            body=report_of(body) if kind == "report" else words_of(body),
             during_turn=None if turn is None else TurnId(turn),
         ),
         accepted_by=maybe_number(accepted_by),
@@ -239,4 +247,52 @@ def worker_of(row: Row) -> Worker:
         is_draining=bool(draining),
         ended_ms=maybe_number(ended_ms),
         ended_how=None if how is None else EndedHow(text(how)),
+    )
+
+
+def process_of(row: Row) -> Process:
+    process_id, session_id, generation, turn_id, call_id, foreground, command, workdir = row[:8]
+    state, pid, birth, exit_code, reason, started_ms, ended_ms, end_asked_ms = row[8:16]
+    log_size, exit_read_by = row[16:]
+    return Process(
+        process_id=ProcessId(number(process_id)),
+        session_id=SessionId(number(session_id)),
+        generation=Generation(number(generation)),
+        turn_id=TurnId(number(turn_id)),
+        call_id=CallId(text(call_id)),
+        command=text(command),
+        workdir=text(workdir),
+        is_foreground=bool(foreground),
+        state=ProcessState(text(state)),
+        birth=_birth(maybe_number(pid), maybe_text(birth)),
+        exit_code=maybe_number(exit_code),
+        reason=maybe_text(reason),
+        started_ms=number(started_ms),
+        ended_ms=maybe_number(ended_ms),
+        is_end_asked=end_asked_ms is not None,
+        turn_log_size=maybe_number(log_size),
+        exit_read_by=maybe_text(exit_read_by),
+    )
+
+
+def _birth(pid: int | None, birth: str | None) -> Birth | None:
+    if pid is None or birth is None:
+        return None
+    boot_id, _, ticks = birth.rpartition("/")
+    return Birth(boot_id=boot_id, pid=pid, start_ticks=int(ticks))
+
+
+def watcher_of(row: Row) -> Watcher:
+    watcher_id, process_id, kind, argument, state = row[:5]
+    log_offset, reports, reported_ms, noisy = row[5:]
+    return Watcher(
+        watcher_id=WatcherId(number(watcher_id)),
+        process_id=ProcessId(number(process_id)),
+        kind=WatcherKind(text(kind)),
+        argument=text(argument),
+        state=WatcherState(text(state)),
+        log_offset=number(log_offset),
+        reports=number(reports),
+        reported_ms=number(reported_ms),
+        noisy=number(noisy),
     )

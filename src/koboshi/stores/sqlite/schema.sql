@@ -125,6 +125,8 @@ CREATE TABLE inbox (
 
 CREATE INDEX inbox_waiting ON inbox (session_id, entry_id) WHERE state = 'waiting';
 CREATE INDEX inbox_by_turn ON inbox (turn_id) WHERE turn_id IS NOT NULL;
+-- How much processes have reported lately.
+CREATE INDEX inbox_reports ON inbox (received_ms) WHERE kind = 'report';
 
 CREATE TABLE steps (
     seq        INTEGER PRIMARY KEY,
@@ -248,6 +250,7 @@ CREATE TABLE processes (
 
 CREATE INDEX processes_alive ON processes (session_id) WHERE ended_ms IS NULL;
 CREATE INDEX processes_by_session ON processes (session_id);
+CREATE INDEX processes_ended ON processes (ended_ms) WHERE ended_ms IS NOT NULL;
 
 CREATE TRIGGER ended_processes_stay_ended BEFORE UPDATE OF state ON processes
     WHEN OLD.ended_ms IS NOT NULL
@@ -255,16 +258,19 @@ BEGIN SELECT RAISE(ABORT, 'a process that has ended stays ended'); END;
 
 -- A watcher has no route on purpose: its process has a session, and that has one.
 CREATE TABLE watchers (
-    watcher_id INTEGER PRIMARY KEY,
-    process_id INTEGER NOT NULL REFERENCES processes,
-    kind       TEXT NOT NULL CHECK (kind IN ('exit', 'match', 'every')),
-    argument   TEXT NOT NULL,
-    state      TEXT NOT NULL CHECK (state IN ('armed', 'fired', 'disarmed')),
-    log_offset INTEGER NOT NULL DEFAULT 0,
-    reports    INTEGER NOT NULL DEFAULT 0
+    watcher_id  INTEGER PRIMARY KEY,
+    process_id  INTEGER NOT NULL REFERENCES processes,
+    kind        TEXT NOT NULL CHECK (kind IN ('exit', 'match', 'every')),
+    argument    TEXT NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('armed', 'fired', 'disarmed')),
+    log_offset  INTEGER NOT NULL DEFAULT 0,
+    reports     INTEGER NOT NULL DEFAULT 0,
+    reported_ms INTEGER NOT NULL DEFAULT 0,   -- when it was last heard
+    noisy       INTEGER NOT NULL DEFAULT 0    -- reports in a row that could not show everything
 ) STRICT;
 
 CREATE INDEX watchers_armed ON watchers (process_id) WHERE state = 'armed';
+CREATE INDEX watchers_by_process ON watchers (process_id);
 
 -- Everything that happened, in the order of the commits. Written by triggers, so that no verb can
 -- forget it.

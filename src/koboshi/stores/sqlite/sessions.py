@@ -5,11 +5,17 @@ from koboshi.domain.route import Route
 from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
 from koboshi.domain.turn import TurnEvent
 from koboshi.ports.wakeups import PROCESSES
+from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import encoded, session_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
-from koboshi.stores.sqlite.writes import move_turn, read_open_turn, resolve_calls
+from koboshi.stores.sqlite.writes import (
+    move_turn,
+    open_next,
+    read_open_turn,
+    resolve_calls,
+)
 
 
 class SqliteSessions:
@@ -48,9 +54,9 @@ def find_or_make_session(tx: Transaction, route: Route) -> Session:
     return session
 
 
-def cut_session(tx: Transaction, session: Session, kind: CutKind) -> None:
+def cut_session(tx: Transaction, ground: Ground, session: Session, kind: CutKind) -> None:
     """End the generation: the open turn is stopped for good, what waited is dropped, and nothing
-    born before is heard by the agent any more."""
+    born before is heard by the agent any more. How its processes ended is for the person."""
     cut: Cut = cut_of(session, kind)
     session_id = session.session_id
     turn = read_open_turn(tx, session_id)
@@ -60,7 +66,6 @@ def cut_session(tx: Transaction, session: Session, kind: CutKind) -> None:
         move_turn(tx, turn.turn_id, turn.epoch, turn.state, TurnEvent.CUT, reason=by)
         abandon_deliveries(tx, session_id, turn.turn_id, by)
     tx.change("entries_cut", session_id=session_id, now=tx.now_ms)
-    tx.change("watchers_disarm", session_id=session_id)
     turn_id = None if turn is None else turn.turn_id
     ask_processes_to_end(tx, session_id, turn_id, everything=cut.ends_background)
     context_from = Seq(tx.number("step_next")) if cut.forgets_transcript else Seq(0)
@@ -71,6 +76,7 @@ def cut_session(tx: Transaction, session: Session, kind: CutKind) -> None:
         context_from=context_from,
         now=tx.now_ms,
     )
+    open_next(tx, ground, session_id)
 
 
 def ask_processes_to_end(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import apsw
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.domain.recovery import World
+from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
@@ -54,6 +55,8 @@ class StoreOptions:
     waiting_max: int = 1_000
     question_age_ms_max: int = 24 * 3_600_000
     context_steps_max: int = 400
+    notify: Notify = Notify.ALL
+    report_limits: ReportLimits = field(default_factory=ReportLimits)
 
 
 class SqliteStore:
@@ -77,7 +80,7 @@ class SqliteStore:
         self.inbox = SqliteInbox(writer, readers, ground)
         self.turns = SqliteTurns(writer, readers, ground)
         self.outbox = SqliteOutbox(writer, readers)
-        self.processes = SqliteProcesses(writer, readers)
+        self.processes = SqliteProcesses(writer, readers, ground)
         self.workers = SqliteWorkers(writer, ground)
         self.views = SqliteViews(readers, ground)
 
@@ -134,6 +137,8 @@ async def open_store(
         waiting_max=options.waiting_max,
         question_age_ms_max=options.question_age_ms_max,
         context_steps_max=options.context_steps_max,
+        notify=options.notify,
+        report_limits=options.report_limits,
     )
     writer = Writer(
         connection,

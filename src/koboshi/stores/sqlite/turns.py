@@ -1,6 +1,6 @@
 """Turns under a claim: every write is conditional on its epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from koboshi.domain import phrases
@@ -30,13 +30,13 @@ from koboshi.domain.transcript import (
     fingerprint,
 )
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
-from koboshi.ports.store import Loaded
+from koboshi.ports.store import NO_SIZES, Loaded
 from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.loading import fenced, load_turn
-from koboshi.stores.sqlite.processes import mark_exit_read
+from koboshi.stores.sqlite.processes import mark_exit_read, mark_log_size
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.replies import expire_question
 from koboshi.stores.sqlite.resume import leave_note
@@ -178,7 +178,13 @@ class SqliteTurns:
 
         await self._writer.write("turns.ask", operation)
 
-    async def answer(self, claim: Claim, reply: Reply, parts: Sequence[str]) -> None:
+    async def answer(
+        self,
+        claim: Claim,
+        reply: Reply,
+        parts: Sequence[str],
+        log_sizes: Mapping[ProcessId, int] = NO_SIZES,
+    ) -> None:
         if not parts:
             raise ValueError("an answer has at least one part")
 
@@ -196,6 +202,8 @@ class SqliteTurns:
             step = _step(tx, claim, "model", answer)
             cause, anchor = f"step:{step.seq}", _anchor(tx, claim)
             owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor)
+            for process_id, size in log_sizes.items():
+                mark_log_size(tx, claim.turn_id, process_id, size)
             open_next(tx, self._ground, claim.session_id)
 
         await self._writer.write("turns.answer", operation)

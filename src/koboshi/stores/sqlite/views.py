@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import apsw
 
-from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, SessionId, TurnId
+from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
+from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
 from koboshi.ports.views import (
@@ -13,6 +14,7 @@ from koboshi.ports.views import (
     Event,
     Explanation,
     JournalLine,
+    ProcessView,
     Shown,
     Status,
     TurnView,
@@ -28,8 +30,11 @@ from koboshi.stores.sqlite.rows import (
     maybe_number,
     maybe_text,
     number,
+    process_of,
+    report_of,
     text,
     turn_of,
+    watcher_of,
     words_of,
     worker_of,
 )
@@ -88,6 +93,27 @@ class SqliteViews:
     async def explain(self, turn_id: TurnId) -> Explanation | None:
         return await self._readers.read(lambda tx: _explain(tx, self._ground, turn_id))
 
+    async def processes(self, limit: int) -> tuple[ProcessView, ...]:
+        def look(tx: Reading) -> tuple[ProcessView, ...]:
+            rows = tx.rows("view_processes", limit=limit)
+            return tuple(_process_view(tx, process_of(row)) for row in rows)
+
+        return await self._readers.read(look)
+
+    async def process(self, process_id: ProcessId) -> ProcessView | None:
+        def look(tx: Reading) -> ProcessView | None:
+            row = tx.row("process_by_id", process_id=process_id)
+            return None if row is None else _process_view(tx, process_of(row))
+
+        return await self._readers.read(look)
+
+    async def reports_of(self, process_id: ProcessId) -> tuple[EntryView, ...]:
+        first, behind = f"{process_id}:", f"{process_id};"
+        rows = await self._readers.read(
+            lambda tx: tx.rows("view_reports_of", first=first, behind=behind)
+        )
+        return tuple(_entry_view(row) for row in rows)
+
     async def events(
         self, channel: ChannelName, chat: str, *, after: int, limit: int
     ) -> Sequence[Event]:
@@ -133,6 +159,15 @@ def _turn_view(tx: Reading, turn: TurnRow) -> TurnView:
         changed_ms=turn.changed_ms,
         closed_ms=turn.closed_ms,
         worker_id=turn.worker_id,
+    )
+
+
+def _process_view(tx: Reading, process: Process) -> ProcessView:
+    rows = tx.rows("watchers_of_process", process_id=process.process_id)
+    return ProcessView(
+        process=process,
+        route=read_session(tx, process.session_id).route,
+        watchers=tuple(watcher_of(row) for row in rows),
     )
 
 
@@ -230,7 +265,7 @@ def _entry_view(row: Row) -> EntryView:
         source=text(source),
         external_id=text(external_id),
         sender=text(sender),
-        text=text(body) if kind == "report" else words_of(body).text,
+        text=report_of(body).headline if kind == "report" else words_of(body).text,
         received_ms=number(received_ms),
     )
 

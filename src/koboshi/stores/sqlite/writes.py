@@ -13,6 +13,7 @@ from koboshi.domain.inbox import (
     Open,
     OpenTurn,
     ReportWords,
+    Tell,
     Words,
     admit,
 )
@@ -29,6 +30,7 @@ from koboshi.domain.transcript import (
     Step,
 )
 from koboshi.domain.turn import CLOSED, TurnEvent, TurnState, advance
+from koboshi.domain.watch import notice
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, TURNS, claim_topic
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.rows import (
@@ -37,6 +39,7 @@ from koboshi.stores.sqlite.rows import (
     call_of,
     encoded,
     entry_of,
+    process_of,
     session_of,
     turn_of,
 )
@@ -152,7 +155,7 @@ def open_turn(
             session_id=session.session_id,
             generation=session.generation,
             person=entry.sender,
-            anchor=body.anchor if isinstance(body, Words) else "",
+            anchor=body.anchor,
             now=tx.now_ms,
         )
     )
@@ -172,8 +175,8 @@ def attach_entry(
     match entry.body:
         case Words(text=text, sent_ms=sent_ms):
             body = Message(text=text, sender=entry.sender, entry_id=entry.entry_id, sent_ms=sent_ms)
-        case ReportWords(text=text):
-            body = Note(cause=cause, text=text)
+        case ReportWords(headline=headline, output=output):
+            body = Note(cause=cause, text=notes.report(headline, output))
     step = add_step(tx, session_id, turn_id, epoch, cause, body)
     mark_attached(tx, entry.entry_id, turn_id)
     return step
@@ -190,18 +193,43 @@ def drop_entry(tx: Transaction, entry_id: EntryId, reason: str) -> None:
 def open_next(
     tx: Transaction, ground: Ground, session_id: SessionId, opening_notes: Sequence[Note] = ()
 ) -> None:
-    """After a turn has closed: the oldest entry that waits opens the next one."""
-    waiting = [entry_of(row).entry for row in tx.rows("entries_waiting", session_id=session_id)]
-    if not waiting:
+    """After a turn has closed: the oldest entry that waits opens the next one, and every report
+    that waits joins it."""
+    rows = tx.rows("entries_waiting", session_id=session_id)
+    if not rows:
         return
     session = read_session(tx, session_id)
-    for entry in waiting:
-        admission = admission_of(ground, session, None, entry)
-        if isinstance(admission, Drop):
-            drop_entry(tx, entry.entry_id, admission.reason)
-        elif isinstance(admission, Open):
-            open_turn(tx, session, entry, opening_notes)
-            return
+    turn: OpenTurn | None = None
+    for entry in (entry_of(row).entry for row in rows):
+        admission = admission_of(tx, ground, session, turn, entry)
+        if isinstance(admission, Open):
+            turn_id = open_turn(tx, session, entry, opening_notes)
+            turn = OpenTurn(turn_id=turn_id, state=TurnState.QUEUED)
+        elif isinstance(admission, Attach) and turn is not None:
+            attach_entry(tx, session_id, turn.turn_id, Epoch(0), entry)
+        else:
+            put_aside(tx, ground, entry, admission)
+
+
+def put_aside(tx: Transaction, ground: Ground, entry: Entry, admission: Admission) -> None:
+    """An entry that no turn hears: it is dropped, or a person is told, or it waits on."""
+    if isinstance(admission, Drop):
+        drop_entry(tx, entry.entry_id, admission.reason)
+    elif isinstance(admission, Tell):
+        _tell(tx, ground, entry)
+
+
+def _tell(tx: Transaction, ground: Ground, entry: Entry) -> None:
+    """The person is told how a process ended, if they want to be told such things."""
+    assert isinstance(entry.body, ReportWords)
+    row = tx.row("process_by_id", process_id=entry.body.process_id)
+    words = None if row is None else notice(process_of(row), entry.body.output, ground.notify)
+    if words is None:
+        drop_entry(tx, entry.entry_id, "not-wanted")
+        return
+    tx.change("entry_handle", entry_id=entry.entry_id, now=tx.now_ms)
+    cause = f"report:{entry.entry_id}"
+    owe(tx, entry.session_id, None, cause, (words,), anchor=entry.body.anchor)
 
 
 def attach_at_boundary(
@@ -215,18 +243,19 @@ def attach_at_boundary(
     turn = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING)
     steps = []
     for entry in (entry_of(row).entry for row in rows):
-        admission = admission_of(ground, session, turn, entry, is_boundary=True)
+        admission = admission_of(tx, ground, session, turn, entry, is_boundary=True)
         if isinstance(admission, Attach):
             steps.append(attach_entry(tx, session_id, turn_id, epoch, entry))
             if isinstance(entry.body, Words):
                 anchor = entry.body.anchor
                 tx.change("turn_speaks", turn_id=turn_id, person=entry.sender, anchor=anchor)
-        elif isinstance(admission, Drop):
-            drop_entry(tx, entry.entry_id, admission.reason)
+        else:
+            put_aside(tx, ground, entry, admission)
     return steps
 
 
 def admission_of(
+    tx: Reading,
     ground: Ground,
     session: Session,
     turn: OpenTurn | None,
@@ -239,8 +268,16 @@ def admission_of(
         generation=session.generation,
         open_turn=turn,
         busy=session.settings.busy or Busy(ground.world.busy),
+        is_exit_read=_is_exit_read(tx, entry),
         is_boundary=is_boundary,
     )
+
+
+def _is_exit_read(tx: Reading, entry: Entry) -> bool:
+    if not isinstance(entry.body, ReportWords):
+        return False
+    row = tx.row("process_by_id", process_id=entry.body.process_id)
+    return row is not None and process_of(row).exit_read_by is not None
 
 
 def resolve_calls(

@@ -1,0 +1,162 @@
+"""`koboshi processes`: background processes, whoever started them and however long ago."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+
+import click
+
+from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.options import (
+    counted,
+    failures_told,
+    home_options,
+    json_option,
+    moment,
+    place_words,
+    show_json,
+)
+from koboshi.cli.story import fate_of_message
+from koboshi.config.problems import escaped
+from koboshi.domain.durations import ago, duration
+from koboshi.domain.ids import shown
+from koboshi.domain.phrases import excerpt
+from koboshi.domain.process import Process, ProcessState
+from koboshi.domain.watch import Watcher, WatcherKind, WatcherState
+from koboshi.ports.views import EntryView, ProcessView
+from koboshi.runtime.clock import SystemClock
+
+COMMAND_CHARS_MAX = 60
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def processes() -> None:
+    """Background processes, of all chats and of any earlier boot."""
+
+
+@processes.command("list")
+@home_options
+@json_option
+def list_processes(home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """The running ones, then the newest that have ended."""
+    with failures_told(as_json):
+        answer = ask_owner(loaded(home, config_file), {"ask": "processes"})
+        if as_json:
+            show_json(answer)
+            return
+        now_ms = SystemClock().now_ms()
+        views = read_answer(answer, _Listed).processes
+        for view in views:
+            click.echo(escaped(_line(view, now_ms)))
+        if not views:
+            click.echo("there are no background processes")
+
+
+@processes.command()
+@click.argument("process")
+@home_options
+@json_option
+def log(process: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """What it has printed so far. PROCESS is p1, as `list` shows it."""
+    with failures_told(as_json):
+        request = {"ask": "process-log", "what": process}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        for line in read_answer(answer, _Log).output.splitlines():
+            click.echo(escaped(line))
+
+
+@processes.command()
+@click.argument("process")
+@home_options
+@json_option
+def kill(process: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """End it with everything it has started. Nobody is told: you know."""
+    with failures_told(as_json):
+        request = {"ask": "process-kill", "what": process}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        killed = read_answer(answer, _Killed)
+        before = "it had ended already; " if killed.was_ended else ""
+        view = ProcessView(process=killed.process, route=killed.route, watchers=killed.watchers)
+        click.echo(before + escaped(_line(view, SystemClock().now_ms())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    processes: tuple[ProcessView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Killed(ProcessView):
+    was_ended: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Explained(ProcessView):
+    reports: tuple[EntryView, ...]
+
+
+def render_process(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None) -> Iterator[str]:
+    """The story of a process, for `koboshi explain`."""
+    said = read_answer(answer, _Explained)
+    process = said.process
+    name = shown("process", process.process_id)
+    yield f"process {name} of session s{process.session_id} ({place_words(said.route)})"
+    yield f"runs      «{excerpt(process.command, 400)}» in {process.workdir}"
+    yield f"started   {moment(process.started_ms, zone)}, by turn t{process.turn_id}"
+    yield f"stands    {_standing(process, now_ms)}"
+    if process.reason:
+        yield f"why       {process.reason}"
+    if process.exit_read_by:
+        yield f"read      the agent saw how it ended, in call {process.exit_read_by}"
+    elif process.is_end_asked:
+        yield "told      to nobody: somebody asked for its end"
+    for watcher in said.watchers:
+        yield f"watched   {_watch_words(watcher)}"
+    if said.reports:
+        yield ""
+        yield "what was said about it"
+    for entry in said.reports:
+        fate = f"told in turn t{entry.turn_id}" if entry.turn_id else fate_of_message(entry)
+        yield f"  m{entry.entry_id}  {moment(entry.received_ms, zone)}  {entry.text}"
+        yield f"      {fate}"
+
+
+def _line(view: ProcessView, now_ms: int) -> str:
+    process = view.process
+    words = excerpt(process.command, COMMAND_CHARS_MAX)
+    name = shown("process", process.process_id)
+    armed = [watcher for watcher in view.watchers if watcher.state is WatcherState.ARMED]
+    watched = f"  [{', '.join(watcher.kind for watcher in armed)}]" if armed else ""
+    place = place_words(view.route)
+    return f"{name:<5} {_standing(process, now_ms)}  {words}  ({place}){watched}"
+
+
+def _standing(process: Process, now_ms: int) -> str:
+    if process.ended_ms is None:
+        ending = ", asked to end" if process.is_end_asked else ""
+        return f"running for {duration(now_ms - process.started_ms)}{ending}"
+    how = f"exited with code {process.exit_code}"
+    if process.state is not ProcessState.EXITED:
+        how = str(process.state)
+    return f"{how} {ago(process.ended_ms, now_ms)}"
+
+
+def _watch_words(watcher: Watcher) -> str:
+    what = {
+        WatcherKind.EXIT: "its end",
+        WatcherKind.MATCH: f"its output for {' | '.join(watcher.patterns)}",
+        WatcherKind.EVERY: f"every {watcher.argument} s",
+    }[watcher.kind]
+    return f"{what}: {watcher.state}, {counted(watcher.reports, 'report')}"

@@ -1,0 +1,117 @@
+"""Looking at the output of processes on behalf of the agent.
+
+How far a log was examined is known by its watcher's row, and moves there only with a report: what
+is remembered here saves reading the same bytes again, and may be forgotten at any time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+from anyio import sleep, to_thread
+
+from koboshi.domain.ids import WatcherId
+from koboshi.domain.process import Process
+from koboshi.domain.text import plain
+from koboshi.domain.watch import (
+    Chunk,
+    Finding,
+    Matches,
+    ReportLimits,
+    Watcher,
+    WatcherKind,
+    WatcherState,
+    examine,
+    is_due,
+    last_lines,
+)
+from koboshi.ports.clock import Clock
+from koboshi.ports.runners import Runners
+from koboshi.ports.store import Store
+from koboshi.ports.wakeups import PROCESSES, Wakeups
+
+log = structlog.get_logger()
+
+READ_BYTES = 4_000_000
+"""What is examined of one log in one look; the rest is for the next."""
+PROGRESS_BYTES = 100_000
+PROGRESS_CHARS = 4_000
+
+
+@dataclass(slots=True, kw_only=True)
+class WatchLogs:
+    store: Store
+    wakeups: Wakeups
+    clock: Clock
+    runners: Runners
+    limits: ReportLimits
+    matcher: Callable[[Sequence[str]], Matches]
+    redact: Callable[[str], str]
+    every_seconds: float
+    poll_seconds: float
+    _examined: dict[WatcherId, Watcher] = field(default_factory=dict)
+    """Watchers that found nothing since their row moved, and how far they have come."""
+
+    async def keep_watching(self) -> None:
+        """Look at everything that somebody watches, again and again."""
+        while True:
+            seen = self.wakeups.count(PROCESSES)
+            watched = await self.store.processes.watched()
+            self._forget_all_but({watcher.watcher_id for watcher, _ in watched})
+            for watcher, process in watched:
+                await self._look_at(watcher, process)
+            if watched:
+                await sleep(self.every_seconds)
+            else:
+                await self.wakeups.wait(PROCESSES, self.poll_seconds, since=seen)
+
+    async def _look_at(self, watcher: Watcher, process: Process) -> None:
+        if not is_due(watcher, process, self.clock.now_ms(), self.limits):
+            return
+        try:
+            found = await self._found(watcher, process)
+        except OSError as error:
+            log.warning("watch_failed", process=process.process_id, error=str(error))
+            return
+        if found.output:
+            found = replace(found, output=self.redact(found.output))
+        elif found.watcher.state is WatcherState.ARMED:
+            self._examined[watcher.watcher_id] = found.watcher
+            return
+        if await self.store.processes.report(watcher, found):
+            self._examined.pop(watcher.watcher_id, None)
+            log.info("process_reported", process=process.process_id, kind=watcher.kind)
+
+    async def _found(self, watcher: Watcher, process: Process) -> Finding:
+        if watcher.kind is WatcherKind.EVERY:
+            return await to_thread.run_sync(self._progress, watcher)
+        return await to_thread.run_sync(self._matches, watcher, process)
+
+    def _progress(self, watcher: Watcher) -> Finding:
+        """What was printed since it was last told."""
+        newest = self.runners.read_log(watcher.process_id, -PROGRESS_BYTES, PROGRESS_BYTES)
+        fresh = newest.content[max(0, watcher.log_offset - newest.offset) :]
+        words = last_lines(plain(fresh.decode("utf-8", "replace")), PROGRESS_CHARS)
+        moved = replace(watcher, log_offset=newest.total, reports=watcher.reports + 1)
+        return Finding(watcher=moved, output=words or "(no new output)")
+
+    def _matches(self, watcher: Watcher, process: Process) -> Finding:
+        """What matches in what was not examined yet, in a thread: output may be long."""
+        remembered = self._examined.get(watcher.watcher_id, watcher)
+        current = remembered if remembered.reports == watcher.reports else watcher
+        piece = self.runners.read_log(process.process_id, current.log_offset, READ_BYTES)
+        is_end = piece.offset + len(piece.content) >= piece.total
+        is_last = process.ended_ms is not None and is_end
+        chunk = Chunk(offset=piece.offset, content=piece.content, is_last=is_last)
+        matches = self.matcher(watcher.patterns)
+        # What the turn that started it could have seen is told apart from what came later.
+        found = examine(current, chunk, matches, until=process.turn_log_size or 0)
+        if not found.output:
+            found = examine(found.watcher, chunk, matches, until=None)
+        if is_last and not found.output:
+            return Finding(watcher=replace(found.watcher, state=WatcherState.DISARMED))
+        return found
+
+    def _forget_all_but(self, kept: set[WatcherId]) -> None:
+        for watcher_id in self._examined.keys() - kept:
+            del self._examined[watcher_id]
