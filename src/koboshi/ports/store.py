@@ -50,10 +50,13 @@ class Loaded:
 
     session: Session
     context: tuple[Step, ...]
-    """Steps of earlier turns that the model may be shown, oldest first."""
+    """Steps of earlier turns that the model may be shown, oldest first: those behind what the
+    summary covers."""
     steps: tuple[Step, ...]
     calls: tuple[CallRecord, ...]
     model_tries: int
+    summary: Step | None = None
+    """The newest summary of the session, of this turn or an earlier one."""
 
 
 class Sessions(Protocol):
