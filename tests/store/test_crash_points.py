@@ -22,7 +22,8 @@ VERBS = frozenset(
     "inbox.accept outbox.claim outbox.label outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended "
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
-    "turns.finish_call turns.note turns.recover turns.release turns.retry_model turns.start_call "
+    "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
+    "turns.start_call turns.summarise "
     "workers.beat workers.end workers.request_drain workers.start".split()
 )
 """Everything that writes. A new verb is added here, and to the story of `victim.py`."""

@@ -75,6 +75,9 @@ TABLE = """
 situation           message    press   old-press  exit    every   match   match-of-none  match-other
 no-turn             open       closed  closed     open    open    ended   open           ended
 queued              hold       closed  closed     attach  attach  attach  attach         ended
+postponed-queue     hold       closed  closed     attach  attach  attach  attach         ended
+postponed-steer     hold       closed  closed     attach  attach  attach  attach         ended
+postponed-interrupt interrupt  closed  closed     attach  attach  attach  attach         ended
 running-queue       hold       closed  closed     hold    hold    hold    hold           ended
 running-steer       hold       closed  closed     hold    hold    hold    hold           ended
 running-interrupt   interrupt  closed  closed     hold    hold    hold    hold           ended
@@ -109,10 +112,13 @@ def cells() -> list[tuple[str, str, str]]:
 
 
 def situations(named: str) -> list[tuple[OpenTurn | None, Busy, bool]]:
-    """All that the name leaves open: only a running turn knows busy modes and boundaries."""
+    """All that the name leaves open: only a turn at work knows busy modes and boundaries."""
     if named == "no-turn":
         return list(product((None,), Busy, BOTH))
     place, _, mode = named.partition("-")
+    if place == "postponed":
+        turn = OpenTurn(turn_id=THIS_TURN, state=TurnState.QUEUED, is_postponed=True)
+        return list(product((turn,), (Busy(mode),), BOTH))
     if mode:
         turn = OpenTurn(turn_id=THIS_TURN, state=TurnState.RUNNING)
         return [(turn, Busy(mode), place == "boundary")]

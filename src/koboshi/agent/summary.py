@@ -1,7 +1,9 @@
 """When a conversation is too long to be shown, and what of it a summary stands for. Pure."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import assert_never
 
 from koboshi.agent.context import by_turn, covered_by, is_work
@@ -76,8 +78,10 @@ def plan_summary(
     if refused_tokens is not None:
         limits = _tighter(request, limits, refused_tokens)
     budget = limits.tokens_max
-    covers = _smallest(request, ends, limits, (budget,) if is_refused else (budget // 2, budget))
-    left = _left(request, covers, limits)
+    measured = _Measured(request, limits.summary_room)
+    goals = (budget,) if is_refused else (budget // 2, budget)
+    covers = _smallest(measured, ends, limits, goals)
+    left = measured.left_behind(covers)
     is_enough = left.fits(budget, limits.steps_max)
     if not is_refused and not is_enough and left.tokens >= size:
         return None  # it would cost more than it saves; the model may take it as it is
@@ -130,6 +134,24 @@ class _Left:
         return self.tokens <= tokens_max and self.steps <= steps_max
 
 
+class _Measured:
+    """A request whose steps were measured once, so that many ends can be tried."""
+
+    def __init__(self, request: Request, summary_room: int) -> None:
+        steps = [step for step in request.steps if not _is_summary(step)]
+        sizes = {step.seq: tokens_of_step(step) for step in steps}
+        may_go = (step for step in steps if is_work(step) or step.turn_id != request.turn_id)
+        self._seqs = sorted(step.seq for step in may_go)
+        self._gone = [0, *accumulate(sizes[seq] for seq in self._seqs)]
+        beside = tokens_in(replace(request, steps=()))
+        self._all = _Left(beside + summary_room + sum(sizes.values()), len(steps) + 1)
+
+    def left_behind(self, end: Seq) -> _Left:
+        """What is left when everything that may go is covered up to `end`."""
+        count = bisect_right(self._seqs, end)
+        return _Left(self._all.tokens - self._gone[count], self._all.steps - count)
+
+
 def _tighter(request: Request, limits: ContextLimits, refused_tokens: int) -> ContextLimits:
     """Limits under which half of what can be left out of a refused request is left out."""
     beside = tokens_in(replace(request, steps=()))
@@ -138,29 +160,16 @@ def _tighter(request: Request, limits: ContextLimits, refused_tokens: int) -> Co
 
 
 def _smallest(
-    request: Request, ends: Sequence[Seq], limits: ContextLimits, goals: Sequence[int]
+    measured: _Measured, ends: Sequence[Seq], limits: ContextLimits, goals: Sequence[int]
 ) -> Seq:
     """The first end that leaves no more than a goal, for the first goal that can be reached; else
     the last end."""
-    left = [(end, _left(request, end, limits)) for end in ends]
     for goal in goals:
-        steps_max = limits.steps_max * goal // max(1, limits.tokens_max)
-        for end, rest in left:
-            if rest.fits(goal, max(1, steps_max)):
+        steps_max = max(1, limits.steps_max * goal // max(1, limits.tokens_max))
+        for end in ends:
+            if measured.left_behind(end).fits(goal, steps_max):
                 return end
     return ends[-1]
-
-
-def _left(request: Request, covers: Seq, limits: ContextLimits) -> _Left:
-    kept = [
-        step
-        for step in request.steps
-        if not _is_summary(step)
-        and (step.seq > covers or (step.turn_id == request.turn_id and not is_work(step)))
-    ]
-    beside = tokens_in(replace(request, steps=()))
-    tokens = beside + limits.summary_room + sum(tokens_of_step(step) for step in kept)
-    return _Left(tokens, len(kept) + 1)
 
 
 def _ends_of_turns(loaded: Loaded) -> Iterator[Seq]:

@@ -58,6 +58,7 @@ _OVERFULL_WORDS = (
     "context length exceeded",
     "exceeds the context length",
     "context window",
+    "request exceeds the maximum size",  # anthropic, of a whole request
 )
 
 
