@@ -105,17 +105,18 @@ def some_facts() -> Iterator[TurnFacts]:
         (0, POLICY.recoveries_max), (0, POLICY.deaths_max), (0, POLICY.fresh_ms + 1)
     )
     for shape, history, switches, policy in product(
-        shapes, tuple(histories), product(BOTH, repeat=6), RecoveryPolicy
+        shapes, tuple(histories), product(BOTH, repeat=7), RecoveryPolicy
     ):
         state, tail, under_way, asked_by = shape
         recoveries, crash_streak, idle_ms = history
-        claimed, willed, waits, allowed, known, interactive = switches
+        claimed, willed, postponed, waits, allowed, known, interactive = switches
         facts = TurnFacts(
             state=state,
             tail=tail,
             under_way=under_way,
             is_claimed_before=claimed,
             is_willed=willed,
+            is_postponed=postponed,
             is_current=True,
             recoveries=recoveries,
             crash_streak=crash_streak,

@@ -91,6 +91,16 @@ async def test_a_turn_that_nobody_has_begun(home: Home) -> None:
     )
 
 
+async def test_a_turn_that_waits_for_the_model(home: Home) -> None:
+    claim = await home.work_on()
+    await home.store.turns.postpone(claim, HOUR_MS, "model: full")
+
+    assert await why(home, "t1") == (
+        "the model could not answer yet; it is asked again when the wait is over (rule fresh)"
+    )
+    assert any("set down for a while: model: full" in line for line in await text(home, "t1"))
+
+
 async def test_a_turn_that_this_gateway_works_on_was_not_interrupted(home: Home) -> None:
     await home.work_on()
 

@@ -48,6 +48,10 @@ POINTS = (
     Point("turns.ask", "question"),
     Point("turns.note", "empty-once"),
     Point("turns.retry_model", "busy-model"),
+    Point("turns.postpone", "patience"),
+    # Of earlier turns, and of the turn that is under way.
+    Point("turns.summarise", "long-talk"),
+    Point("turns.summarise", "long-talk", 2),
     Point("turns.fail", "refused"),
     Point("turns.answer", "follow-ups"),
     Point("turns.answer", "long-answer"),

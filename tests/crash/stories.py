@@ -2,8 +2,8 @@
 posts until it is acknowledged, and waits until it is told."""
 
 import json
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tests.harness.client import Event
@@ -23,6 +23,8 @@ class Story:
     """Whether every run leaves the same transcript, killed or not."""
     stops: bool = False
     """Whether somebody asks the gateway to stop in the middle of it."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """How the gateway is configured."""
 
 
 def script(*items: dict[str, object]) -> str:
@@ -35,6 +37,10 @@ def pauses(*seconds: float) -> dict[str, object]:
 
 def is_running(event: Event) -> bool:
     return event.kind == "turn" and event.fields["state"] == "running"
+
+
+def is_postponed(event: Event) -> bool:
+    return event.kind == "turn" and event.fields["event"] == "postponed"
 
 
 async def echo(life: Lives, chat: str) -> None:
@@ -134,6 +140,32 @@ async def killed_command(life: Lives, chat: str) -> None:
     await person.hears("it is over")
 
 
+async def patience(life: Lives, chat: str) -> None:
+    """The model asks for a wait that nobody holds a place for. It is stopped meanwhile."""
+    person = life.person(chat)
+    await person.say(script({"busy": {"retry_after_ms": 8_000}}), "1")
+    await person.sees(is_postponed, "the turn is set down")
+    await life.all_ends()
+    await person.say("/stop", "2")
+    await person.hears("Stopped")
+    await person.say("echo after", "3")
+    await person.hears("after")
+
+
+async def long_talk(life: Lives, chat: str) -> None:
+    """More than the model is shown at once: first in earlier turns, then in one long turn."""
+    person = life.person(chat)
+    words = "word " * 1_600
+    for number in ("1", "2", "3"):
+        await person.say(f"echo {number} {words}", number)
+        await person.sees(lambda event, n=number: event.is_words(f"{n} word"), "the echo")  # type: ignore[misc]
+    looks: dict[str, object] = {
+        "calls": [{"tool": "terminal", "arguments": {"command": "seq 1 2000"}}]
+    }
+    await person.say(script(*[looks] * 6, {"text": "looked"}), "4")
+    await person.hears("looked")
+
+
 async def stopped_gateway(life: Lives, chat: str) -> None:
     """The gateway is asked to stop while a turn runs."""
     person = life.person(chat)
@@ -153,6 +185,8 @@ STORIES = {
     "empty-once": Story(empty_once),
     "refused": Story(refused),
     "busy-model": Story(busy_model, is_repeatable=False),
+    "patience": Story(patience, is_repeatable=False),
+    "long-talk": Story(long_talk, env={"KOBOSHI__LIMITS__CONTEXT_TOKENS_MAX": "13000"}),
     "command": Story(command),
     "killed-command": Story(killed_command, is_repeatable=False),
     "stopped-gateway": Story(stopped_gateway, stops=True),

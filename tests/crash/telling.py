@@ -24,7 +24,7 @@ async def checked(life: Lives) -> Rows:
 
 async def tell(home: Path, name: str, ends: Sequence[str]) -> Rows:
     """Tell the story while the gateway ends at each of `ends`, and check every invariant."""
-    async with lives(home, ends) as life:
+    async with lives(home, ends, env=STORIES[name].env) as life:
         await STORIES[name].tell(life, CHAT)
         return await checked(life)
 

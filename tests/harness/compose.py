@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anyio import Event
 
+from koboshi.agent.summary import ContextLimits
 from koboshi.commands.run import respond
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
@@ -19,6 +20,7 @@ from koboshi.ports.store import Store
 from koboshi.ports.tool import Tools
 from koboshi.ports.wakeups import Wakeups
 from koboshi.runtime.answers import answer
+from koboshi.runtime.asking import Asking
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
@@ -42,6 +44,7 @@ class Bounds:
 
     turns: TurnLimits = field(default_factory=TurnLimits)
     deliveries: DeliveryLimits = field(default_factory=DeliveryLimits)
+    context: ContextLimits = field(default_factory=ContextLimits)
     model_tries_max: int = 5
     turns_max: int = 16
     in_flight_max: int = 32
@@ -83,17 +86,23 @@ def compose(
     calls = CallRunner(store=store, tools=tools, result_chars_max=bounds.result_chars_max)
     runner = TurnRunner(
         store=store,
-        model=model,
+        asking=Asking(
+            store=store,
+            model=model,
+            clock=clock,
+            system="",
+            context=bounds.context,
+            tries_max=bounds.model_tries_max,
+            wait_ms_max=600_000,
+            held_ms_max=5_000,
+        ),
         tools=tools,
         calls=calls,
         wakeups=wakeups,
         clock=clock,
-        system="",
         text_max_of=lambda name: by_name[name].abilities.text_max,
         log_size_of=runners.log_size,
         limits=bounds.turns,
-        model_tries_max=bounds.model_tries_max,
-        model_wait_ms_max=600_000,
         question_age_ms_max=bounds.question_age_ms_max,
         poll_seconds=5,
         release_seconds=2,

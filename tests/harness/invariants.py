@@ -108,8 +108,20 @@ def _the_transcript_is_sound(rows: Rows) -> None:
     for session in rows.sessions:
         steps = rows.of("steps", session_id=session["session_id"])
         assert _grows(step["turn_id"] for step in steps), "two turns at once"
+        _summaries_cover_more_and_more(steps)
         for turn_id in dict.fromkeys(step["turn_id"] for step in steps):
             _check_turn([step for step in steps if step["turn_id"] == turn_id], rows)
+
+
+def _summaries_cover_more_and_more(steps: Sequence[Row]) -> None:
+    """Each stands for more than the one before, and only for what was there."""
+    covered = 0
+    for step in steps:
+        if step["kind"] == "summary":
+            body = json.loads(step["body"])
+            assert covered < body["covers"] < step["seq"], "a summary of nothing new"
+            assert body["text"].strip()
+            covered = body["covers"]
 
 
 def _check_turn(steps: Sequence[Row], rows: Rows) -> None:

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 from anyio import create_task_group, fail_after, move_on_after
 
-from koboshi.domain.errors import ModelBusy, ModelRefused
-from tests.fakes.model_servers import anthropic_form, openai_form
+from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
+from tests.fakes.model_servers import anthropic_form, google_form, openai_form
 from tests.fakes.model_servers.server import Answer, Framing, as_json
 from tests.models.asking import HELLO, KEY, Line
 from tests.models.conftest import Opened, Place
@@ -133,7 +133,42 @@ OVERFULL = {
 async def test_a_conversation_that_is_too_long_is_called_so(place: Place) -> None:
     model = place.model(OVERFULL[place.form.name])
 
-    with pytest.raises(ModelRefused, match="too long for the model"):
+    with pytest.raises(ModelOverfull, match="too long for the model"):
+        await model.respond(HELLO)
+
+
+TOO_LONG_ELSEWHERE = [
+    "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
+    "prompt too long; exceeded max context length by 12 tokens",
+    "the request exceeds the available context size, try increasing it",
+    "Prompt is too long",
+]
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+@pytest.mark.parametrize("words", TOO_LONG_ELSEWHERE)
+async def test_servers_that_imitate_an_interface_say_it_in_words(
+    place: Place, words: str, status: int
+) -> None:
+    model = place.model(place.form.error(status, words))
+
+    with pytest.raises(ModelOverfull):
+        await model.respond(HELLO)
+
+
+async def test_google_says_it_in_words_as_well(opened: Opened) -> None:
+    words = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)"
+    line = Line(lambda _: google_form.error(400, words, "INVALID_ARGUMENT"))
+    model = opened("google:gemini-test", api_key=KEY, transport=line)
+
+    with pytest.raises(ModelOverfull):
+        await model.respond(HELLO)
+
+
+async def test_a_server_in_trouble_is_not_taken_for_an_overfull_one(place: Place) -> None:
+    model = place.model(place.form.error(500, "prompt too long"))
+
+    with pytest.raises(ModelBusy):
         await model.respond(HELLO)
 
 

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import pytest
 
 from koboshi.domain.errors import Fenced
-from koboshi.domain.ids import CallId, Epoch, TurnId
+from koboshi.domain.ids import CallId, Epoch, Seq, TurnId
 from koboshi.domain.outbox import DeliveryChange, DeliveryState, Postpone, Reroute, Settle
 from koboshi.domain.session import Busy, Settings
-from koboshi.domain.transcript import Effect, Note, Reply, Result, ResultStatus
+from koboshi.domain.transcript import Effect, Note, Reply, Result, ResultStatus, Summary
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Turns
 from tests.store.homes import HOUR_MS, Home, a_call
@@ -21,6 +21,7 @@ Verb: TypeAlias = Callable[[Turns, Claim, CallId], Awaitable[object]]
 Loss: TypeAlias = Callable[[Home, Claim], Awaitable[object]]
 
 REPLY = Reply(text="too late")
+SUMMARY = Summary(text="too late", covers=Seq(1))
 
 
 def result_of(call_id: CallId) -> Result:
@@ -36,6 +37,8 @@ VERBS: dict[str, Verb] = {
     "answer": lambda turns, claim, _: turns.answer(claim, REPLY, ("too late",)),
     "fail": lambda turns, claim, _: turns.fail(claim, "too late"),
     "retry_model": lambda turns, claim, _: turns.retry_model(claim),
+    "summarise": lambda turns, claim, _: turns.summarise(claim, SUMMARY),
+    "postpone": lambda turns, claim, _: turns.postpone(claim, HOUR_MS, "too late"),
     "release": lambda turns, claim, _: turns.release(claim),
     "load": lambda turns, claim, _: turns.load(claim),
 }
@@ -73,6 +76,10 @@ async def lost_by_release(home: Home, claim: Claim) -> None:
 async def lost_by_release_and_taken_again(home: Home, claim: Claim) -> None:
     await home.store.turns.release(claim)
     assert (await home.claim()).turn_id == claim.turn_id
+
+
+async def lost_by_postponing(home: Home, claim: Claim) -> None:
+    await home.store.turns.postpone(claim, HOUR_MS, "busy")
 
 
 async def lost_by_answering(home: Home, claim: Claim) -> None:

@@ -81,6 +81,19 @@ async def interrupted(home: Home) -> TurnId:
     return claim.turn_id
 
 
+async def postponed(home: Home) -> TurnId:
+    claim = await home.work_on()
+    await home.store.turns.postpone(claim, 60_000, "busy")
+    return claim.turn_id
+
+
+async def interrupted_while_postponed(home: Home) -> TurnId:
+    turn_id = await postponed(home)
+    await home.store.sessions.set(await home.session_id(), Settings(busy=Busy.INTERRUPT))
+    await home.say("something else")
+    return turn_id
+
+
 async def erred(home: Home) -> TurnId:
     claim = await home.work_on()
     await home.store.turns.fail(claim, "it broke")
@@ -224,7 +237,9 @@ STORIES: dict[tuple[TurnState, TurnEvent], Story] = {
     (S.RUNNING, E.ANSWERED): answered,
     (S.ANSWERED, E.SETTLED): settled,
     (S.RUNNING, E.RELEASED): released,
+    (S.RUNNING, E.POSTPONED): postponed,
     (S.RUNNING, E.INTERRUPTED): interrupted,
+    (S.QUEUED, E.INTERRUPTED): interrupted_while_postponed,
     (S.RUNNING, E.ERRED): erred,
     (S.QUEUED, E.CUT): cut_while_queued,
     (S.RUNNING, E.CUT): cut_while_running,

@@ -17,11 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from koboshi.domain.errors import StoreFailed
-from koboshi.domain.ids import CallId
+from koboshi.domain.ids import CallId, Seq
 from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle
 from koboshi.domain.process import Birth, ProcessState
 from koboshi.domain.session import Settings
-from koboshi.domain.transcript import Note
+from koboshi.domain.transcript import Note, Summary
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, WatcherKind, WatcherSpec
 from koboshi.domain.worker import EndedHow
@@ -72,8 +72,15 @@ async def story(home: Home) -> AsyncIterator[str]:
     yield "turns.finish_call"
     await turns.note(claim, Note(cause="test", text="a note"))
     yield "turns.note"
+    await turns.summarise(claim, Summary(text="so far", covers=Seq(1)))
+    yield "turns.summarise"
     async for verb in with_a_process(home, claim, second):
         yield verb
+    await turns.postpone(claim, 1_000, "busy")
+    yield "turns.postpone"
+    home.clock.move(1_000)
+    claim = await home.claim()
+    yield "turns.claim"
     await turns.release(claim)
     yield "turns.release"
     claim = await home.claim()

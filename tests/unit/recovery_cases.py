@@ -38,6 +38,7 @@ FRESH = TurnFacts(
     under_way=None,
     is_claimed_before=True,
     is_willed=False,
+    is_postponed=False,
     is_current=True,
     recoveries=0,
     crash_streak=0,
@@ -81,7 +82,9 @@ def is_impossible(facts: TurnFacts) -> bool:
     is_untouched = is_untouched and facts.tail is Tail.TRIGGER
     has_history = bool(facts.recoveries or facts.crash_streak)
     is_unclaimed_work = (has_history or not is_untouched) and not facts.is_claimed_before
-    return not agree or is_of_old_generation or is_unclaimed_work
+    is_set_down = facts.state is TurnState.QUEUED and facts.is_claimed_before
+    is_never_set_down = facts.is_postponed and not is_set_down
+    return not agree or is_of_old_generation or is_unclaimed_work or is_never_set_down
 
 
 def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
@@ -102,11 +105,12 @@ def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
         return "exhausted", kind.GIVE_UP
     if facts.recoveries >= policy.recoveries_max:
         return "worn-out", ask_or_give_up
-    if facts.policy in (RecoveryPolicy.OFF, RecoveryPolicy.ASK) and facts.message_waits:
+    policy_in_force = RecoveryPolicy.AUTO if facts.is_postponed else facts.policy
+    if policy_in_force is not RecoveryPolicy.AUTO and facts.message_waits:
         return "policy-moved-on", kind.CLEAR
-    if facts.policy is RecoveryPolicy.OFF:
+    if policy_in_force is RecoveryPolicy.OFF:
         return "policy-off", kind.SUSPEND
-    if facts.policy is RecoveryPolicy.ASK:
+    if policy_in_force is RecoveryPolicy.ASK:
         return "policy-ask", kind.ASK_USER if facts.is_interactive else kind.SUSPEND
     if 0 < policy.fresh_ms < facts.idle_ms:
         if facts.message_waits:
@@ -119,8 +123,8 @@ def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
 
 def shapes() -> Iterator[TurnFacts]:
     """Every combination of the facts about what a turn is, possible or not."""
-    for state, tail, under_way, asked_by, is_claimed_before, is_current in product(
-        TurnState, Tail, (None, *Effect), (None, *Author), BOTH, BOTH
+    for state, tail, under_way, asked_by, is_claimed_before, is_postponed, is_current in product(
+        TurnState, Tail, (None, *Effect), (None, *Author), BOTH, BOTH, BOTH
     ):
         yield replace(
             FRESH,
@@ -129,6 +133,7 @@ def shapes() -> Iterator[TurnFacts]:
             under_way=under_way,
             asked_by=asked_by,
             is_claimed_before=is_claimed_before,
+            is_postponed=is_postponed,
             is_current=is_current,
         )
 
@@ -196,6 +201,7 @@ def combined(
         under_way=shape.under_way,
         asked_by=shape.asked_by,
         is_claimed_before=shape.is_claimed_before,
+        is_postponed=shape.is_postponed,
         is_current=shape.is_current,
         interruption=shape.interruption,
         recoveries=recoveries,

@@ -79,17 +79,20 @@ ENTRIES["told"] = replace(
 REPORTS = ("told", "exit", "every", "match", "match-0", "match-2")
 
 TABLE = """
-situation           message    press   old-press  exit    every   match   match-0  match-2  told
-no-turn             open       closed  closed     open    open    ended   open     ended    tell
-queued              hold       closed  closed     attach  attach  attach  attach   ended    hold
-running-queue       hold       closed  closed     hold    hold    hold    hold     ended    hold
-running-steer       hold       closed  closed     hold    hold    hold    hold     ended    hold
-running-interrupt   interrupt  closed  closed     hold    hold    hold    hold     ended    hold
-boundary-queue      hold       closed  closed     attach  attach  attach  attach   ended    hold
-boundary-steer      attach     closed  closed     attach  attach  attach  attach   ended    hold
-boundary-interrupt  hold       closed  closed     attach  attach  attach  attach   ended    hold
-waiting             attach     attach  closed     hold    hold    hold    hold     ended    tell
-suspended           redecide   closed  closed     hold    hold    hold    hold     ended    tell
+situation           message   press  old-press exit   every  match  match-0 match-2 told
+no-turn             open      closed closed    open   open   ended  open    ended   tell
+queued              hold      closed closed    attach attach attach attach  ended   hold
+postponed-queue     hold      closed closed    attach attach attach attach  ended   hold
+postponed-steer     hold      closed closed    attach attach attach attach  ended   hold
+postponed-interrupt interrupt closed closed    attach attach attach attach  ended   hold
+running-queue       hold      closed closed    hold   hold   hold   hold    ended   hold
+running-steer       hold      closed closed    hold   hold   hold   hold    ended   hold
+running-interrupt   interrupt closed closed    hold   hold   hold   hold    ended   hold
+boundary-queue      hold      closed closed    attach attach attach attach  ended   hold
+boundary-steer      attach    closed closed    attach attach attach attach  ended   hold
+boundary-interrupt  hold      closed closed    attach attach attach attach  ended   hold
+waiting             attach    attach closed    hold   hold   hold   hold    ended   tell
+suspended           redecide  closed closed    hold   hold   hold   hold    ended   tell
 """
 """What becomes of an entry of the session's own generation, whose process has no exit that was
 read."""
@@ -117,10 +120,13 @@ def cells() -> list[tuple[str, str, str]]:
 
 
 def situations(named: str) -> list[tuple[OpenTurn | None, Busy, bool]]:
-    """All that the name leaves open: only a running turn knows busy modes and boundaries."""
+    """All that the name leaves open: only a turn at work knows busy modes and boundaries."""
     if named == "no-turn":
         return list(product((None,), Busy, BOTH))
     place, _, mode = named.partition("-")
+    if place == "postponed":
+        turn = OpenTurn(turn_id=THIS_TURN, state=TurnState.QUEUED, is_postponed=True)
+        return list(product((turn,), (Busy(mode),), BOTH))
     if mode:
         turn = OpenTurn(turn_id=THIS_TURN, state=TurnState.RUNNING)
         return [(turn, Busy(mode), place == "boundary")]

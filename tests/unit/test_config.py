@@ -605,6 +605,15 @@ def test_limits_are_fixed_and_positive(machine: Machine) -> None:
     assert machine.complaints("[limits]\npoll_seconds = 1")
 
 
+def test_how_much_the_model_is_shown_can_be_set(machine: Machine) -> None:
+    """Only whoever chose the model knows how much it takes."""
+    config = machine.load("[limits]\ncontext_tokens_max = 8000")
+
+    assert config.limits == Limits(context_tokens_max=8_000)
+    assert ("limits.context_tokens_max", "8000") in [row[:2] for row in describe(config)]
+    assert machine.complaints("[limits]\ncontext_tokens_max = 999")
+
+
 HOSTILE = st.one_of(
     st.binary(max_size=200),
     st.text(alphabet="[]{}=.,\"'#\n ab1-gatewy", max_size=80).map(str.encode),

@@ -188,7 +188,8 @@ def test_a_person_is_asked_only_where_one_can_answer() -> None:
 
 
 def test_nothing_resumes_by_itself_where_recovery_is_off() -> None:
-    """S168: an answered question is not "by itself", a person has written."""
+    """S168: an answered question is not "by itself", a person has written; and a turn that waits
+    for the model was not interrupted."""
     resumed = [
         case.facts
         for case in cases()
@@ -197,7 +198,10 @@ def test_nothing_resumes_by_itself_where_recovery_is_off() -> None:
 
     assert resumed
     assert all(
-        facts.is_willed or not facts.is_claimed_before or facts.state is TurnState.WAITING
+        facts.is_willed
+        or facts.is_postponed
+        or not facts.is_claimed_before
+        or facts.state is TurnState.WAITING
         for facts in resumed
     )
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -20,9 +21,10 @@ from koboshi.domain.transcript import (
     Result,
     ResultStatus,
     Step,
+    Summary,
 )
 from koboshi.models.scripted import WELCOME, ScriptedModel
-from koboshi.ports.model import Model, ModelReply, Request
+from koboshi.ports.model import CallRequest, Model, ModelReply, Request
 from koboshi.tools.ask import ASK, question_of
 from koboshi.tools.pause import PAUSE
 
@@ -358,3 +360,58 @@ async def test_a_script_that_is_too_short_says_so() -> None:
     assert (await reply_to(*bodies)).text == (
         "I can not follow this script: it ends after 1 replies, and one more was asked for"
     )
+
+
+def round_of(name: str) -> list[Body]:
+    """A call and its result."""
+    pause = CallRequest(provider_id=name, tool="pause", arguments="{}")
+    return stored(ModelReply(text=name, calls=(pause,)), "{}")
+
+
+async def summed_up(*bodies: Body) -> str:
+    asked = replace(request(*bodies), wants_summary=True)
+    return (await ScriptedModel().respond(asked)).text
+
+
+async def test_a_summary_is_the_same_each_time_and_whatever_the_gateway_said() -> None:
+    done = (says("count to 5 slowly"), *round_of("1"))
+
+    assert await summed_up(*done) == await summed_up(*done, CRASHED)
+
+
+@pytest.mark.parametrize("covered", [1, 2, 3])
+async def test_it_goes_on_from_a_summary_of_its_own_work(covered: int) -> None:
+    """Its place in the work is nowhere but in the steps, and then in what stands for them."""
+    wish = says("count to 5 slowly")
+    rounds = [body for number in range(4) for body in round_of(str(number))]
+    text = await summed_up(wish, *rounds[: 2 * covered])
+    summary = Summary(text=text, covers=Seq(1_000))
+
+    reply = await reply_to(summary, wish, *rounds[2 * covered :])
+
+    assert reply.text == "5"
+
+
+async def test_a_summary_of_a_summary_knows_both() -> None:
+    wish = says("count to 5 slowly")
+    first = Summary(text=await summed_up(wish, *round_of("1")), covers=Seq(1_000))
+    second = Summary(text=await summed_up(first, wish, *round_of("2")), covers=Seq(2_000))
+
+    assert (await reply_to(second, wish)).text == "3"
+
+
+async def test_a_wish_that_came_after_the_summary_is_not_begun_yet() -> None:
+    text = await summed_up(says("count to 5 slowly"), *round_of("1"))
+
+    reply = await reply_to(Summary(text=text, covers=Seq(50)), says("count to 3 slowly"))
+
+    assert reply.text == "1"
+
+
+@pytest.mark.parametrize("words", ["run ls", "ask me which drink: tea or coffee"])
+async def test_what_only_the_summary_knows_is_not_done_again(words: str) -> None:
+    text = await summed_up(says(words), *round_of("1"))
+
+    reply = await reply_to(Summary(text=text, covers=Seq(1_000)), says(words))
+
+    assert reply.calls == ()

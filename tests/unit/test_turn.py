@@ -29,7 +29,8 @@ expired      waiting                              -> stopped
 answered     running                              -> answered
 settled      answered                             -> done
 released     running                              -> queued
-interrupted  running                              -> stopped
+postponed    running                              -> queued
+interrupted  running, queued                      -> stopped
 erred        running                              -> failed
 cut          queued, running, waiting, suspended  -> stopped
 resumed      running, suspended, waiting          -> queued
@@ -58,8 +59,8 @@ def test_there_are_exactly_eight_states() -> None:
     assert len(TurnState) == 8
 
 
-def test_there_are_exactly_seventeen_events() -> None:
-    assert len(TurnEvent) == 17
+def test_there_are_exactly_eighteen_events() -> None:
+    assert len(TurnEvent) == 18
 
 
 def test_the_transitions_are_those_of_the_design() -> None:

@@ -15,11 +15,12 @@ from koboshi.domain.transcript import (
     Reply,
     Result,
     Step,
+    Summary,
 )
 from koboshi.ports.model import Request, ToolSpec
 from koboshi.ports.store import Loaded
 
-STEPS_MAX = 400
+STEPS_MAX = 1_000
 
 # Notes about the work itself. They ask for nothing by themselves; any other note is a report.
 _ABOUT_THE_WORK = frozenset({RECOVERY, MOVED_ON, EMPTY_REPLY})
@@ -35,28 +36,44 @@ def build_request(
 ) -> Request:
     """The request that the turn makes next.
 
-    It shows this turn, whole, and the newest earlier turns, each whole or not at all, as long as
-    there are at most `steps_max` steps. Every result stands right behind the reply that made the
-    call. Of each turn's recovery notes only the newest is shown; questions are not shown: the
-    model's own are calls with results, and the gateway's are between it and the person.
+    It shows the summary, if there is one, and what that does not cover: this turn, and the newest
+    earlier turns, each whole or not at all, as long as there are at most `steps_max` steps. Every
+    result stands right behind the reply that made the call. Of each turn's recovery notes only the
+    newest is shown; questions are not shown: the model's own are calls with results, and the
+    gateway's are between it and the person.
 
     Raises ValueError if the turn has nothing to respond to: a blank turn never reaches the model.
     """
     steps = _shown(loaded.steps)
     if not any(_asks_for_something(step) for step in steps):
         raise ValueError(f"turn {turn_id} holds no message, report or result to respond to")
-    turns = [_shown(turn) for turn in _by_turn(loaded.context)]
-    context = _newest_turns(turns, steps_max - len(steps))
+    covers = covered_by(loaded)
+    steps = [step for step in steps if step.seq > covers or not is_work(step)]
+    uncovered = [step for step in loaded.context if step.seq > covers]
+    context = _newest_turns([_shown(turn) for turn in by_turn(uncovered)], steps_max - len(steps))
+    summary = () if loaded.summary is None else (loaded.summary,)
     return Request(
         session_id=loaded.session.session_id,
         turn_id=turn_id,
         system=_dated(system, now_ms),
-        steps=(*context, *steps),
+        steps=(*summary, *context, *steps),
         tools=tuple(tools),
     )
 
 
-def _by_turn(steps: Iterable[Step]) -> list[list[Step]]:
+def covered_by(loaded: Loaded) -> int:
+    """The number of the last step that the summary stands for; 0 if there is none."""
+    summary = loaded.summary
+    return summary.body.covers if summary and isinstance(summary.body, Summary) else 0
+
+
+def is_work(step: Step) -> bool:
+    """What the model did itself: the only steps of its own turn that a summary stands for."""
+    return isinstance(step.body, Reply | Result)
+
+
+def by_turn(steps: Iterable[Step]) -> list[list[Step]]:
+    """The steps of each turn, in order."""
     turns: dict[TurnId, list[Step]] = {}
     for step in steps:
         turns.setdefault(step.turn_id, []).append(step)
@@ -73,12 +90,15 @@ def _newest_turns(turns: Sequence[Sequence[Step]], room: int) -> list[Step]:
 
 
 def _shown(steps: Sequence[Step]) -> list[Step]:
-    """The steps of one turn that concern the model, in the order that it must see them in."""
+    """The steps of one turn that concern the model, in the order that it must see them in. Of the
+    summaries only the newest concerns it, and that is not part of its turn."""
     hidden = _older_recovery_notes(steps) | _yes_or_no_to_gateway(steps)
     kept = [
         step
         for place, step in enumerate(steps)
-        if place not in hidden and not isinstance(step.body, Question) and not _is_blank(step)
+        if place not in hidden
+        and not isinstance(step.body, Question | Summary)
+        and not _is_blank(step)
     ]
     return _with_results_in_place(kept)
 

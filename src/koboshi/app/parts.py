@@ -8,6 +8,7 @@ from functools import partial
 from anyio import Event
 
 from koboshi.agent.prompt import system_prompt
+from koboshi.agent.summary import ContextLimits
 from koboshi.app.servers import open_servers
 from koboshi.app.world import web_token
 from koboshi.channels.web.channel import WebChannel
@@ -26,6 +27,7 @@ from koboshi.ports.model import Model
 from koboshi.ports.store import Store
 from koboshi.ports.tool import Tool
 from koboshi.runtime.answers import answer
+from koboshi.runtime.asking import Asking
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.control import ControlSocket
@@ -197,7 +199,7 @@ class Parts:
         result_chars_max = limits.step_bytes_max // 4
         return TurnRunner(
             store=self.store,
-            model=self.model,
+            asking=self.asking(),
             tools=tools,
             calls=CallRunner(
                 store=self.store,
@@ -207,17 +209,31 @@ class Parts:
             ),
             wakeups=self.wakeups,
             clock=self.clock,
-            system=system_prompt(self.config.model.system_prompt),
             text_max_of=lambda name: _text_max(channels.get(name)),
             log_size_of=self.runners.log_size,
             limits=TurnLimits(
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
             ),
-            model_tries_max=limits.model_tries_max,
-            model_wait_ms_max=limits.model_wait_ms_max,
             question_age_ms_max=limits.question_age_ms,
             poll_seconds=limits.poll_seconds,
             release_seconds=limits.release_seconds,
+        )
+
+    def asking(self) -> Asking:
+        limits = self.config.limits
+        return Asking(
+            store=self.store,
+            model=self.model,
+            clock=self.clock,
+            system=system_prompt(self.config.model.system_prompt),
+            context=ContextLimits(
+                tokens_max=limits.context_tokens_max,
+                steps_max=limits.context_steps_max,
+                summary_tokens_max=limits.summary_tokens_max,
+            ),
+            tries_max=limits.model_tries_max,
+            wait_ms_max=limits.model_wait_ms_max,
+            held_ms_max=limits.model_held_wait_ms_max,
         )
 
     def dispatch(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> Dispatch:

@@ -29,7 +29,11 @@ def check(home: Path | None, config_file: Path | None) -> None:
 @config.command()
 @home_options
 def show(home: Path | None, config_file: Path | None) -> None:
-    """Show every key, its value and where that was set. Secrets are masked."""
+    """Show every key, its value and where that was set. Secrets are masked.
+
+    A key is set in the file, or by a variable: KOBOSHI__LIMITS__CONTEXT_TOKENS_MAX=60000 is how
+    much of a conversation the model is shown, in tokens; what is older is summed up.
+    """
     with failures_told(as_json=False):
         found = loaded(home, config_file)
         for key, value, source in describe(found):

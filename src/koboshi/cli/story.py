@@ -17,6 +17,7 @@ _TURN = {
     "answered": "the answer was stored",
     "settled": "done: nothing is left to deliver",
     "released": "set down, because the gateway was stopping",
+    "postponed": "set down for a while",
     "interrupted": "ended by a newer message",
     "erred": "failed",
     "cut": "stopped by the person",
@@ -97,6 +98,8 @@ def _of_turn(line: JournalLine) -> str:
             return f"{words} (rule {line.rule})" if line.rule else words
         case "erred":
             return _with_reason(words, failure(line.reason or ""))
+        case "postponed":
+            return _with_reason(words, line.reason)
         case "prompted" | "parked" | "cleared" | "gave-up":
             by = f"{words} (rule {line.rule})" if line.rule else words
             return _with_reason(by, line.reason)
@@ -123,6 +126,8 @@ def _of_step(line: JournalLine, tools: Mapping[str, str]) -> str | None:
             return who or "the model asked the person a question"
         case "note" if cause.startswith("entry:"):
             return "a report was passed on to the model"
+        case "summary":
+            return "what was said before was summed up for the model"
         case "note":
             return _NOTES.get(cause, "the model was told something")
         case _:

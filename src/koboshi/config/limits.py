@@ -1,9 +1,11 @@
-"""Every bound of the gateway that is not a setting, in one place.
+"""Every bound of the gateway, in one place. One with a spec is a key of `koboshi.toml`, too.
 
 Nobody below `app` imports this: `app` takes the numbers out and passes them in.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from koboshi.config.specs import key, whole
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
@@ -27,6 +29,7 @@ class Limits:
     empty_replies_max: int = 1  # empty replies of the model that are asked again
     model_tries_max: int = 5  # tries of one model call
     model_wait_ms_max: int = 10 * 60 * 1000  # a provider that asks for a longer wait is given up
+    model_held_wait_ms_max: int = 5_000  # a turn that has to wait longer gives its place to others
     model_load_seconds: int = 60  # to load the library of a provider, once
     model_connect_seconds: int = 10
     model_first_seconds: int = 300  # until a reply begins: a local model may have to be loaded
@@ -44,6 +47,11 @@ class Limits:
     process_keep_seconds: int = 7 * 86_400  # the log of a process, after its end
     processes_kept_max: int = 500  # so many of them
     process_sweep_seconds: int = 3_600  # between two looks for those that may go
+
+    # What the model is shown. What is beyond it is summed up; tokens are estimated.
+    context_tokens_max: int = field(default=120_000, metadata=key(whole(1_000, 100_000_000)))
+    context_steps_max: int = 300
+    summary_tokens_max: int = 3_000
 
     # MCP servers.
     mcp_connect_seconds: int = 60  # to the list of its tools: some are downloaded first

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from koboshi.config.limits import Limits
 from koboshi.config.lines import KeyPath
 from koboshi.config.places import Places, expand, find_places, is_there, read_config_text
 from koboshi.config.problems import NOWHERE, Origin, Problems, Unfit
@@ -88,6 +89,7 @@ class _Draft:
             recovery=RecoveryConfig(**parts["recovery"]),
             tools=ToolsConfig(terminal=TerminalConfig(**parts["tools.terminal"])),
             store=StoreConfig(**parts["store"]),
+            limits=Limits(**parts["limits"]),
             channels=channels,
             mcp=servers,
             sources=MappingProxyType(self.sources),

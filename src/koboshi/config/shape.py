@@ -208,6 +208,7 @@ Section: TypeAlias = (
     | type[RecoveryConfig]
     | type[TerminalConfig]
     | type[StoreConfig]
+    | type[Limits]
     | type[TelegramConfig]
     | type[WebConfig]
     | type[McpConfig]
@@ -219,6 +220,7 @@ SECTIONS: Mapping[str, Section] = {
     "recovery": RecoveryConfig,
     "tools.terminal": TerminalConfig,
     "store": StoreConfig,
+    "limits": Limits,
 }
 PLATFORMS: Mapping[str, type[TelegramConfig] | type[WebConfig]] = {
     "telegram": TelegramConfig,

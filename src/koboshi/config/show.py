@@ -79,6 +79,7 @@ def _keys(config: Config) -> Iterator[tuple[str, object]]:
         **{section_of(channel): channel for channel in config.channels},
         **{f"mcp.{server.name}": server for server in config.mcp},
         "store": config.store,
+        "limits": config.limits,
     }
     for name, section in sections.items():
         for key in keys_of(type(section)):

@@ -64,3 +64,7 @@ class ModelRefused(KoboshiError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class ModelOverfull(ModelRefused):
+    """The request is longer than the model can take: ask again with a shorter one."""

@@ -74,6 +74,8 @@ class OpenTurn:
     turn_id: TurnId
     state: TurnState
     question: Seq | None = None
+    is_postponed: bool = False
+    """It is at work, and waits for a time that the work itself chose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interrupt:
-    """It ends the running turn and opens the next."""
+    """It ends the turn that is worked on, and opens the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +155,8 @@ def admit(
             return Attach() if is_report or busy is Busy.STEER else Hold()
         case TurnState.RUNNING:
             return Interrupt() if busy is Busy.INTERRUPT and not is_report else Hold()
+        case TurnState.QUEUED if open_turn.is_postponed and busy is Busy.INTERRUPT:
+            return Attach() if is_report else Interrupt()
         case TurnState.QUEUED:
             return Attach() if is_report else Hold()
         case TurnState.SUSPENDED:

@@ -56,6 +56,17 @@ def empty_reply() -> str:
     return f"{MARK} Your last reply was empty. Answer the person in words."
 
 
+def not_in_record(steps: int) -> str:
+    """Said to the model that sums up."""
+    return f"{MARK} {steps} earlier steps are not in this record."
+
+
+def left_out(before: str) -> str:
+    """The summary of what could not be summed up; `before` is the summary that it follows."""
+    words = "Earlier conversation left out: it was too long to be shown, and no summary was made."
+    return f"{before}\n{words}" if before else words
+
+
 def unfinished(request: str) -> str:
     """Said to the turn that follows one that was interrupted and is not continued."""
     return (

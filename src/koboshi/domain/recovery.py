@@ -69,6 +69,8 @@ class TurnFacts:
     is_claimed_before: bool
     is_willed: bool
     """A person asked for it since it was last worked on: an answer, a yes, /resume, /retry."""
+    is_postponed: bool
+    """It waits for a time that the work itself chose; nobody interrupted it."""
     is_current: bool
     """The turn's generation is the session's."""
     recoveries: int
@@ -126,6 +128,10 @@ def _is_taken_up(facts: TurnFacts) -> bool:
     """Rules about how it went so far concern only turns that somebody worked on before, and that
     no person has asked for since."""
     return facts.is_claimed_before and not facts.is_willed
+
+
+def _is_up_to_policy(facts: TurnFacts) -> bool:
+    return _is_taken_up(facts) and not facts.is_postponed
 
 
 def _always(kind: VerdictKind) -> Then:
@@ -191,24 +197,26 @@ RULES: tuple[Rule, ...] = (
     Rule(
         label="policy-moved-on",
         when=lambda facts, _: (
-            _is_taken_up(facts) and facts.policy is not RecoveryPolicy.AUTO and facts.message_waits
+            _is_up_to_policy(facts)
+            and facts.policy is not RecoveryPolicy.AUTO
+            and facts.message_waits
         ),
         then=_always(VerdictKind.CLEAR),
-        says="recovery is `ask` or `off`, and the person has written since",
+        says="it was interrupted, recovery is `ask` or `off`, and the person has written since",
         because="the person went on with a new message; it sees what was done so far",
     ),
     Rule(
         label="policy-off",
-        when=lambda facts, _: _is_taken_up(facts) and facts.policy is RecoveryPolicy.OFF,
+        when=lambda facts, _: _is_up_to_policy(facts) and facts.policy is RecoveryPolicy.OFF,
         then=_always(VerdictKind.SUSPEND),
-        says="recovery is `off`",
+        says="it was interrupted, and recovery is `off`",
         because="recovery is switched off for this session; /resume continues it",
     ),
     Rule(
         label="policy-ask",
-        when=lambda facts, _: _is_taken_up(facts) and facts.policy is RecoveryPolicy.ASK,
+        when=lambda facts, _: _is_up_to_policy(facts) and facts.policy is RecoveryPolicy.ASK,
         then=_ask_or(VerdictKind.SUSPEND),
-        says="recovery is `ask`",
+        says="it was interrupted, and recovery is `ask`",
         because="recovery asks first in this session",
     ),
     Rule(
@@ -288,6 +296,8 @@ def contradiction_in(facts: TurnFacts) -> str | None:
         and not facts.is_claimed_before,
         "worked on without ever having been claimed": not facts.is_claimed_before
         and (facts.tail is not Tail.TRIGGER or facts.state is TurnState.WAITING),
+        "postponed without waiting in the queue": facts.is_postponed
+        and (facts.state is not TurnState.QUEUED or not facts.is_claimed_before),
     }
     return next((words for words, holds in impossible.items() if holds), None)
 

@@ -138,7 +138,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Stands for every step up to `covers`."""
+    """Stands for every step up to `covers`: what the model is shown instead of them.
+
+    In the turn that it was made in, it stands only for replies and results: what was said to the
+    model there stays as it is until the turn has closed. The next one covers this one.
+    """
 
     text: str
     covers: Seq

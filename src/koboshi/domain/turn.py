@@ -35,6 +35,7 @@ class TurnEvent(StrEnum):
     ANSWERED = "answered"
     SETTLED = "settled"
     RELEASED = "released"
+    POSTPONED = "postponed"
     INTERRUPTED = "interrupted"
     ERRED = "erred"
     CUT = "cut"
@@ -66,7 +67,8 @@ def _table() -> dict[tuple[TurnState, TurnEvent], TurnState]:
         event.ANSWERED: {state.RUNNING: state.ANSWERED},
         event.SETTLED: {state.ANSWERED: state.DONE},
         event.RELEASED: {state.RUNNING: state.QUEUED},
-        event.INTERRUPTED: {state.RUNNING: state.STOPPED},
+        event.POSTPONED: {state.RUNNING: state.QUEUED},
+        event.INTERRUPTED: {state.RUNNING: state.STOPPED, state.QUEUED: state.STOPPED},
         event.ERRED: {state.RUNNING: state.FAILED},
         event.CUT: dict.fromkeys(sorted(OPEN), state.STOPPED),
         event.RESUMED: dict.fromkeys((state.RUNNING, state.SUSPENDED, state.WAITING), state.QUEUED),

@@ -51,6 +51,8 @@ EARLIER = f"{MARK} The conversation began earlier than what you see here."
 GO_ON = f"{MARK} Go on."
 SUMMED_UP = f"{MARK} What was said and done before this, summed up:"
 
+RECORD = f"{MARK} The record:"
+
 # A person or a program could write our mark; the model must not take their words for ours.
 _FALSE_MARK = re.compile(rf"^(\s*){re.escape(MARK)}", re.MULTILINE)
 
@@ -80,11 +82,11 @@ def messages_of(steps: Sequence[Step], origin: Origin) -> list[ModelMessage]:
     for step in steps:
         match step.body:
             case Message(text=text):
-                talk.hear(_FALSE_MARK.sub(r"\1(koboshi)", text))
+                talk.hear(_unmarked(text))
             case Note(text=text):
                 talk.hear(_marked(text))
             case Summary(text=text):
-                talk.hear(f"{SUMMED_UP}\n{text}" if text.strip() else "")
+                talk.hear(f"{SUMMED_UP}\n{_unmarked(text)}" if text.strip() else "")
             case Reply() as reply:
                 ids = talk.wire_ids(reply.calls)
                 talk.say(_parts_of(reply, ids, origin))
@@ -99,6 +101,13 @@ def messages_of(steps: Sequence[Step], origin: Origin) -> list[ModelMessage]:
             case _:
                 assert_never(step.body)
     return talk.finished()
+
+
+def record_of(steps: Sequence[Step]) -> list[ModelMessage]:
+    """These steps as a record to be read, in one message of the user's side: whoever reads it is
+    not the one who speaks in it."""
+    words = "\n\n".join(_recorded(step) for step in steps if step.body.text or _calls_in(step))
+    return [ModelRequest(parts=[UserPromptPart(f"{RECORD}\n\n{words}")])]
 
 
 def parameters_of(request: Request) -> ModelRequestParameters:
@@ -175,8 +184,34 @@ class _Talk:
         self.returns, self.heard = [], []
 
 
+def _recorded(step: Step) -> str:
+    match step.body:
+        case Message(sender=sender, text=text):
+            return f"{sender or 'person'} wrote: {_unmarked(text)}"
+        case Note(text=text):
+            return _marked(text)
+        case Summary(text=text):
+            return f"{SUMMED_UP}\n{_unmarked(text)}"
+        case Reply(text=text, calls=calls):
+            used = [f"the assistant called {call.tool} {call.arguments}" for call in calls]
+            said = [f"the assistant said: {_unmarked(text)}"] if text.strip() else []
+            return "\n".join([*said, *used])
+        case Result(status=status, text=text):
+            return f"result ({status}): {_unmarked(text)}"
+        case Answer(text=text):
+            return f"the assistant answered: {_unmarked(text)}"
+        case Question(text=text):
+            return f"the person was asked: {_unmarked(text)}"
+        case _:
+            assert_never(step.body)
+
+
 def _calls_in(step: Step) -> tuple[Call, ...]:
     return step.body.calls if isinstance(step.body, Reply) else ()
+
+
+def _unmarked(text: str) -> str:
+    return _FALSE_MARK.sub(r"\1(koboshi)", text)
 
 
 def _marked(note: str) -> str:

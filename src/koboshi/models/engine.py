@@ -28,7 +28,7 @@ from pydantic_ai.models import ModelRequestParameters
 
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.models.clients import open_client, open_http, settings_for
-from koboshi.models.conversation import Origin, messages_of, parameters_of
+from koboshi.models.conversation import Origin, messages_of, parameters_of, record_of
 from koboshi.models.endpoint import Endpoint
 from koboshi.models.failures import PROVIDER_ERRORS, failure_of, trace_of
 from koboshi.models.limits import ModelLimits
@@ -56,7 +56,7 @@ class Engine:
 
     async def respond(self, request: Request, on_text: Callable[[str], None] | None) -> ModelReply:
         watch = _Watch(on_text, self._limits.reply_chars_max)
-        pieces = self._pieces(messages_of(request.steps, self._origin), parameters_of(request))
+        pieces = self._pieces(self._messages(request), parameters_of(request))
         with _within(self._limits.total_s, "did not finish its reply"):
             async with aclosing(pieces):
                 async for piece in pieces:
@@ -67,6 +67,11 @@ class Engine:
 
     async def aclose(self) -> None:
         await self._http.aclose()
+
+    def _messages(self, request: Request) -> list[ModelMessage]:
+        if request.wants_summary:
+            return record_of(request.steps)
+        return messages_of(request.steps, self._origin)
 
     def _reply(self, response: ModelResponse) -> ModelReply:
         reply = reply_of(response, self._endpoint.name)

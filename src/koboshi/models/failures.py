@@ -18,7 +18,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
-from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.phrases import excerpt
 from koboshi.models.endpoint import Endpoint
 from koboshi.models.replies import ENDED_EARLY, MALFORMED
@@ -44,6 +44,22 @@ PROVIDER_ERRORS = (
 
 # Statuses of a moment, although they begin with a 4: time-out, conflict, too early.
 _PASSING = frozenset({408, 409, 425})
+
+
+OVERFULL = "the conversation has grown too long for the model"
+
+_OVERFULL_WORDS = (
+    "prompt is too long",  # anthropic, and what imitates it
+    "prompt too long",  # ollama: "prompt too long; exceeded max context length by 3 tokens"
+    "exceeds the maximum number of tokens",  # google
+    "exceeds the available context size",  # llama.cpp
+    "exceeded max context length",
+    "maximum context length",
+    "context length exceeded",
+    "exceeds the context length",
+    "context window",
+    "request exceeds the maximum size",  # anthropic, of a whole request
+)
 
 
 def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused:
@@ -95,6 +111,10 @@ def _of_api(
             return ModelBusy("the provider is overloaded", wait_ms)
         case ModelUnavailableError():
             return ModelBusy("the provider is not available at the moment", wait_ms)
+        case ModelContextWindowExceededError():
+            return ModelOverfull(OVERFULL)
+        case ModelHTTPError(status_code=400 | 413 | 422) if _is_overfull(error):
+            return ModelOverfull(OVERFULL)
         case ModelRequestRejectedError():
             return ModelRefused(_rejected(error, endpoint))
         case ModelHTTPError(status_code=status):
@@ -119,12 +139,17 @@ def _rejected(error: ModelAPIError, endpoint: Endpoint) -> str:
         case ModelNotFoundError():
             where = ", or base_url is wrong" if endpoint.base_url else ""
             return f'the provider knows no model "{endpoint.model}"{where}'
-        case ModelContextWindowExceededError():
-            return "the conversation has grown too long for the model"
         case _:
             code = "" if status is None else f" (status {status})"
             said = _without_secrets(_words_in(error.body), endpoint)
             return f"the provider rejected the request{code}{': ' if said else ''}{said}"
+
+
+def _is_overfull(error: ModelAPIError) -> bool:
+    """Whether these are words for a conversation that is too long; servers that imitate an
+    interface have no code for it."""
+    said = _words_in(error.body).lower()
+    return any(words in said for words in _OVERFULL_WORDS)
 
 
 def _broken_connection(error: ModelConnectionError) -> str:

@@ -4,6 +4,7 @@ It keeps nothing between two requests. All it knows is in the steps of the turn,
 killed goes on where its last durable step is, in whatever process.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -14,7 +15,7 @@ import msgspec
 from koboshi.domain import notes
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.errors import ModelRefused
-from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step
+from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step, Summary
 from koboshi.models.script import BadScript, calls_of, error_of, item_at, read_script
 from koboshi.models.wishes import (
     AskThem,
@@ -48,6 +49,8 @@ class ScriptedModel:
     """A `ports.model.Model` that follows the newest words of the turn that it understands."""
 
     async def respond(self, request: Request) -> ModelReply:
+        if request.wants_summary:
+            return _says(_summed_up(request))
         steps = [step for step in request.steps if step.turn_id == request.turn_id]
         task = task_in(steps)
         match task.wish:
@@ -77,11 +80,16 @@ class Task:
     replies: int
     """Replies so far; an empty one left only a note, and counts as well."""
     results: tuple[Result, ...]
+    """The results of those replies, as far as they are shown."""
+    results_before: int = 0
+    """Those that only the summary speaks of."""
 
 
 def task_in(steps: Sequence[Step]) -> Task:
     """The task of a turn with these steps. Only people give tasks: notes are passed over."""
-    bodies = [step.body for step in steps]
+    summary = next((step.body for step in steps if isinstance(step.body, Summary)), None)
+    told = [step for step in steps if not isinstance(step.body, Summary)]
+    bodies = [step.body for step in told]
     wish: Wish = Say(text=_noted(bodies))
     begin, has_spoken = 0, False
     for place, body in enumerate(bodies):
@@ -94,10 +102,13 @@ def task_in(steps: Sequence[Step]) -> Task:
             wish = Say(text=WELCOME)
         has_spoken = True
     done = bodies[begin:]
+    is_covered = summary is not None and bool(told) and told[begin].seq <= summary.covers
+    replies, results = _done_in(summary.text) if summary and is_covered else (0, 0)
     return Task(
         wish=wish,
-        replies=sum(isinstance(body, Reply) or _is_nudge(body) for body in done),
+        replies=replies + sum(isinstance(body, Reply) or _is_nudge(body) for body in done),
         results=tuple(body for body in done if isinstance(body, Result)),
+        results_before=results,
     )
 
 
@@ -109,6 +120,22 @@ def _noted(bodies: Sequence[object]) -> str:
 
 def _is_report(note: Note) -> bool:
     return note.cause.startswith("entry:")
+
+
+def _summed_up(request: Request) -> str:
+    """What a later request needs to know. This model has no other memory, so its place in the work
+    of the turn is in the summary."""
+    heard = sum(isinstance(step.body, Message) for step in request.steps)
+    own = [step for step in request.steps if step.turn_id == request.turn_id]
+    # Notes of this turn stay visible, and are counted where they are seen.
+    task = task_in([step for step in own if not isinstance(step.body, Note)])
+    done = f"{task.replies} replies, {task.results_before + len(task.results)} results"
+    return f"{heard} messages. Done for the last one so far: {done}."
+
+
+def _done_in(summary: str) -> tuple[int, int]:
+    found = re.search(r"so far: (\d+) replies, (\d+) results", summary)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _is_nudge(body: object) -> bool:
@@ -123,7 +150,7 @@ def _next_number(last: int, task: Task) -> ModelReply:
     failed = _failure_in(task)
     if failed is not None:
         return _says(f"I could not go on counting: {failed.text}")
-    done = len(task.results)
+    done = task.results_before + len(task.results)
     if done >= last:
         return _says(counted(last))
     pause = CallRequest(provider_id=f"{NAME}-{done}", tool="pause", arguments='{"seconds":1}')
@@ -139,6 +166,8 @@ def _next_of_question(wish: AskThem, task: Task) -> ModelReply:
         return _says(
             f"You said: {said}" if said.endswith((".", "!", "?")) else f"You said: {said}."
         )
+    if task.results_before:
+        return _says("You answered, and I no longer know what.")
     arguments: dict[str, object] = {"question": wish.question}
     if wish.choices:
         arguments["choices"] = wish.choices
@@ -150,6 +179,8 @@ def _next_of_question(wish: AskThem, task: Task) -> ModelReply:
 def _next_of_command(wish: RunCommand, task: Task) -> ModelReply:
     if task.results:
         return _says(ran_in(task.results[-1].text))
+    if task.results_before:
+        return _says("It ran, and I no longer know what it said.")
     arguments: dict[str, object] = {"command": wish.command}
     if wish.is_background:
         arguments |= {"background": True, "notify_on_complete": True}

@@ -23,6 +23,8 @@ class Request:
     system: str
     steps: tuple[Step, ...]
     tools: tuple[ToolSpec, ...]
+    wants_summary: bool = False
+    """The reply is not the next one of the conversation: it sums the steps up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,5 +48,6 @@ class ModelReply:
 
 class Model(Protocol):
     async def respond(self, request: Request) -> ModelReply:
-        """The model's next reply. Raises ModelBusy (ask again) or ModelRefused (do not)."""
+        """The model's next reply. Raises ModelBusy (ask again), ModelOverfull (ask for
+        less) or ModelRefused (do not ask)."""
         ...

@@ -25,7 +25,16 @@ from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
-from koboshi.domain.transcript import CallRecord, Choice, Note, ProposedCall, Reply, Result, Step
+from koboshi.domain.transcript import (
+    CallRecord,
+    Choice,
+    Note,
+    ProposedCall,
+    Reply,
+    Result,
+    Step,
+    Summary,
+)
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec
 from koboshi.domain.worker import EndedHow, Worker
@@ -54,10 +63,13 @@ class Loaded:
 
     session: Session
     context: tuple[Step, ...]
-    """Steps of earlier turns that the model may be shown, oldest first."""
+    """Steps of earlier turns that the model may be shown, oldest first: those behind what the
+    summary covers."""
     steps: tuple[Step, ...]
     calls: tuple[CallRecord, ...]
     model_tries: int
+    summary: Step | None = None
+    """The newest summary of the session, of this turn or an earlier one."""
 
 
 class Sessions(Protocol):
@@ -117,6 +129,12 @@ class Turns(Protocol):
         """Say something to the model. Not progress."""
         ...
 
+    async def summarise(self, claim: Claim, summary: Summary) -> tuple[Step, ...]:
+        """From now on the summary stands for the steps that it covers. Not progress; but the model
+        has answered, so its tries are counted anew. Raises ValueError if it covers no more than
+        the newest one, so that there can not be endlessly many."""
+        ...
+
     async def start_call(self, claim: Claim, call_id: CallId) -> bool:
         """The call is about to run: from here on its outcome is unknown until it is finished.
 
@@ -155,6 +173,11 @@ class Turns(Protocol):
 
     async def retry_model(self, claim: Claim) -> int:
         """Count a request that the model did not answer. Returns how many there were."""
+        ...
+
+    async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
+        """Give the claim back until `wait_ms` have passed, because of a wait that is no
+        interruption: neither a death nor a recovery, and the model is told nothing."""
         ...
 
     async def release(self, claim: Claim) -> None:

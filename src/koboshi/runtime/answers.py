@@ -172,5 +172,8 @@ def why_now(explanation: Explanation, *, is_running: bool, is_worked_on: bool) -
         case TurnEvent.RELEASED:
             because = f"it was set down because the gateway was stopping; it goes on {when}"
             return replace(verdict, because=because)
+        case TurnEvent.POSTPONED:
+            because = "the model could not answer yet; it is asked again when the wait is over"
+            return replace(verdict, because=because)
         case _:
             return verdict

@@ -10,10 +10,8 @@ from anyio import (
     create_task_group,
     get_cancelled_exc_class,
     move_on_after,
-    sleep,
 )
 
-from koboshi.agent.context import build_request
 from koboshi.domain import notes
 from koboshi.domain.action import (
     Ask,
@@ -25,7 +23,7 @@ from koboshi.domain.action import (
     TurnLimits,
     next_action,
 )
-from koboshi.domain.errors import Fenced, ModelBusy, ModelRefused, StoreFailed
+from koboshi.domain.errors import Fenced, StoreFailed
 from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.domain.outbox import split_text
 from koboshi.domain.transcript import (
@@ -40,10 +38,11 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
-from koboshi.ports.model import Model, ModelReply
+from koboshi.ports.model import ModelReply
 from koboshi.ports.store import NO_SIZES, Loaded, Store
 from koboshi.ports.tool import Tool, Tools
 from koboshi.ports.wakeups import Wakeups, claim_topic
+from koboshi.runtime.asking import Asking, NoReply, Outcome, SetDown
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.intake import storable
 
@@ -53,17 +52,14 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRunner:
     store: Store
-    model: Model
+    asking: Asking
     tools: Tools
     calls: CallRunner
     wakeups: Wakeups
     clock: Clock
-    system: str
     text_max_of: Callable[[ChannelName], int]
     log_size_of: Callable[[ProcessId], int]
     limits: TurnLimits
-    model_tries_max: int
-    model_wait_ms_max: int
     question_age_ms_max: int
     poll_seconds: float
     release_seconds: float
@@ -112,10 +108,11 @@ class TurnRunner:
         while True:
             match next_action(loaded.steps, loaded.calls, proposed, self.limits):
                 case CallModel():
-                    reply = await self._reply_of_model(claim, loaded)
-                    if reply is None:
+                    outcome, loaded = await self._ask_model(claim, loaded)
+                    if not isinstance(outcome, ModelReply):
+                        await self._give_up(claim, outcome)
                         return
-                    proposed, loaded = await self._take_reply(claim, loaded, reply)
+                    proposed, loaded = await self._take_reply(claim, loaded, outcome)
                 case RunCalls(records=records):
                     loaded = await self._run_calls(claim, loaded, records)
                 case Ask(record=record):
@@ -142,30 +139,18 @@ class TurnRunner:
                 case action:
                     assert_never(action)
 
-    async def _reply_of_model(self, claim: Claim, loaded: Loaded) -> ModelReply | None:
-        """The model's reply; None when the turn has failed. Tries are counted durably, so that a
-        crash does not start them anew."""
+    async def _ask_model(self, claim: Claim, loaded: Loaded) -> tuple[Outcome, Loaded]:
         await self.tools.settle()
-        request = build_request(
-            loaded, claim.turn_id, self.system, self.tools.specs(), self.clock.now_ms()
-        )
-        while True:
-            try:
-                return await self.model.respond(request)
-            except ModelRefused as refusal:
-                await self._fail(claim, refusal.reason)
-                return None
-            except ModelBusy as busy:
-                tries = await self.store.turns.retry_model(claim)
-                log.warning("model_busy", tries=tries, reason=busy.reason)
-                if tries >= self.model_tries_max:
-                    await self._fail(claim, f"the model did not answer ({busy.reason})")
-                    return None
-                wait_ms = max(busy.retry_after_ms or 0, min(500 * 2**tries, 60_000))
-                if wait_ms > self.model_wait_ms_max:
-                    await self._fail(claim, f"the model did not answer ({busy.reason})")
-                    return None
-                await sleep(wait_ms / 1000)
+        return await self.asking.next_reply(claim, loaded, self.tools.specs())
+
+    async def _give_up(self, claim: Claim, outcome: NoReply | SetDown) -> None:
+        match outcome:
+            case NoReply(reason=reason):
+                await self._fail(claim, reason)
+            case SetDown(wait_ms=wait_ms):
+                log.info("turn_postponed", wait_ms=wait_ms)
+            case _:
+                assert_never(outcome)
 
     async def _take_reply(
         self, claim: Claim, loaded: Loaded, reply: ModelReply

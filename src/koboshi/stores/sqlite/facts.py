@@ -48,6 +48,7 @@ def facts_of(
         under_way=None if is_waiting else gravest,
         is_claimed_before=turn.epoch > 0,
         is_willed=_is_willed(turn),
+        is_postponed=is_postponed(turn),
         is_current=turn.generation == session.generation,
         recoveries=turn.recoveries,
         crash_streak=turn.crash_streak + int(is_dead),
@@ -118,6 +119,10 @@ def _is_willed(turn: TurnRow) -> bool:
         return False
     resumed_by_person = turn.event == TurnEvent.RESUMED and turn.reason == BY_PERSON
     return turn.event == TurnEvent.REPLIED or resumed_by_person
+
+
+def is_postponed(turn: TurnRow) -> bool:
+    return turn.state is TurnState.QUEUED and turn.event == TurnEvent.POSTPONED
 
 
 def _interruption(turn: TurnRow) -> Interruption:

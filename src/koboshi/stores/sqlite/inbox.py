@@ -19,10 +19,11 @@ from koboshi.domain.inbox import (
 )
 from koboshi.domain.process import ProcessState
 from koboshi.domain.session import Session
-from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.domain.turn import TurnEvent
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL, PROCESSES
+from koboshi.stores.sqlite.facts import is_postponed
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.reader import Readers
@@ -203,14 +204,19 @@ def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> E
 def _as_open(turn: TurnRow | None) -> OpenTurn | None:
     if turn is None:
         return None
-    return OpenTurn(turn_id=turn.turn_id, state=turn.state, question=turn.question_seq)
+    return OpenTurn(
+        turn_id=turn.turn_id,
+        state=turn.state,
+        question=turn.question_seq,
+        is_postponed=is_postponed(turn),
+    )
 
 
 def _interrupt(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
-    """The running turn ends, and the message that ended it opens the next."""
+    """The turn at work ends, and the message that ended it opens the next."""
     by = "interrupted by a new message"
     resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, by)
-    move_turn(tx, turn.turn_id, turn.epoch, TurnState.RUNNING, TurnEvent.INTERRUPTED, reason=by)
+    move_turn(tx, turn.turn_id, turn.epoch, turn.state, TurnEvent.INTERRUPTED, reason=by)
     abandon_deliveries(tx, turn.session_id, turn.turn_id, by)
     ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
     open_next(tx, ground, turn.session_id)

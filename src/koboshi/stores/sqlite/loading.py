@@ -1,6 +1,8 @@
 """What a claimed turn starts from."""
 
 from koboshi.domain.errors import Fenced
+from koboshi.domain.session import Session
+from koboshi.domain.transcript import Step, Summary
 from koboshi.domain.turn import Claim, TurnState
 from koboshi.ports.store import Loaded
 from koboshi.stores.sqlite.ground import Ground
@@ -14,10 +16,11 @@ def load_turn(tx: Reading, ground: Ground, claim: Claim) -> Loaded:
     if turn is None or turn.epoch != claim.epoch or turn.state is not TurnState.RUNNING:
         raise fenced(claim)
     session = read_session(tx, claim.session_id)
+    summary = newest_summary(tx, session)
     context = tx.rows(
         "steps_before",
         session_id=claim.session_id,
-        context_from=session.context_from,
+        context_from=max(session.context_from, covered_by(summary) + 1),
         first_seq=turn.first_seq,
         limit=ground.context_steps_max,
     )
@@ -33,7 +36,19 @@ def load_turn(tx: Reading, ground: Ground, claim: Claim) -> Loaded:
         steps=tuple(step_of(row) for row in steps),
         calls=tuple(call_of(row) for row in tx.rows("calls_of_turn", turn_id=claim.turn_id)),
         model_tries=turn.model_tries,
+        summary=summary,
     )
+
+
+def newest_summary(tx: Reading, session: Session) -> Step | None:
+    """The summary that stands for the beginning of what the session may see."""
+    row = tx.row("summary_newest", session_id=session.session_id, context_from=session.context_from)
+    return None if row is None else step_of(row)
+
+
+def covered_by(summary: Step | None) -> int:
+    """The number of the last step that the summary stands for; 0 if there is none."""
+    return summary.body.covers if summary and isinstance(summary.body, Summary) else 0
 
 
 def fenced(claim: Claim) -> Fenced:

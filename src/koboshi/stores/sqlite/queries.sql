@@ -218,6 +218,11 @@ WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 UPDATE turns SET model_tries = model_tries + 1
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running' RETURNING model_tries;
 
+-- name: turn_model_answered
+-- The claim is valid, and the model answered something that is no progress.
+UPDATE turns SET model_tries = 0
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
 -- name: turn_held
 -- Whether a claim is valid.
 SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
@@ -292,6 +297,12 @@ WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id ORDE
 SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps
 WHERE session_id = :session_id AND seq >= :context_from AND seq < :first_seq
 ORDER BY seq DESC LIMIT :limit;
+
+-- name: summary_newest
+-- The newest summary of what a session may still see.
+SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps
+WHERE session_id = :session_id AND kind = 'summary' AND seq >= :context_from
+ORDER BY seq DESC LIMIT 1;
 
 -- name: steps_count
 -- How many steps a turn has.

@@ -141,6 +141,8 @@ CREATE TABLE steps (
 ) STRICT;
 
 CREATE INDEX steps_by_session ON steps (session_id);
+-- Finding the newest summary costs nothing per step.
+CREATE INDEX summaries ON steps (session_id) WHERE kind = 'summary';
 -- Two answers in one turn.
 CREATE UNIQUE INDEX one_answer ON steps (turn_id) WHERE kind = 'answer';
 -- Two recovery notes for one life of a turn.

@@ -54,7 +54,7 @@ class StoreOptions:
     crash_at: str = ""
     waiting_max: int = 1_000
     question_age_ms_max: int = 24 * 3_600_000
-    context_steps_max: int = 400
+    context_steps_max: int = 1_000
     notify: Notify = Notify.ALL
     report_limits: ReportLimits = field(default_factory=ReportLimits)
 

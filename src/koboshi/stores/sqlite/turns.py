@@ -10,16 +10,14 @@ from koboshi.domain.ids import (
     Epoch,
     Generation,
     ProcessId,
-    Seq,
     SessionId,
     TurnId,
     WorkerId,
 )
-from koboshi.domain.recovery import Verdict, VerdictKind
+from koboshi.domain.recovery import Verdict
 from koboshi.domain.transcript import (
     Answer,
     Author,
-    Call,
     Choice,
     Note,
     ProposedCall,
@@ -27,15 +25,26 @@ from koboshi.domain.transcript import (
     Reply,
     Result,
     Step,
-    fingerprint,
+    Summary,
 )
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.ports.store import NO_SIZES, Loaded
-from koboshi.ports.wakeups import JOURNAL
+from koboshi.stores.sqlite.claims import (
+    anchor_of,
+    call_at,
+    is_held,
+    leave,
+    lets_through,
+    own_step,
+    progress,
+    propose,
+    start,
+    take,
+)
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
-from koboshi.stores.sqlite.loading import fenced, load_turn
+from koboshi.stores.sqlite.loading import covered_by, fenced, load_turn, newest_summary
 from koboshi.stores.sqlite.processes import mark_exit_read, mark_log_size
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.replies import expire_question
@@ -45,7 +54,6 @@ from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
     add_result,
-    add_step,
     attach_at_boundary,
     is_unresolved,
     move_turn,
@@ -80,8 +88,8 @@ class SqliteTurns:
                     worker_id=worker_id,
                 )
                 is_plain = epoch == 0 and self._ground.serves(text(channel), text(person))
-                if is_plain or _lets_through(tx, self._ground, claim.turn_id):
-                    _take(tx, claim)
+                if is_plain or lets_through(tx, self._ground, claim.turn_id):
+                    take(tx, claim)
                     claims.append(claim)
             return tuple(claims)
 
@@ -98,35 +106,47 @@ class SqliteTurns:
         return await self._readers.read(lambda tx: load_turn(tx, self._ground, claim))
 
     async def holds(self, claim: Claim) -> bool:
-        return await self._readers.read(lambda tx: _is_held(tx, claim))
+        return await self._readers.read(lambda tx: is_held(tx, claim))
 
     async def append(
         self, claim: Claim, reply: Reply, calls: Sequence[ProposedCall]
     ) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
-            _progress(tx, claim)
+            progress(tx, claim)
             seq = tx.number("step_next")
-            stored = tuple(_call(seq, place, call) for place, call in enumerate(calls))
-            step = _step(tx, claim, "model", replace(reply, calls=stored))
+            stored = tuple(call_at(seq, place, call) for place, call in enumerate(calls))
+            step = own_step(tx, claim, "model", replace(reply, calls=stored))
             for place, call in enumerate(stored):
-                _propose(tx, claim, seq * 1_000 + place, call)
+                propose(tx, claim, seq * 1_000 + place, call)
             return (step,)
 
         return await self._writer.write("turns.append", operation)
 
     async def note(self, claim: Claim, note: Note) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
-            if not _is_held(tx, claim):
+            if not is_held(tx, claim):
                 raise fenced(claim)
-            return (_step(tx, claim, note.cause, note),)
+            return (own_step(tx, claim, note.cause, note),)
 
         return await self._writer.write("turns.note", operation)
+
+    async def summarise(self, claim: Claim, summary: Summary) -> tuple[Step, ...]:
+        def operation(tx: Transaction) -> tuple[Step, ...]:
+            held = {"turn_id": claim.turn_id, "epoch": claim.epoch}
+            if not tx.change("turn_model_answered", **held):
+                raise fenced(claim)
+            newest = newest_summary(tx, read_session(tx, claim.session_id))
+            if not covered_by(newest) < summary.covers < tx.number("step_next"):
+                raise ValueError(f"a summary up to step {summary.covers} covers nothing more")
+            return (own_step(tx, claim, "context", summary),)
+
+        return await self._writer.write("turns.summarise", operation)
 
     async def start_call(self, claim: Claim, call_id: CallId) -> bool:
         def operation(tx: Transaction) -> bool:
             if tx.row("call_is_deadly", turn_id=claim.turn_id, call_id=call_id, quiet_ms=DEADLY_MS):
                 return False
-            if not _start(tx, claim, call_id):
+            if not start(tx, claim, call_id):
                 raise fenced(claim)
             return True
 
@@ -136,7 +156,7 @@ class SqliteTurns:
         self, claim: Claim, result: Result, exits_read: Sequence[ProcessId] = ()
     ) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
-            _progress(tx, claim)
+            progress(tx, claim)
             for process_id in exits_read:
                 mark_exit_read(tx, process_id, result.call_id)
             step = add_result(tx, claim.session_id, claim.turn_id, claim.epoch, result)
@@ -157,8 +177,8 @@ class SqliteTurns:
             question = Question(
                 author=Author.MODEL, text=text, choices=tuple(choices), call_id=call_id
             )
-            step = _step(tx, claim, f"call:{call_id}", question)
-            _leave(
+            step = own_step(tx, claim, f"call:{call_id}", question)
+            leave(
                 tx,
                 claim,
                 TurnEvent.ASKED,
@@ -171,7 +191,7 @@ class SqliteTurns:
                 claim.turn_id,
                 f"step:{step.seq}",
                 (text,),
-                anchor=_anchor(tx, claim),
+                anchor=anchor_of(tx, claim),
                 choices=tuple(choices),
                 question=step.seq,
             )
@@ -196,11 +216,11 @@ class SqliteTurns:
                 tokens_out=reply.tokens_out,
                 raw=reply.raw,
             )
-            _leave(tx, claim, TurnEvent.ANSWERED)
+            leave(tx, claim, TurnEvent.ANSWERED)
             by = "the answer came first"
             resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, by)
-            step = _step(tx, claim, "model", answer)
-            cause, anchor = f"step:{step.seq}", _anchor(tx, claim)
+            step = own_step(tx, claim, "model", answer)
+            cause, anchor = f"step:{step.seq}", anchor_of(tx, claim)
             owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor)
             for process_id, size in log_sizes.items():
                 mark_log_size(tx, claim.turn_id, process_id, size)
@@ -238,6 +258,23 @@ class SqliteTurns:
             return number(row[0])
 
         return await self._writer.write("turns.retry_model", operation)
+
+    async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
+        def operation(tx: Transaction) -> None:
+            due_ms = tx.now_ms + wait_ms
+            # The wait is part of the work: nobody is idle who was told to come back later.
+            move_turn(
+                tx,
+                claim.turn_id,
+                claim.epoch,
+                TurnState.RUNNING,
+                TurnEvent.POSTPONED,
+                reason=reason,
+                worked_ms=due_ms,
+                not_before_ms=due_ms,
+            )
+
+        await self._writer.write("turns.postpone", operation)
 
     async def release(self, claim: Claim) -> None:
         def operation(tx: Transaction) -> None:
@@ -285,103 +322,3 @@ class SqliteTurns:
             return len(rows)
 
         return await self._writer.write("turns.expire", operation)
-
-
-def _lets_through(tx: Transaction, ground: Ground, turn_id: TurnId) -> bool:
-    """A turn that was worked on before is judged again, so that nothing stale slips in."""
-    turn = read_turn(tx, turn_id)
-    assert turn is not None
-    return judge(tx, ground, turn).kind is VerdictKind.RESUME
-
-
-def _take(tx: Transaction, claim: Claim) -> None:
-    touched = tx.change(
-        "turn_claim",
-        turn_id=claim.turn_id,
-        epoch=claim.epoch - 1,
-        worker_id=claim.worker_id,
-        now=tx.now_ms,
-    )
-    if not touched:
-        raise fenced(claim)
-    tx.hints.add(JOURNAL)
-
-
-def _is_held(tx: Reading, claim: Claim) -> bool:
-    return tx.row("turn_held", turn_id=claim.turn_id, epoch=claim.epoch) is not None
-
-
-def _progress(tx: Transaction, claim: Claim) -> None:
-    touched = tx.change("turn_progress", turn_id=claim.turn_id, epoch=claim.epoch, now=tx.now_ms)
-    if not touched:
-        raise fenced(claim)
-
-
-def _start(tx: Transaction, claim: Claim, call_id: CallId) -> int:
-    return tx.change(
-        "call_start",
-        turn_id=claim.turn_id,
-        call_id=call_id,
-        epoch=claim.epoch,
-        now=tx.now_ms,
-    )
-
-
-def _leave(
-    tx: Transaction,
-    claim: Claim,
-    event: TurnEvent,
-    *,
-    question_seq: Seq | None = None,
-    expires_ms: int | None = None,
-) -> None:
-    """End the work on a turn with a step, which is progress."""
-    move_turn(
-        tx,
-        claim.turn_id,
-        claim.epoch,
-        TurnState.RUNNING,
-        event,
-        question_seq=question_seq,
-        expires_ms=expires_ms,
-        worked_ms=tx.now_ms,
-        progressed=True,
-    )
-
-
-def _step(
-    tx: Transaction, claim: Claim, cause: str, body: Note | Reply | Question | Answer
-) -> Step:
-    return add_step(tx, claim.session_id, claim.turn_id, claim.epoch, cause, body)
-
-
-def _anchor(tx: Transaction, claim: Claim) -> str:
-    turn = read_turn(tx, claim.turn_id)
-    assert turn is not None
-    return turn.anchor
-
-
-def _call(seq: int, place: int, call: ProposedCall) -> Call:
-    return Call(
-        call_id=CallId(f"{seq}.{place}"),
-        tool=call.tool,
-        arguments=call.arguments,
-        effect=call.effect,
-        need=call.need,
-        provider_id=call.provider_id,
-    )
-
-
-def _propose(tx: Transaction, claim: Claim, place: int, call: Call) -> None:
-    tx.insert(
-        "call_insert",
-        turn_id=claim.turn_id,
-        call_id=call.call_id,
-        place=place,
-        tool=call.tool,
-        arguments=call.arguments,
-        effect=call.effect,
-        need=call.need,
-        provider_id=call.provider_id,
-        args_hash=fingerprint(call.tool, call.arguments),
-    )

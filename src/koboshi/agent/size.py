@@ -1,0 +1,48 @@
+"""How much of a model's attention something takes, as far as that can be told without the model."""
+
+from koboshi.domain.transcript import Call, Reply, Step
+from koboshi.ports.model import Request, ToolSpec
+
+BYTES_PER_TOKEN = 4
+STEP_TOKENS = 8
+"""What a step takes beside its words."""
+
+
+def tokens_in(request: Request) -> int:
+    """An estimate of the tokens of a request."""
+    tools = sum(_tokens_of_tool(tool) for tool in request.tools)
+    return tokens_of(request.system) + tools + sum(tokens_of_step(step) for step in request.steps)
+
+
+def tokens_of_step(step: Step) -> int:
+    """An estimate for one step. A reply goes back in the form of its provider, if there is one."""
+    words = tokens_of(step.body.text)
+    if isinstance(step.body, Reply):
+        words += sum(_tokens_of_call(call) for call in step.body.calls)
+        words = max(words, tokens_of(step.body.raw))
+    return words + STEP_TOKENS
+
+
+def tokens_of(text: str) -> int:
+    """An estimate for a text: what is not written in plain letters takes more."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return -(-size // BYTES_PER_TOKEN)
+
+
+def clip(text: str, tokens_max: int) -> str:
+    """The beginning and the end of a text that is longer than so many tokens."""
+    if tokens_of(text) <= tokens_max:
+        return text
+    marker = " […] "
+    room = max(0, tokens_max * BYTES_PER_TOKEN - len(marker.encode()))
+    raw = text.encode("utf-8", "replace")
+    head, tail = raw[: room - room // 4], raw[len(raw) - room // 4 :]
+    return f"{head.decode(errors='ignore')}{marker}{tail.decode(errors='ignore')}"
+
+
+def _tokens_of_tool(tool: ToolSpec) -> int:
+    return tokens_of(tool.name) + tokens_of(tool.description) + tokens_of(tool.parameters)
+
+
+def _tokens_of_call(call: Call) -> int:
+    return tokens_of(call.tool) + tokens_of(call.arguments) + STEP_TOKENS

@@ -1,0 +1,122 @@
+"""What the verbs of a claim holder have in common: the claim is checked by each write."""
+
+from koboshi.domain.ids import CallId, Seq, TurnId
+from koboshi.domain.recovery import VerdictKind
+from koboshi.domain.transcript import (
+    Answer,
+    Call,
+    Note,
+    ProposedCall,
+    Question,
+    Reply,
+    Step,
+    Summary,
+    fingerprint,
+)
+from koboshi.domain.turn import Claim, TurnEvent, TurnState
+from koboshi.ports.wakeups import JOURNAL
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.judge import judge
+from koboshi.stores.sqlite.loading import fenced
+from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.writes import add_step, move_turn, read_turn
+
+
+def lets_through(tx: Transaction, ground: Ground, turn_id: TurnId) -> bool:
+    """A turn that was worked on before is judged again, so that nothing stale slips in."""
+    turn = read_turn(tx, turn_id)
+    assert turn is not None
+    return judge(tx, ground, turn).kind is VerdictKind.RESUME
+
+
+def take(tx: Transaction, claim: Claim) -> None:
+    touched = tx.change(
+        "turn_claim",
+        turn_id=claim.turn_id,
+        epoch=claim.epoch - 1,
+        worker_id=claim.worker_id,
+        now=tx.now_ms,
+    )
+    if not touched:
+        raise fenced(claim)
+    tx.hints.add(JOURNAL)
+
+
+def is_held(tx: Reading, claim: Claim) -> bool:
+    return tx.row("turn_held", turn_id=claim.turn_id, epoch=claim.epoch) is not None
+
+
+def progress(tx: Transaction, claim: Claim) -> None:
+    touched = tx.change("turn_progress", turn_id=claim.turn_id, epoch=claim.epoch, now=tx.now_ms)
+    if not touched:
+        raise fenced(claim)
+
+
+def start(tx: Transaction, claim: Claim, call_id: CallId) -> int:
+    return tx.change(
+        "call_start",
+        turn_id=claim.turn_id,
+        call_id=call_id,
+        epoch=claim.epoch,
+        now=tx.now_ms,
+    )
+
+
+def leave(
+    tx: Transaction,
+    claim: Claim,
+    event: TurnEvent,
+    *,
+    question_seq: Seq | None = None,
+    expires_ms: int | None = None,
+) -> None:
+    """End the work on a turn with a step, which is progress."""
+    move_turn(
+        tx,
+        claim.turn_id,
+        claim.epoch,
+        TurnState.RUNNING,
+        event,
+        question_seq=question_seq,
+        expires_ms=expires_ms,
+        worked_ms=tx.now_ms,
+        progressed=True,
+    )
+
+
+def own_step(
+    tx: Transaction, claim: Claim, cause: str, body: Note | Reply | Question | Answer | Summary
+) -> Step:
+    return add_step(tx, claim.session_id, claim.turn_id, claim.epoch, cause, body)
+
+
+def anchor_of(tx: Transaction, claim: Claim) -> str:
+    turn = read_turn(tx, claim.turn_id)
+    assert turn is not None
+    return turn.anchor
+
+
+def call_at(seq: int, place: int, call: ProposedCall) -> Call:
+    return Call(
+        call_id=CallId(f"{seq}.{place}"),
+        tool=call.tool,
+        arguments=call.arguments,
+        effect=call.effect,
+        need=call.need,
+        provider_id=call.provider_id,
+    )
+
+
+def propose(tx: Transaction, claim: Claim, place: int, call: Call) -> None:
+    tx.insert(
+        "call_insert",
+        turn_id=claim.turn_id,
+        call_id=call.call_id,
+        place=place,
+        tool=call.tool,
+        arguments=call.arguments,
+        effect=call.effect,
+        need=call.need,
+        provider_id=call.provider_id,
+        args_hash=fingerprint(call.tool, call.arguments),
+    )
