@@ -124,7 +124,7 @@ class SqliteTurns:
 
     async def start_call(self, claim: Claim, call_id: CallId) -> bool:
         def operation(tx: Transaction) -> bool:
-            if tx.row("call_is_deadly", turn_id=claim.turn_id, call_id=call_id, quiet_ms=DEADLY_MS):
+            if _was_unsettled(tx, claim, call_id):
                 return False
             if not _start(tx, claim, call_id):
                 raise fenced(claim)
@@ -307,6 +307,11 @@ def _progress(tx: Transaction, claim: Claim) -> None:
     touched = tx.change("turn_progress", turn_id=claim.turn_id, epoch=claim.epoch, now=tx.now_ms)
     if not touched:
         raise fenced(claim)
+
+
+def _was_unsettled(tx: Reading, claim: Claim, call_id: CallId) -> bool:
+    row = tx.row("call_was_unsettled", turn_id=claim.turn_id, call_id=call_id, quiet_ms=DEADLY_MS)
+    return row is not None
 
 
 def _start(tx: Transaction, claim: Claim, call_id: CallId) -> int:
