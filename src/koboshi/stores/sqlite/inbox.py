@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
-from koboshi.domain.command import Command, SessionFacts, TurnGlance
+from koboshi.domain.command import (
+    Command,
+    QuestionEnd,
+    QuestionGlance,
+    QuestionKind,
+    SessionFacts,
+    TurnGlance,
+)
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
 from koboshi.domain.inbox import (
     Attach,
@@ -19,13 +26,13 @@ from koboshi.domain.inbox import (
 )
 from koboshi.domain.session import Session
 from koboshi.domain.turn import TurnEvent, TurnState
-from koboshi.ports.channel import Receipt
+from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.replies import answer_question
+from koboshi.stores.sqlite.replies import answer_question, question_kind, rule_on_approval
 from koboshi.stores.sqlite.rows import TurnRow, encoded, number, text, turn_of, words_of
 from koboshi.stores.sqlite.sessions import (
     abandon_deliveries,
@@ -43,7 +50,9 @@ from koboshi.stores.sqlite.writes import (
     open_next,
     open_turn,
     owe,
+    read_last_question,
     read_open_turn,
+    read_question,
     read_request,
     resolve_calls,
 )
@@ -82,7 +91,7 @@ def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond
     if arrival.command is not None:
         receipt = _insert(tx, ground, arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
         if not receipt.is_duplicate:
-            _carry_out(tx, session, arrival.inbound.words, receipt, arrival.command, respond)
+            _carry_out(tx, session, arrival.inbound, receipt, arrival.command, respond)
         return receipt
     receipt = _insert(tx, ground, arrival, session, EntryKind.MESSAGE, EntryState.WAITING)
     if receipt.is_duplicate:
@@ -214,23 +223,28 @@ def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
 def _carry_out(
     tx: Transaction,
     session: Session,
-    words: Words,
+    inbound: Inbound,
     receipt: Receipt,
     command: Command,
     respond: Respond,
 ) -> None:
     """A command's effect and its reply, in the transaction that stores it."""
-    response = respond(command, _facts(tx, session))
+    words, open_row = inbound.words, read_open_turn(tx, session.session_id)
+    response = respond(command, _facts(tx, session, open_row, words))
     if response.cut is not None:
         cut_session(tx, session, response.cut)
+    if response.ruling is not None:
+        assert open_row is not None, "a ruling on a question that nobody asked"
+        rule_on_approval(tx, open_row, inbound.sender, words.anchor, response.ruling)
     cause = f"command:{receipt.entry_id}"
     owe(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
 
 
-def _facts(tx: Transaction, session: Session) -> SessionFacts:
+def _facts(
+    tx: Transaction, session: Session, open_row: TurnRow | None, words: Words
+) -> SessionFacts:
     session_id = session.session_id
-    newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=1)]
-    open_row = read_open_turn(tx, session_id)
+    newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=2)]
     return SessionFacts(
         session=session,
         now_ms=tx.now_ms,
@@ -241,7 +255,32 @@ def _facts(tx: Transaction, session: Session) -> SessionFacts:
         running_processes=tuple(
             text(row[0]) for row in tx.rows("session_processes", session_id=session_id)
         ),
+        question=_open_question(tx, open_row, words) or _expired_question(tx, newest),
     )
+
+
+def _open_question(tx: Transaction, turn: TurnRow | None, words: Words) -> QuestionGlance | None:
+    if turn is None or turn.question_seq is None:
+        return None
+    is_other = words.question is not None and words.question != turn.question_seq
+    question = read_question(tx, turn.question_seq)
+    return QuestionGlance(
+        kind=question_kind(tx, turn.turn_id, question),
+        text=question.text,
+        end=QuestionEnd.REPLACED if is_other else None,
+    )
+
+
+def _expired_question(tx: Transaction, newest: Sequence[TurnRow]) -> QuestionGlance | None:
+    """The approval that nobody gave, if that ended one of these turns."""
+    for turn in newest:
+        question = read_last_question(tx, turn) if turn.event == TurnEvent.EXPIRED else None
+        if question is None:
+            continue
+        kind = question_kind(tx, turn.turn_id, question)
+        if kind is QuestionKind.APPROVAL:
+            return QuestionGlance(kind=kind, text=question.text, end=QuestionEnd.EXPIRED)
+    return None
 
 
 def _glance(tx: Transaction, turn: TurnRow) -> TurnGlance:

@@ -293,6 +293,11 @@ WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
 SELECT 1 FROM steps WHERE turn_id = :turn_id AND epoch = :epoch AND kind = 'note'
     AND cause = 'recovery';
 
+-- name: question_newest
+-- The question that a turn asked last.
+SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind = 'question' ORDER BY seq DESC LIMIT 1;
+
 -- name: call_insert
 -- A call was proposed; it has certainly not run.
 INSERT INTO calls (turn_id, call_id, place, tool, arguments, effect, need, provider_id, args_hash)
