@@ -19,6 +19,12 @@ a text, such as marks that turn the direction of writing, is written out. Your y
 one call: it is used up by the attempt, it survives a restart of the gateway, and only an allowed
 person's own message or button gives it. A command that prints "yes" approves nothing.
 
+You answer with the button, with `yes` or `no`, or with `/approve` or `/deny`. Other words are a no
+that the agent gets to read, and so are words behind `/deny`; words behind `/approve` approve
+nothing. `/approve` and `/deny` never answer another kind of question: what the agent wants to know
+from you, or whether to go on after an interruption. After a day without an answer the question
+expires, and the command is not run.
+
 **The list is a convenience against accidents, not a boundary.** A command can always be written so
 that no list recognises it: in a script, in a variable, in base64. The boundary is the user that the
 gateway runs as, so give it one of its own.
@@ -39,8 +45,10 @@ The first line that fits is the one you are told.
 
 {dangers}
 
-The file tools never ask. They change files below the working folder only, and they never open what
-belongs to the gateway (its home), what holds keys ({folders}), nor devices and the like.
+`approval` under `[tools.terminal]` covers commands only. The file tools (`write_file`, `edit_file`)
+never ask, not even with `approval = "always"`: they change files below the working folder only, and
+they never open what belongs to the gateway (its home), what holds keys ({folders}),
+nor devices and the like. For the tools of an MCP server, `approval` under `[mcp.<name>]` rules.
 """
 
 

@@ -220,3 +220,38 @@ async def _sees_results(person: Client, number: int) -> None:
 
 def _calls(event: Event) -> list[str]:
     return [call["arguments"] for call in event.fields.get("calls", ())]
+
+
+@pytest.mark.parametrize(
+    "command, is_allowed", [("/approve", True), ("/deny", False)], ids=["approve", "deny"]
+)
+@pytest.mark.parametrize("end", [KILLED_BY_HAND, "inbox.accept:after"])
+async def test_a_question_is_approved_by_a_command_after_a_kill(
+    home: Path, command: str, is_allowed: bool, end: str
+) -> None:
+    """S143: killed between the question and the command, or right after the command was stored and
+    before it was acknowledged: the person's program repeats it, and it counts once."""
+    asks = {"tool": "terminal", "arguments": {"command": "echo ran >> ran; rm -rf build"}}
+    ends = [KILLED_BY_HAND] if end == KILLED_BY_HAND else [f"{end}:2"]
+    async with lives(home, ends) as life:
+        person = life.person(CHAT)
+        await person.say(script({"calls": [asks]}, {"text": "through"}), "1")
+        await person.sees(lambda event: event.kind == "question", "the question")
+        if end == KILLED_BY_HAND:
+            life.gateway.kill()
+            await until(lambda: len(life.remains) == 1, "it is dead")
+        ack = await person.say(command, "2")
+        assert ack.duplicate == (end != KILLED_BY_HAND)
+        await person.hears("through")
+        rows = await checked(life)
+        ran = life.gateway.workdir / "ran"
+        assert ran.exists() == is_allowed
+        assert not is_allowed or ran.read_text(encoding="ascii") == "ran\n"
+
+    (call,) = rows.calls
+    assert (call["approved_by"] is not None, call["started_ms"] is not None) == (
+        is_allowed,
+        is_allowed,
+    )
+    words = "Approved: " if is_allowed else "Denied: "
+    assert sum(heard.startswith(words) for heard in person.heard()) == 1

@@ -136,3 +136,20 @@ async def test_a_destructive_call_waits_for_the_person_over_a_kill(
         await checked(life)
 
     assert executions(count_file) == ["wipe"]
+
+
+async def test_a_call_whose_server_died_is_not_sent_again_in_the_same_turn(
+    home: Path, count_file: Path
+) -> None:
+    """The gateway lives: nobody is asked by recovery, and the model would just try once more."""
+    configure(home, **program(count_file))
+    dying: dict[str, object] = {"calls": [{"tool": "x_die", "arguments": {}}]}
+    async with lives(home) as life:
+        person = life.person(CHAT)
+        await person.say(script(dying, dying, {"text": "through"}), "1")
+        await person.hears("through")
+        rows = await checked(life)
+
+    assert executions(count_file) == ["die"]
+    assert [call["outcome"] for call in rows.calls] == ["unknown", "error"]
+    assert "not started" in str(rows.of("steps", kind="result")[1])

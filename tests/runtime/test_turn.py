@@ -264,6 +264,31 @@ async def test_a_call_that_needs_consent_runs_only_with_it(
     check_rows(setting.rows())
 
 
+@pytest.mark.parametrize(
+    "command, ran, said",
+    [("/approve", ["guarded"], "Approved: "), ("/deny rather not", [], "Denied: ")],
+)
+async def test_a_command_gives_or_refuses_consent_over_a_loss_of_power(
+    setting: Setting, command: str, ran: list[str], said: str
+) -> None:
+    """S143: also when it comes twice, and only from somebody who is allowed."""
+    setting.is_allowed = lambda _channel, person: person == "ann"
+    asked = "May I run guarded?"
+    async with living(setting) as life:
+        await life.says("room", script(calls("guarded"), says("through")))
+        await life.shows("room", asked)
+    async with living(setting) as life:
+        await life.says("room", "/approve", sender="mallory")
+        await life.passes(60)
+        assert setting.world.ran == []
+        await life.says("room", command, key="command")
+        await life.says("room", command, key="command")
+        await life.shows("room", asked, f"{said}«{asked}».", "through")
+
+    assert setting.world.ran == ran
+    check_rows(setting.rows())
+
+
 async def test_a_question_that_nobody_answers_is_let_go(setting: Setting) -> None:
     """S60, S140: it expires with one notice; the next message is a new turn, not the answer."""
     setting.bounds = Bounds(question_age_ms_max=60_000)

@@ -8,7 +8,7 @@ import pytest
 from koboshi.domain.action import Ask, RunCalls, next_action
 from koboshi.domain.ids import CallId
 from koboshi.domain.recovery import VerdictKind
-from koboshi.domain.transcript import CallRecord, Effect, Need, ResultStatus
+from koboshi.domain.transcript import CallRecord, Effect, Need, Result, ResultStatus
 from koboshi.domain.turn import Claim
 from tests.store.homes import HOOK, HOUR_MS, SECOND_MS, WEB, Home, a_call, a_world
 
@@ -355,3 +355,66 @@ async def test_a_call_that_changes_nothing_may_be_repeated_for_ever(home: Home) 
     (again,) = await home.propose(claim, a_call("read"))
 
     await home.start(claim, again)
+
+
+# ── nobody knows what a call did, and the gateway lives on ──────────────────────────────────────
+
+
+async def of_unknown_outcome(home: Home, effect: Effect, *, need: Need = Need.NOBODY) -> Claim:
+    """The server of a call went away while it ran; the gateway did not."""
+    claim = await home.work_on()
+    call = a_call("restart", effect=effect, need=need, arguments=SELF)
+    (call_id,) = await home.propose(claim, call)
+    if need is Need.APPROVAL:
+        claim = await allowed(home, claim, call_id)
+    await home.start(claim, call_id)
+    unknown = Result(call_id=call_id, status=ResultStatus.UNKNOWN, text="who knows")
+    await home.store.turns.finish_call(claim, unknown)
+    return claim
+
+
+async def allowed(home: Home, claim: Claim, call_id: CallId) -> Claim:
+    await home.store.turns.ask(claim, call_id, "may I?", (), HOUR_MS)
+    await home.say("yes")
+    return await home.claim()
+
+
+@pytest.mark.parametrize("effect", [Effect.ONCE, Effect.RESUMABLE])
+async def test_a_call_of_unknown_outcome_is_not_repeated_in_a_gateway_that_lived_on(
+    home: Home, effect: Effect
+) -> None:
+    claim = await of_unknown_outcome(home, effect)
+    call_id, may_start = await propose_again(home, claim)
+
+    assert not may_start
+    assert (await record_of(home, claim, call_id)).started_ms is None
+
+
+async def test_a_call_of_unknown_outcome_is_not_repeated_after_a_death_either(home: Home) -> None:
+    claim = await of_unknown_outcome(home, Effect.ONCE)
+    claim = await home.resume(claim.turn_id)
+
+    assert not (await propose_again(home, claim))[1]
+
+
+@pytest.mark.parametrize("effect", [Effect.NONE, Effect.REPEATABLE])
+async def test_a_call_that_does_no_harm_is_repeated_whatever_became_of_it(
+    home: Home, effect: Effect
+) -> None:
+    claim = await of_unknown_outcome(home, effect)
+
+    assert (await propose_again(home, claim))[1]
+
+
+async def test_a_yes_to_the_first_call_is_not_one_to_the_second(home: Home) -> None:
+    claim = await of_unknown_outcome(home, Effect.ONCE, need=Need.APPROVAL)
+
+    assert not (await propose_again(home, claim))[1]
+
+
+async def test_a_person_may_allow_what_is_of_unknown_outcome(home: Home) -> None:
+    claim = await of_unknown_outcome(home, Effect.ONCE)
+    gated = a_call("restart", effect=Effect.ONCE, need=Need.APPROVAL, arguments=SELF)
+    (call_id,) = await home.propose(claim, gated)
+
+    await home.start(await allowed(home, claim, call_id), call_id)

@@ -6,7 +6,17 @@ import pytest
 
 from koboshi.commands.parse import parse_command
 from koboshi.commands.run import REPLY_CHARS_MAX, respond
-from koboshi.domain.command import Command, CommandName, Response, SessionFacts, TurnGlance
+from koboshi.domain.command import (
+    Command,
+    CommandName,
+    QuestionEnd,
+    QuestionGlance,
+    QuestionKind,
+    Response,
+    Ruling,
+    SessionFacts,
+    TurnGlance,
+)
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import ChannelName, Generation, Seq, SessionId
 from koboshi.domain.route import Route
@@ -374,3 +384,59 @@ def test_a_span_is_told_in_its_two_largest_units(span_ms: int, words: str) -> No
 def test_a_clock_that_went_back_makes_it_just_now() -> None:
     assert ago(NOW_MS + 5_000, NOW_MS) == "just now"
     assert ago(NOW_MS - 90_000, NOW_MS) == "1 min 30 s ago"
+
+
+# ── /approve and /deny ──────────────────────────────────────────────────────────────────────────
+
+
+APPROVAL = QuestionGlance(kind=QuestionKind.APPROVAL, text="May I run `rm -rf build`?")
+
+
+@pytest.mark.parametrize(
+    "said, reply, ruling",
+    [
+        ("/approve", "Approved: «May I run `rm -rf build`?».", Ruling(is_yes=True)),
+        ("/deny", "Denied: «May I run `rm -rf build`?».", Ruling(is_yes=False)),
+        (
+            "/deny only the logs",
+            "Denied: «May I run `rm -rf build`?».",
+            Ruling(is_yes=False, words="only the logs"),
+        ),
+    ],
+)
+def test_an_open_approval_is_ruled_on(said: str, reply: str, ruling: Ruling) -> None:
+    response = response_to(said, replace(BUSY, question=APPROVAL))
+
+    assert response == Response(reply=reply, ruling=ruling)
+
+
+def test_a_yes_with_words_behind_it_approves_nothing() -> None:
+    response = response_to("/approve but only the logs", replace(BUSY, question=APPROVAL))
+
+    assert response.ruling is None
+    assert "/approve alone" in response.reply
+
+
+@pytest.mark.parametrize("said", ["/approve", "/deny", "/deny with words"])
+@pytest.mark.parametrize(
+    "question, words",
+    [
+        (None, "nothing to approve or deny"),
+        (replace(APPROVAL, kind=QuestionKind.ANSWER), "Just write your answer"),
+        (replace(APPROVAL, kind=QuestionKind.OFFER), "write yes or no"),
+        (replace(APPROVAL, end=QuestionEnd.EXPIRED), "has expired"),
+        (replace(APPROVAL, end=QuestionEnd.REPLACED), "That question is closed"),
+    ],
+)
+def test_without_an_open_approval_nothing_is_ruled_on(
+    said: str, question: QuestionGlance | None, words: str
+) -> None:
+    response = response_to(said, replace(BUSY, question=question))
+
+    assert response.ruling is None
+    assert words in response.reply
+
+
+@pytest.mark.parametrize("name", sorted(set(CommandName) - {CommandName.APPROVE, CommandName.DENY}))
+def test_no_other_command_rules_on_an_approval(name: CommandName) -> None:
+    assert response_to(f"/{name}", replace(BUSY, question=APPROVAL)).ruling is None

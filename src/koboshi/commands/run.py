@@ -1,11 +1,20 @@
-"""Command and facts → what to say and what to cut. Pure: every sentence rests on the facts."""
+"""Command and facts → what to say, cut and allow. Pure: every sentence rests on the facts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
 from koboshi.commands.jobs import jobs
-from koboshi.domain.command import Command, CommandName, Response, SessionFacts, TurnGlance
+from koboshi.domain.command import (
+    Command,
+    CommandName,
+    QuestionEnd,
+    QuestionKind,
+    Response,
+    Ruling,
+    SessionFacts,
+    TurnGlance,
+)
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
@@ -22,6 +31,7 @@ HELP = """\
 /status – what I am doing now
 /jobs – background processes; /jobs log p1 shows the output of one, /jobs kill p1 ends it
 /why – what happened to your last request, and why
+/approve, /deny – answer when I ask whether I may do something; /deny can say what you want instead
 /help – this list
 Anything else you write is for the agent."""
 
@@ -29,8 +39,8 @@ Anything else you write is for the agent."""
 def respond(command: Command, facts: SessionFacts) -> Response:
     """What the command does in a session with these facts.
 
-    The reply is true when the cut, if there is one, is made in the transaction that read the
-    facts. `/help`, `/status`, `/why` and words that are no command never cut.
+    The reply is true when the cut or the ruling, if there is one, is made in the transaction that
+    read the facts. `/help`, `/status`, `/why` and words that are no command do neither.
     """
     response = _DOES[command.name](command, facts)
     if len(response.reply) <= REPLY_CHARS_MAX:
@@ -95,6 +105,53 @@ def _why(_command: Command, facts: SessionFacts) -> Response:
     return Response(reply="\n".join([header, *_story(turn.story, room)]))
 
 
+def _approve(command: Command, facts: SessionFacts) -> Response:
+    refusal = _no_approval(facts)
+    if refusal is not None:
+        return Response(reply=refusal)
+    if command.argument:
+        # A yes with a condition is no yes: the call would run without it.
+        return Response(
+            reply="I have not taken that as a yes, because there are words behind it. Write "
+            "/approve alone to allow it as it is, or /deny and what you want instead."
+        )
+    return Response(reply=f"Approved: {_question(facts)}.", ruling=Ruling(is_yes=True))
+
+
+def _deny(command: Command, facts: SessionFacts) -> Response:
+    refusal = _no_approval(facts)
+    if refusal is not None:
+        return Response(reply=refusal)
+    ruling = Ruling(is_yes=False, words=command.argument)
+    return Response(reply=f"Denied: {_question(facts)}.", ruling=ruling)
+
+
+def _no_approval(facts: SessionFacts) -> str | None:
+    """Why there is nothing to approve or deny; None if there is."""
+    asked = facts.question
+    if asked is None:
+        return "There is nothing to approve or deny: I am not asking for anything."
+    words = _question(facts)
+    match asked.end:
+        case QuestionEnd.EXPIRED:
+            return f"{words} has expired: nobody answered in time, and I did not do it."
+        case QuestionEnd.REPLACED:
+            return f"That question is closed. The open one is {words}."
+        case None if asked.kind is QuestionKind.ANSWER:
+            return (
+                f"My question is {words}, and it is not about allowing something: /approve and "
+                "/deny do not answer it. Just write your answer."
+            )
+        case None if asked.kind is QuestionKind.OFFER:
+            return f"My question is {words}. /approve and /deny do not answer it: write yes or no."
+        case None:
+            return None
+
+
+def _question(facts: SessionFacts) -> str:
+    return "" if facts.question is None else f"«{excerpt(facts.question.text, 200)}»"
+
+
 _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     None: _unknown,
     CommandName.HELP: _help,
@@ -103,6 +160,8 @@ _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     CommandName.STATUS: _status,
     CommandName.WHY: _why,
     CommandName.JOBS: jobs,
+    CommandName.APPROVE: _approve,
+    CommandName.DENY: _deny,
 }
 
 

@@ -16,6 +16,8 @@ class CommandName(StrEnum):
     STATUS = "status"
     WHY = "why"
     JOBS = "jobs"
+    APPROVE = "approve"
+    DENY = "deny"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,30 @@ class TurnGlance:
     """What happened to it, a line each, oldest first."""
 
 
+class QuestionKind(StrEnum):
+    """What an open question wants to know."""
+
+    APPROVAL = "approval"  # whether a call may run
+    ANSWER = "answer"  # something that the model asks
+    OFFER = "offer"  # the gateway's own: whether to go on
+
+
+class QuestionEnd(StrEnum):
+    """Why a question can no longer be answered."""
+
+    EXPIRED = "expired"  # nobody answered it in time
+    REPLACED = "replaced"  # the words were bound to a question that is not the open one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionGlance:
+    """A question as `/approve` and `/deny` speak of it. `end` is None while it is open."""
+
+    kind: QuestionKind
+    text: str
+    end: QuestionEnd | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobGlance:
     """A background process as `/jobs` speaks of it."""
@@ -73,6 +99,16 @@ class SessionFacts:
     """Background processes: the running ones, then the newest that have ended."""
     named_job: JobGlance | None = None
     """The one that the command names, if it is one of this session."""
+    question: QuestionGlance | None = None
+    """The open question, or else the one that ended last and needs a word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What a person says to the open approval question. `words` are for the model, with a no."""
+
+    is_yes: bool
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,3 +118,4 @@ class Response:
     reply: str
     cut: CutKind | None = None
     end_process: ProcessId | None = None
+    ruling: Ruling | None = None

@@ -45,10 +45,11 @@ def stopped(by: str) -> str:
 
 
 def not_repeated(tool: str) -> str:
-    """The result of a call that died with the gateway before, and was proposed again."""
+    """The result of a call that was proposed again after it was cut short."""
     return (
-        f"{MARK} the gateway died while the same {tool} call ran; it is not started again. "
-        "Tell the person what you know and ask how to go on."
+        f"{MARK} {tool} was not started: the same call ran before in this request, and its outcome "
+        "is unknown or the gateway died while it ran. Check its effect if you can, and tell the "
+        "person what you know. If they want it done again, they can say so in a new message."
     )
 
 

@@ -138,8 +138,9 @@ class Turns(Protocol):
     async def start_call(self, claim: Claim, call_id: CallId) -> bool:
         """The call is about to run: from here on its outcome is unknown until it is finished.
 
-        False, and nothing is written, if the gateway died while the same call ran before in this
-        turn and no person has allowed it since: it is not started again."""
+        False, and nothing is written, if the same call ran before in this turn, its outcome is
+        unknown or the gateway died while it ran, and no person has allowed it since: it is not
+        started again."""
         ...
 
     async def finish_call(

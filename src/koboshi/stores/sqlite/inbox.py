@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from koboshi.domain.command import Command, JobGlance, SessionFacts, TurnGlance
-from koboshi.domain.ids import ChannelName, EntryId, ProcessId, SessionId, WorkerId, shown
+from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
 from koboshi.domain.inbox import (
     Attach,
     Drop,
@@ -17,12 +16,12 @@ from koboshi.domain.inbox import (
     Redecide,
     Words,
 )
-from koboshi.domain.process import ProcessState
 from koboshi.domain.session import Session
 from koboshi.domain.turn import TurnEvent
-from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.channel import Receipt
 from koboshi.ports.store import Arrival, Respond
-from koboshi.ports.wakeups import JOURNAL, PROCESSES
+from koboshi.ports.wakeups import JOURNAL
+from koboshi.stores.sqlite.commands import carry_out
 from koboshi.stores.sqlite.facts import is_postponed
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
@@ -31,21 +30,16 @@ from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.rows import (
     TurnRow,
     encoded,
-    maybe_number,
     number,
-    process_of,
     text,
-    turn_of,
     words_of,
 )
 from koboshi.stores.sqlite.sessions import (
     abandon_deliveries,
     ask_processes_to_end,
-    cut_session,
     find_or_make_session,
 )
-from koboshi.stores.sqlite.story import story_of
-from koboshi.stores.sqlite.transaction import Reading, Transaction, Value
+from koboshi.stores.sqlite.transaction import Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
     admission_of,
@@ -55,11 +49,8 @@ from koboshi.stores.sqlite.writes import (
     open_turn,
     owe,
     read_open_turn,
-    read_request,
     resolve_calls,
 )
-
-JOBS_MAX = 20
 
 
 class SqliteInbox:
@@ -100,7 +91,7 @@ def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond
     if arrival.command is not None:
         receipt = _insert(tx, ground, arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
         if not receipt.is_duplicate:
-            _carry_out(tx, ground, session, arrival.inbound, receipt, arrival.command, respond)
+            carry_out(tx, ground, session, arrival.inbound, receipt, arrival.command, respond)
         return receipt
     receipt = _insert(tx, ground, arrival, session, EntryKind.MESSAGE, EntryState.WAITING)
     if receipt.is_duplicate:
@@ -232,95 +223,3 @@ def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
     anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
     cause = f"refused:{entry.entry_id}"
     owe(tx, session.session_id, None, cause, (words,), anchor=anchor)
-
-
-def _carry_out(
-    tx: Transaction,
-    ground: Ground,
-    session: Session,
-    inbound: Inbound,
-    receipt: Receipt,
-    command: Command,
-    respond: Respond,
-) -> None:
-    """A command's effect and its reply, in the transaction that stores it."""
-    response = respond(command, _facts(tx, session, command))
-    cause = f"command:{receipt.entry_id}"
-    owe(tx, session.session_id, None, cause, (response.reply,), anchor=inbound.words.anchor)
-    if response.cut is not None:
-        cut_session(tx, ground, session, response.cut)
-    if response.end_process is not None:
-        tx.change("process_ask_end", process_id=response.end_process, now=tx.now_ms)
-        tx.hints.add(PROCESSES)
-
-
-def _facts(tx: Transaction, session: Session, command: Command) -> SessionFacts:
-    session_id = session.session_id
-    jobs = _jobs(tx, session_id)
-    newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=1)]
-    open_row = read_open_turn(tx, session_id)
-    return SessionFacts(
-        session=session,
-        now_ms=tx.now_ms,
-        open_turn=None if open_row is None else _glance(tx, open_row),
-        last_turn=_glance(tx, newest[0]) if newest else None,
-        waiting=tx.number("entries_waiting_count", session_id=session_id),
-        owed=tx.number("deliveries_unsettled_count", session_id=session_id),
-        running_processes=tuple(
-            f"{shown('process', job.process_id)} {job.command}"
-            for job in jobs
-            if job.ended_ms is None
-        ),
-        jobs=jobs,
-        named_job=_named_job(tx, session_id, command.process_id),
-    )
-
-
-def _jobs(tx: Reading, session_id: SessionId) -> tuple[JobGlance, ...]:
-    rows = tx.rows("session_processes", session_id=session_id, limit=JOBS_MAX)
-    return tuple(
-        JobGlance(
-            process_id=ProcessId(number(process_id)),
-            command=text(command),
-            state=ProcessState(text(state)),
-            started_ms=number(started_ms),
-            ended_ms=maybe_number(ended_ms),
-            exit_code=maybe_number(exit_code),
-        )
-        for process_id, command, state, started_ms, ended_ms, exit_code in rows
-    )
-
-
-def _named_job(
-    tx: Reading, session_id: SessionId, process_id: ProcessId | None
-) -> JobGlance | None:
-    row = None if process_id is None else tx.row("process_by_id", process_id=process_id)
-    process = None if row is None else process_of(row)
-    if process is None or process.session_id != session_id or process.is_foreground:
-        return None
-    return JobGlance(
-        process_id=process.process_id,
-        command=process.command,
-        state=process.state,
-        started_ms=process.started_ms,
-        ended_ms=process.ended_ms,
-        exit_code=process.exit_code,
-    )
-
-
-def _glance(tx: Transaction, turn: TurnRow) -> TurnGlance:
-    return TurnGlance(
-        turn_id=turn.turn_id,
-        state=turn.state,
-        request=read_request(tx, turn),
-        opened_ms=turn.opened_ms,
-        changed_ms=turn.changed_ms,
-        steps=tx.number(
-            "steps_count",
-            session_id=turn.session_id,
-            first_seq=turn.first_seq,
-            turn_id=turn.turn_id,
-        ),
-        reason=turn.reason,
-        story=story_of(tx, turn),
-    )

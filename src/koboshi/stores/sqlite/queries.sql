@@ -320,6 +320,11 @@ WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
 SELECT 1 FROM steps WHERE turn_id = :turn_id AND epoch = :epoch AND kind = 'note'
     AND cause = 'recovery';
 
+-- name: question_newest
+-- The question that a turn asked last.
+SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind = 'question' ORDER BY seq DESC LIMIT 1;
+
 -- name: call_insert
 -- A call was proposed; it has certainly not run.
 INSERT INTO calls (turn_id, call_id, place, tool, arguments, effect, need, provider_id, args_hash)
@@ -332,14 +337,13 @@ WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND skipp
     AND EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch
                 AND state = 'running');
 
--- name: call_is_deadly
--- The same call was under way when the gateway died, and its outcome stayed unknown or it had just
--- begun; a person who approved this one has decided otherwise.
+-- name: call_was_unsettled
+-- The same call was made before in this turn, and nobody knows what it did, or the gateway died while
+-- it had just begun; a person who approved this one has decided otherwise.
 SELECT 1 FROM calls AS this JOIN calls AS earlier
     ON earlier.turn_id = this.turn_id AND earlier.args_hash = this.args_hash
 WHERE this.turn_id = :turn_id AND this.call_id = :call_id AND this.approved_ms IS NULL
     AND earlier.call_id <> this.call_id AND earlier.effect IN ('once', 'resumable')
-    AND earlier.died_ms IS NOT NULL
     AND (earlier.outcome = 'unknown' OR earlier.died_ms - earlier.started_ms < :quiet_ms)
 LIMIT 1;
 

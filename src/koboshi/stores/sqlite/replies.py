@@ -1,6 +1,7 @@
 """What a person's words do to the question that a turn waits for."""
 
 from koboshi.domain import notes, phrases
+from koboshi.domain.command import QuestionKind, Ruling
 from koboshi.domain.ids import CallId, TurnId
 from koboshi.domain.inbox import Entry, Words, picked_choice, yes_or_no
 from koboshi.domain.session import Session
@@ -10,7 +11,7 @@ from koboshi.stores.sqlite.facts import BY_PERSON, facts_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.resume import resume
 from koboshi.stores.sqlite.rows import TurnRow, call_of, encoded
-from koboshi.stores.sqlite.transaction import Transaction
+from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import (
     add_result,
     mark_attached,
@@ -36,6 +37,31 @@ def answer_question(
         _answer_gateway(tx, ground, session, turn, entry, entry.body)
     else:
         _answer_model(tx, turn, entry, entry.body, question)
+
+
+def rule_on_approval(
+    tx: Transaction, turn: TurnRow, person: str, anchor: str, ruling: Ruling
+) -> None:
+    """Apply `/approve` or `/deny` to the open question, as a literal yes or no would be."""
+    assert turn.question_seq is not None
+    question = read_question(tx, turn.question_seq)
+    assert question_kind(tx, turn.turn_id, question) is QuestionKind.APPROVAL
+    assert question.call_id is not None
+    tx.change("turn_speaks", turn_id=turn.turn_id, person=person, anchor=anchor)
+    if ruling.is_yes:
+        _allow(tx, turn, question.call_id, person)
+    else:
+        _deny(tx, turn, question.call_id, ruling.words)
+    move_turn(tx, turn.turn_id, turn.epoch, TurnState.WAITING, TurnEvent.REPLIED, progressed=True)
+
+
+def question_kind(tx: Reading, turn_id: TurnId, question: Question) -> QuestionKind:
+    """What a question of the turn wants to know."""
+    if question.author is Author.GATEWAY:
+        return QuestionKind.OFFER
+    calls = (call_of(row).call for row in tx.rows("calls_of_turn", turn_id=turn_id))
+    need = next(call.need for call in calls if call.call_id == question.call_id)
+    return QuestionKind.APPROVAL if need is Need.APPROVAL else QuestionKind.ANSWER
 
 
 def expire_question(tx: Transaction, ground: Ground, turn_id: TurnId) -> None:
@@ -85,19 +111,18 @@ def _answer_model(
 ) -> None:
     assert question.call_id is not None
     mark_attached(tx, entry.entry_id, turn.turn_id)
-    if _need_of(tx, turn, question.call_id) is Need.APPROVAL:
-        _answer_approval(tx, turn, entry, words, question.call_id)
+    if question_kind(tx, turn.turn_id, question) is QuestionKind.APPROVAL:
+        said = yes_or_no(words)
+        if said is True:
+            _allow(tx, turn, question.call_id, entry.sender)
+        else:
+            _deny(tx, turn, question.call_id, "" if said is False else words.text)
     else:
         result = Result(
             call_id=question.call_id, status=ResultStatus.OK, text=_answer_text(question, words)
         )
         add_result(tx, turn.session_id, turn.turn_id, turn.epoch, result)
     move_turn(tx, turn.turn_id, turn.epoch, TurnState.WAITING, TurnEvent.REPLIED, progressed=True)
-
-
-def _need_of(tx: Transaction, turn: TurnRow, call_id: CallId) -> Need:
-    records = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn.turn_id)]
-    return next(record.call.need for record in records if record.call.call_id == call_id)
 
 
 def _answer_text(question: Question, words: Words) -> str:
@@ -107,17 +132,13 @@ def _answer_text(question: Question, words: Words) -> str:
     return encoded({"status": "answered", "answer": choice.label, "choice": choice.choice_id})
 
 
-def _answer_approval(
-    tx: Transaction, turn: TurnRow, entry: Entry, words: Words, call_id: CallId
-) -> None:
-    said = yes_or_no(words)
-    if said is True:
-        person = entry.sender
-        tx.change(
-            "call_approve", turn_id=turn.turn_id, call_id=call_id, person=person, now=tx.now_ms
-        )
-        return
-    denial = {"status": "denied", "reason": "the person said no" if said is False else words.text}
+def _allow(tx: Transaction, turn: TurnRow, call_id: CallId, person: str) -> None:
+    tx.change("call_approve", turn_id=turn.turn_id, call_id=call_id, person=person, now=tx.now_ms)
+
+
+def _deny(tx: Transaction, turn: TurnRow, call_id: CallId, words: str) -> None:
+    """The call gets its result, which carries what the person said beside a plain no."""
+    denial = {"status": "denied", "reason": words or "the person said no"}
     text = f"{notes.MARK} {encoded(denial)}"
     result = Result(call_id=call_id, status=ResultStatus.ERROR, text=text)
     add_result(tx, turn.session_id, turn.turn_id, turn.epoch, result)

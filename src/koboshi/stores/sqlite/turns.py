@@ -144,7 +144,7 @@ class SqliteTurns:
 
     async def start_call(self, claim: Claim, call_id: CallId) -> bool:
         def operation(tx: Transaction) -> bool:
-            if tx.row("call_is_deadly", turn_id=claim.turn_id, call_id=call_id, quiet_ms=DEADLY_MS):
+            if _was_unsettled(tx, claim, call_id):
                 return False
             if not start(tx, claim, call_id):
                 raise fenced(claim)
@@ -322,3 +322,8 @@ class SqliteTurns:
             return len(rows)
 
         return await self._writer.write("turns.expire", operation)
+
+
+def _was_unsettled(tx: Reading, claim: Claim, call_id: CallId) -> bool:
+    row = tx.row("call_was_unsettled", turn_id=claim.turn_id, call_id=call_id, quiet_ms=DEADLY_MS)
+    return row is not None

@@ -336,6 +336,18 @@ def read_question(tx: Reading, seq: Seq) -> Question:
     return body
 
 
+def read_last_question(tx: Reading, turn: TurnRow) -> Question | None:
+    """The question that a turn asked last, answered or not."""
+    row = tx.row(
+        "question_newest",
+        session_id=turn.session_id,
+        first_seq=turn.first_seq,
+        turn_id=turn.turn_id,
+    )
+    body = None if row is None else body_of("question", row[0])
+    return body if isinstance(body, Question) else None
+
+
 def read_request(tx: Reading, turn: TurnRow) -> str:
     """The words that opened a turn; empty if it was not opened by a person."""
     row = tx.row(

@@ -1,0 +1,158 @@
+"""A person's command: what it must know, its effect and its reply, in one transaction."""
+
+from collections.abc import Sequence
+
+from koboshi.domain.command import (
+    Command,
+    JobGlance,
+    QuestionEnd,
+    QuestionGlance,
+    QuestionKind,
+    SessionFacts,
+    TurnGlance,
+)
+from koboshi.domain.ids import ProcessId, SessionId, shown
+from koboshi.domain.inbox import Words
+from koboshi.domain.process import ProcessState
+from koboshi.domain.session import Session
+from koboshi.domain.turn import TurnEvent
+from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.store import Respond
+from koboshi.ports.wakeups import PROCESSES
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.replies import question_kind, rule_on_approval
+from koboshi.stores.sqlite.rows import TurnRow, maybe_number, number, process_of, text, turn_of
+from koboshi.stores.sqlite.sessions import cut_session
+from koboshi.stores.sqlite.story import story_of
+from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.writes import (
+    owe,
+    read_last_question,
+    read_open_turn,
+    read_question,
+    read_request,
+)
+
+JOBS_MAX = 20
+
+
+def carry_out(
+    tx: Transaction,
+    ground: Ground,
+    session: Session,
+    inbound: Inbound,
+    receipt: Receipt,
+    command: Command,
+    respond: Respond,
+) -> None:
+    """A command's effect and its reply, in the transaction that stores it."""
+    words, open_row = inbound.words, read_open_turn(tx, session.session_id)
+    response = respond(command, _facts(tx, session, open_row, words, command))
+    cause = f"command:{receipt.entry_id}"
+    owe(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
+    if response.cut is not None:
+        cut_session(tx, ground, session, response.cut)
+    if response.ruling is not None:
+        assert open_row is not None, "a ruling on a question that nobody asked"
+        rule_on_approval(tx, open_row, inbound.sender, words.anchor, response.ruling)
+    if response.end_process is not None:
+        tx.change("process_ask_end", process_id=response.end_process, now=tx.now_ms)
+        tx.hints.add(PROCESSES)
+
+
+def _facts(
+    tx: Transaction, session: Session, open_row: TurnRow | None, words: Words, command: Command
+) -> SessionFacts:
+    session_id = session.session_id
+    newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=2)]
+    jobs = _jobs(tx, session_id)
+    return SessionFacts(
+        session=session,
+        now_ms=tx.now_ms,
+        open_turn=None if open_row is None else _glance(tx, open_row),
+        last_turn=_glance(tx, newest[0]) if newest else None,
+        waiting=tx.number("entries_waiting_count", session_id=session_id),
+        owed=tx.number("deliveries_unsettled_count", session_id=session_id),
+        running_processes=tuple(
+            f"{shown('process', job.process_id)} {job.command}"
+            for job in jobs
+            if job.ended_ms is None
+        ),
+        question=_open_question(tx, open_row, words) or _expired_question(tx, newest),
+        jobs=jobs,
+        named_job=_named_job(tx, session_id, command.process_id),
+    )
+
+
+def _jobs(tx: Reading, session_id: SessionId) -> tuple[JobGlance, ...]:
+    rows = tx.rows("session_processes", session_id=session_id, limit=JOBS_MAX)
+    return tuple(
+        JobGlance(
+            process_id=ProcessId(number(process_id)),
+            command=text(command),
+            state=ProcessState(text(state)),
+            started_ms=number(started_ms),
+            ended_ms=maybe_number(ended_ms),
+            exit_code=maybe_number(exit_code),
+        )
+        for process_id, command, state, started_ms, ended_ms, exit_code in rows
+    )
+
+
+def _named_job(
+    tx: Reading, session_id: SessionId, process_id: ProcessId | None
+) -> JobGlance | None:
+    row = None if process_id is None else tx.row("process_by_id", process_id=process_id)
+    process = None if row is None else process_of(row)
+    if process is None or process.session_id != session_id or process.is_foreground:
+        return None
+    return JobGlance(
+        process_id=process.process_id,
+        command=process.command,
+        state=process.state,
+        started_ms=process.started_ms,
+        ended_ms=process.ended_ms,
+        exit_code=process.exit_code,
+    )
+
+
+def _open_question(tx: Transaction, turn: TurnRow | None, words: Words) -> QuestionGlance | None:
+    if turn is None or turn.question_seq is None:
+        return None
+    is_other = words.question is not None and words.question != turn.question_seq
+    question = read_question(tx, turn.question_seq)
+    return QuestionGlance(
+        kind=question_kind(tx, turn.turn_id, question),
+        text=question.text,
+        end=QuestionEnd.REPLACED if is_other else None,
+    )
+
+
+def _expired_question(tx: Transaction, newest: Sequence[TurnRow]) -> QuestionGlance | None:
+    """The approval that nobody gave, if that ended one of these turns."""
+    for turn in newest:
+        question = read_last_question(tx, turn) if turn.event == TurnEvent.EXPIRED else None
+        if question is None:
+            continue
+        kind = question_kind(tx, turn.turn_id, question)
+        if kind is QuestionKind.APPROVAL:
+            return QuestionGlance(kind=kind, text=question.text, end=QuestionEnd.EXPIRED)
+    return None
+
+
+def _glance(tx: Transaction, turn: TurnRow) -> TurnGlance:
+    return TurnGlance(
+        turn_id=turn.turn_id,
+        state=turn.state,
+        request=read_request(tx, turn),
+        opened_ms=turn.opened_ms,
+        changed_ms=turn.changed_ms,
+        steps=tx.number(
+            "steps_count",
+            session_id=turn.session_id,
+            first_seq=turn.first_seq,
+            turn_id=turn.turn_id,
+        ),
+        reason=turn.reason,
+        story=story_of(tx, turn),
+    )
