@@ -52,11 +52,13 @@ Complaint = Callable[[Received], Answer | None]
 
 @dataclass
 class ModelServer:
-    """Answers one request after the other from `answers`; a request that breaks the contract of the
-    interface gets what `complain` says, as from the real one, and is kept in `complaints`."""
+    """Answers a request by what is in it, if `answer_to` has something to say to it, and else from
+    `answers`, one after the other. A request that breaks the contract of the interface gets what
+    `complain` says, as from the real one, and is kept in `complaints`."""
 
     complain: Complaint
     answers: list[Answer] = field(default_factory=list)
+    answer_to: Callable[[Received], Answer | None] = lambda _: None
     requests: list[Received] = field(default_factory=list)
     complaints: list[Answer] = field(default_factory=list)
     port: int = 0
@@ -97,11 +99,14 @@ class ModelServer:
         answer = self.complain(received)
         if answer is not None:
             self.complaints.append(answer)
-        elif self.answers:
-            answer = self.answers.pop(0)
         else:
-            answer = as_json({"error": {"message": "the script is over"}}, status=501)
+            answer = self.answer_to(received) or self._next_answer()
         return await _send(writer, answer)
+
+    def _next_answer(self) -> Answer:
+        if self.answers:
+            return self.answers.pop(0)
+        return as_json({"error": {"message": "the script is over"}}, status=501)
 
 
 @asynccontextmanager
