@@ -29,7 +29,6 @@ from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.rows import TurnRow, encoded, number, text, turn_of, words_of
 from koboshi.stores.sqlite.sessions import (
     abandon_deliveries,
-    ask_processes_to_end,
     cut_session,
     find_or_make_session,
 )
@@ -38,6 +37,7 @@ from koboshi.stores.sqlite.transaction import Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
     admission_of,
+    ask_processes_to_end,
     drop_entry,
     move_turn,
     open_next,
