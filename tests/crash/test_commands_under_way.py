@@ -31,15 +31,6 @@ async def start_command(it: Modelled, *more_answers: Any) -> None:
     await it.until_lines("begun")
 
 
-async def until_taken_up(it: Modelled) -> None:
-    """Wait until the turn runs again."""
-    await until(
-        lambda: [event.fields.get("state") for event in it.person.events].count("running") > 1,
-        "the turn is taken up",
-        otherwise=it.person.told,
-    )
-
-
 @pytest.mark.parametrize("ends_while_down", [False, True], ids=["ends-later", "ends-while-down"])
 @pytest.mark.parametrize("how", [KILLED_BY_HAND, STOPPED])
 async def test_a_command_under_way_runs_once_and_the_model_gets_its_real_outcome(
@@ -56,7 +47,7 @@ async def test_a_command_under_way_runs_once_and_the_model_gets_its_real_outcome
             await until(it.process_file("exit.json").exists, "the command has ended")
         it.gateway.start()
         if not ends_while_down:
-            await until_taken_up(it)
+            await it.until_running(2)
             door.open()
         await it.person.hears("it ended with 7")
         rows = await checked(it.life)
@@ -76,7 +67,7 @@ async def test_a_command_that_outlives_two_gateways_runs_once(home: Path) -> Non
     async with modelled(home, OPENAI) as it, gate(it) as door:
         await start_command(it, it.says("it ended with 7"))
         await it.restart()
-        await until_taken_up(it)
+        await it.until_running(2)
         await it.end(STOPPED)
         door.open()
         await until(it.process_file("exit.json").exists, "the command has ended")
@@ -149,7 +140,7 @@ async def test_of_two_calls_side_by_side_only_the_unfinished_one_is_taken_up(
         await it.until_lines("begun")
         await it.person.sees(lambda event: event.fields.get("kind") == "result", "one result")
         await it.restart()
-        await until_taken_up(it)
+        await it.until_running(2)
         door.open()
         await it.person.hears("both are done")
         rows = await checked(it.life)

@@ -24,7 +24,7 @@ def kill_gateway(home: Path) -> str:
     return f"""kill -9 "$(sed 's/.*"pid": \\([0-9]*\\).*/\\1/' {home}/koboshi.lock)" """
 
 
-async def is_answered(it: Modelled, other: Client, number: int) -> None:
+async def is_answered(other: Client, number: int) -> None:
     """Somebody else writes, and is answered while the deadly turn is still open."""
     await other.say(f"{OTHER} {number}", f"{number}")
     await other.hears(f"answer {number}")
@@ -82,8 +82,8 @@ async def test_a_command_that_kills_every_gateway_is_given_up_and_ended(home: Pa
             await it.person.say("guard yourself", "1")
             await it.until_lines("deadly", name="deaths")
             for number in (1, 2):
-                await is_answered(it, other, number)
-                await until_running(it, number)
+                await is_answered(other, number)
+                await it.until_running(number)
                 door.open()
                 await until(lambda n=number: len(it.life.remains) == n, "it is dead")  # type: ignore[misc]
             apology = await it.person.hears("I was stopped 2 times in a row")
@@ -105,8 +105,8 @@ async def test_a_command_that_kills_every_gateway_is_given_up_and_ended(home: Pa
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_an_agent_that_kills_its_gateway_in_ever_new_ways_is_stopped(home: Path) -> None:
-    """S71, S72, S75, S159: another deadly command in each life, so each life makes a step. Each runs
-    once; in the end the person is asked, once, and says no; others are answered in each life."""
+    """S71, S72, S75, S159: another deadly command in each life, so each life makes a step. Each
+    runs once; in the end the person is asked, once, and says no; others are answered meanwhile."""
     async with modelled(home, OPENAI, **UNASKED) as it, gate(it) as door:
 
         def answer_to(received: Received) -> Answer:
@@ -121,7 +121,7 @@ async def test_an_agent_that_kills_its_gateway_in_ever_new_ways_is_stopped(home:
             for number in range(1, RECOVERIES_MAX + 1):
                 await it.until_lines(*map(str, range(1, number + 1)), name="deaths")
                 if number % 4 == 1:
-                    await is_answered(it, other, number // 4 + 1)
+                    await is_answered(other, number // 4 + 1)
                 door.open()
             asked = await it.person.hears("Shall I keep trying?")
             await it.person.say(
@@ -137,12 +137,3 @@ async def test_an_agent_that_kills_its_gateway_in_ever_new_ways_is_stopped(home:
     assert words_for(other, "answer") == ["answer 1", "answer 2", "answer 3"]
     (prompted,) = rows.of("journal", event="prompted")
     assert prompted["rule"] == "worn-out"
-
-
-async def until_running(it: Modelled, times: int) -> None:
-    """Wait until the turn of the person was taken up so often."""
-    await until(
-        lambda: [event.fields.get("state") for event in it.person.events].count("running") >= times,
-        f"the turn is taken up for the {times}. time",
-        otherwise=it.person.told,
-    )

@@ -102,6 +102,17 @@ class Modelled:
             otherwise=lambda: f"{self.lines(name)} {self.person.told()}",
         )
 
+    async def until_running(self, times: int) -> None:
+        """Wait until turns of the person were taken up so often."""
+        await until(
+            lambda: (
+                [event.fields.get("state") for event in self.person.events].count("running")
+                >= times
+            ),
+            f"{times} times at work",
+            otherwise=self.person.told,
+        )
+
 
 @asynccontextmanager
 async def modelled(home: Path, form: Form, **settings: str) -> AsyncIterator[Modelled]:
