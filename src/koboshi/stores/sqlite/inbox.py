@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from koboshi.domain import phrases
 from koboshi.domain.command import Command, SessionFacts, TurnGlance
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
 from koboshi.domain.inbox import (
@@ -175,6 +176,7 @@ def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> E
             judge(tx, ground, turn, entry.entry_id)
         case Drop(reason=reason):
             drop_entry(tx, entry.entry_id, reason)
+            _tell_who_is_late(tx, session, entry)
         case Hold() | _:
             if _is_full(tx, ground, session.session_id):
                 _turn_away(tx, session, entry)
@@ -209,6 +211,19 @@ def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
     anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
     cause = f"refused:{entry.entry_id}"
     owe(tx, session.session_id, None, cause, (words,), anchor=anchor)
+
+
+def _tell_who_is_late(tx: Transaction, session: Session, entry: Entry) -> None:
+    """Whoever picks an answer to a question that is closed hears so. A second press of the button
+    that counted is only an echo of the first."""
+    if not isinstance(entry.body, Words) or entry.body.question is None:
+        return
+    question, choice_id = entry.body.question, entry.body.choice_id
+    place = {"session_id": session.session_id, "question": question, "choice_id": choice_id}
+    if tx.row("entry_picked_before", **place):
+        return
+    words, anchor = phrases.too_late(), entry.body.anchor
+    owe(tx, session.session_id, None, f"late:{entry.entry_id}", (words,), anchor=anchor)
 
 
 def _carry_out(
