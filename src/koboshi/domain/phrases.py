@@ -78,6 +78,10 @@ def too_late() -> str:
     return "That question is no longer open: your choice came too late. Write to me if it matters."
 
 
+def no_such_choice() -> str:
+    return "That question has no such choice; it is still open."
+
+
 def declined() -> str:
     return "All right, I have let it go."
 

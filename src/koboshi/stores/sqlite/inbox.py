@@ -45,6 +45,7 @@ from koboshi.stores.sqlite.writes import (
     open_turn,
     owe,
     read_open_turn,
+    read_question,
     read_request,
     resolve_calls,
 )
@@ -168,6 +169,9 @@ def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> E
         case Open():
             open_turn(tx, session, entry)
             return EntryState.ATTACHED
+        case Attach() if turn is not None and not _is_offered(tx, turn, entry):
+            drop_entry(tx, entry.entry_id, "no-such-choice")
+            _tell(tx, session, entry, phrases.no_such_choice())
         case Attach() if turn is not None:
             answer_question(tx, ground, session, turn, entry)
         case Interrupt() if turn is not None:
@@ -208,9 +212,7 @@ def _is_full(tx: Transaction, ground: Ground, session_id: SessionId) -> bool:
 def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
     drop_entry(tx, entry.entry_id, "inbox-full")
     words = "Too many messages are waiting here; I did not take this one. Try again later."
-    anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
-    cause = f"refused:{entry.entry_id}"
-    owe(tx, session.session_id, None, cause, (words,), anchor=anchor)
+    _tell(tx, session, entry, words)
 
 
 def _tell_who_is_late(tx: Transaction, session: Session, entry: Entry) -> None:
@@ -222,8 +224,23 @@ def _tell_who_is_late(tx: Transaction, session: Session, entry: Entry) -> None:
     place = {"session_id": session.session_id, "question": question, "choice_id": choice_id}
     if tx.row("entry_picked_before", **place):
         return
-    words, anchor = phrases.too_late(), entry.body.anchor
-    owe(tx, session.session_id, None, f"late:{entry.entry_id}", (words,), anchor=anchor)
+    _tell(tx, session, entry, phrases.too_late())
+
+
+def _is_offered(tx: Transaction, turn: TurnRow, entry: Entry) -> bool:
+    """Whether the open question has the choice that was pressed; words need none."""
+    if not isinstance(entry.body, Words) or entry.body.choice_id is None:
+        return True
+    assert turn.question_seq is not None
+    choices = read_question(tx, turn.question_seq).choices
+    return entry.body.choice_id in [choice.choice_id for choice in choices]
+
+
+def _tell(tx: Transaction, session: Session, entry: Entry, words: str) -> None:
+    """A notice to whoever sent what was not taken."""
+    anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
+    cause = f"refused:{entry.entry_id}"
+    owe(tx, session.session_id, None, cause, (words,), anchor=anchor)
 
 
 def _carry_out(
