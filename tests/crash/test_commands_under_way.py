@@ -79,6 +79,23 @@ async def test_a_command_that_outlives_two_gateways_runs_once(home: Path) -> Non
     assert [result["exit_code"] for result in it.results()] == [7]
 
 
+async def test_a_supervised_gateway_takes_its_command_up_by_itself(home: Path) -> None:
+    """S159, S172: `koboshi run --supervise` starts the killed gateway again; nobody else helps."""
+    async with modelled(home, OPENAI, "--supervise") as it, gate(it) as door:
+        await start_command(it, it.says("it ended with 7"))
+        killed = it.owner()
+        assert killed != it.gateway.pid
+        os.kill(killed, signal.SIGKILL)
+        await it.until_running(2)
+        door.open()
+        await it.person.hears("it ended with 7")
+        rows = await checked(it.life)
+
+    assert it.lines() == ["begun", "on"]
+    assert [result["exit_code"] for result in it.results()] == [7]
+    assert [worker["ended_how"] for worker in rows.workers] == ["killed", None]
+
+
 def kill_tree(it: Modelled) -> None:
     """SIGKILL to the runner and to the command, as a service manager does that spares nobody."""
     born = json.loads(it.process_file("born.json").read_text(encoding="utf-8"))

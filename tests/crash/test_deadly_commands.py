@@ -102,6 +102,29 @@ async def test_a_command_that_kills_every_gateway_is_given_up_and_ended(home: Pa
     assert failed["state"] == "failed"
 
 
+async def test_a_command_in_the_background_that_kills_gateways_can_be_stopped(home: Path) -> None:
+    """S72, S85, S136: no turn is open, so there is nothing to give up; what the person says between
+    two deaths is kept, and ends it although the gateway dies once more on the way."""
+    async with modelled(home, OPENAI, **UNASKED) as it, gate(it) as door:
+        deadly = f"echo $$ > shell; while read -r word; do {kill_gateway(home)}; done < gate"
+        it.server.answers += [it.proposes(run(deadly, background=True)), it.says("it watches")]
+        async with it.kept_up():
+            await it.person.say("watch yourself", "1")
+            await it.person.hears("it watches")
+            door.open()
+            await until(lambda: len(it.life.remains) == 1, "it is dead")
+            await it.person.say("/stop all", "2")
+            door.open()
+            await it.person.hears("I am ending")
+            shell = int(it.lines("shell")[0])
+            await until(lambda: not is_there(shell), "the deadly command is ended")
+        await checked(it.life)
+
+    assert len(it.server.requests) == 2
+    assert it.person.heard()[0] == "it watches"
+    assert len(it.person.heard()[:-1]) == 2
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_an_agent_that_kills_its_gateway_in_ever_new_ways_is_stopped(home: Path) -> None:

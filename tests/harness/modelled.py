@@ -82,6 +82,12 @@ class Modelled:
             self.life.remains.append(read_rows(self.gateway.home))
             self.gateway.start()
 
+    def owner(self) -> int:
+        """The process that owns the home, whoever started it."""
+        said = json.loads((self.gateway.home / "koboshi.lock").read_text(encoding="ascii"))
+        pid: int = said["pid"]
+        return pid
+
     def results(self) -> list[Any]:
         """What the newest request shows of the calls, in order."""
         return [_decoded(text) for text in results_in(self.server.last)]
@@ -115,7 +121,9 @@ class Modelled:
 
 
 @asynccontextmanager
-async def modelled(home: Path, form: Form, **settings: str) -> AsyncIterator[Modelled]:
+async def modelled(
+    home: Path, form: Form, *arguments: str, **settings: str
+) -> AsyncIterator[Modelled]:
     """A gateway that serves, configured by its file alone; it is gone after the block. `settings`
     are variables of its environment. Asserts in the end that every request was in order."""
     async with serving(form.complain) as server:
@@ -126,7 +134,7 @@ async def modelled(home: Path, form: Form, **settings: str) -> AsyncIterator[Mod
         try:
             async with create_task_group() as tasks:
                 life = Lives(gateway, ends, tasks)
-                gateway.start()
+                gateway.start(arguments=arguments)
                 yield Modelled(form, server, life, ends, life.person(CHAT))
                 tasks.cancel_scope.cancel()
         finally:

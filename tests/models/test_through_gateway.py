@@ -5,10 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from anyio import Event, fail_after
 
 from tests.crash.telling import checked
 from tests.fakes.model_servers.server import Answer
+from tests.harness.lives import KILLED_BY_HAND, STOPPED
 from tests.harness.modelled import Modelled, modelled, run
+from tests.harness.polling import WITHIN_S
 from tests.models.asking import KEY
 from tests.models.forms import FORMS, Form
 
@@ -86,6 +89,28 @@ async def test_a_passing_failure_is_tried_again_and_nobody_sees_it(
     assert it.lines() == ["ran"]
     assert it.person.heard()[:-1] == ["it ran, once"]
     assert len(rows.of("steps", kind="reply")) == 1
+
+
+@pytest.mark.parametrize("how", [KILLED_BY_HAND, STOPPED])
+async def test_a_gateway_that_ends_while_the_model_speaks_asks_again(
+    home: Path, form: Form, how: str
+) -> None:
+    """S56, S145, S149: half of an answer is no answer. Nobody sees it, and the model is asked once
+    more, with a note that says why."""
+    async with modelled(home, form) as it:
+        words = it.says("one whole answer")
+        begun = Event()
+        it.server.answers += [Answer(pieces=words.pieces[:-2], hangs_after=begun), words]
+        await it.person.say("speak", "1")
+        with fail_after(WITHIN_S):
+            await begun.wait()
+        await it.restart(how)
+        await it.person.hears("one whole answer")
+        rows = await checked(it.life)
+
+    assert it.person.heard()[:-1] == ["one whole answer"]
+    assert len(it.server.requests) == 2
+    assert len(rows.of("steps", cause="recovery")) == 1
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from anyio import Event
+
 RESET = struct.pack("ii", 1, 0)
 
 
@@ -35,6 +37,7 @@ class Answer:
     pause_s: float = 0  # before each piece
     cut_at: int | None = None  # the connection ends behind so many bytes of the body
     resets: bool = False  # it ends without a goodbye
+    hangs_after: Event | None = None  # set behind the last piece; the end of the body never comes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +165,9 @@ async def _send(writer: StreamWriter, answer: Answer) -> bool:
             room -= len(told)
             if not room:
                 return _hang_up(writer, answer)
+    if answer.hangs_after is not None:
+        answer.hangs_after.set()
+        await asyncio.Event().wait()
     if not is_chunked:
         return _hang_up(writer, answer)
     writer.write(b"0\r\n\r\n")
