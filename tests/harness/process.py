@@ -83,9 +83,10 @@ class GatewayProcess:
 
     @property
     def address(self) -> str | None:
-        """Where this life can be reached; None if it has not said so, or is over."""
-        found = _ADDRESS.search(self.log) if self.is_running else None
-        return found[1] if found else None
+        """Where this life can be reached; None if it has not said so, or is over. One that starts
+        itself again says so anew."""
+        found = _ADDRESS.findall(self.log) if self.is_running else []
+        return found[-1] if found else None
 
     @property
     def token(self) -> str:

@@ -110,6 +110,20 @@ async def test_a_button_answers_the_question_it_belongs_to(home: Home) -> None:
     assert (await the_answer(home, call_id))["choice"] == "b"
 
 
+async def test_a_choice_that_was_not_offered_leaves_the_question_open(home: Home) -> None:
+    """S141, S162: nobody's answer is made up of it, and its sender is told."""
+    call_id = await home.ask(await home.work_on("paint it"), choices=COLOURS)
+    (asked,) = await home.deliver()
+    question = asked.question
+    receipt = await home.say("", question=question, choice="green")
+
+    assert (await home.entry(receipt)).reason == "no-such-choice"
+    (notice,) = await home.deliver()
+    assert "no such choice" in notice.text
+    await home.say("", question=question, choice="b")
+    assert (await the_answer(home, call_id))["choice"] == "b"
+
+
 async def test_a_button_of_another_question_does_nothing(home: Home) -> None:
     _, question = await ask_colour(home)
     receipt = await home.say("Blue", question=question + 1, choice="b")

@@ -52,6 +52,7 @@ _DROPPED = {
     "cut": "the person cut the conversation with /stop or /new while it waited",
     "inbox-full": "too many messages were waiting in this chat, and its sender was told so",
     "question-closed": "it answered a question that was closed by then",
+    "no-such-choice": "it picked what the open question does not offer",
     "already-read": "the agent knew already what it reports",
     "turn-ended": "the turn that it was meant for had ended",
     "not-wanted": "`notify` in the configuration says that people do not hear of such ends",

@@ -74,6 +74,14 @@ def expired(question: str) -> str:
     return f"Nobody answered «{excerpt(question)}», so I have let it go."
 
 
+def too_late() -> str:
+    return "That question is no longer open: your choice came too late. Write to me if it matters."
+
+
+def no_such_choice() -> str:
+    return "That question has no such choice; it is still open."
+
+
 def declined() -> str:
     return "All right, I have let it go."
 

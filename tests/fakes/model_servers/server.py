@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from anyio import Event
+
 RESET = struct.pack("ii", 1, 0)
 
 
@@ -35,6 +37,7 @@ class Answer:
     pause_s: float = 0  # before each piece
     cut_at: int | None = None  # the connection ends behind so many bytes of the body
     resets: bool = False  # it ends without a goodbye
+    hangs_after: Event | None = None  # set behind the last piece; the end of the body never comes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +55,13 @@ Complaint = Callable[[Received], Answer | None]
 
 @dataclass
 class ModelServer:
-    """Answers one request after the other from `answers`; a request that breaks the contract of the
-    interface gets what `complain` says, as from the real one, and is kept in `complaints`."""
+    """Answers a request by what is in it, if `answer_to` has something to say to it, and else from
+    `answers`, one after the other. A request that breaks the contract of the interface gets what
+    `complain` says, as from the real one, and is kept in `complaints`."""
 
     complain: Complaint
     answers: list[Answer] = field(default_factory=list)
+    answer_to: Callable[[Received], Answer | None] = lambda _: None
     requests: list[Received] = field(default_factory=list)
     complaints: list[Answer] = field(default_factory=list)
     port: int = 0
@@ -97,11 +102,14 @@ class ModelServer:
         answer = self.complain(received)
         if answer is not None:
             self.complaints.append(answer)
-        elif self.answers:
-            answer = self.answers.pop(0)
         else:
-            answer = as_json({"error": {"message": "the script is over"}}, status=501)
+            answer = self.answer_to(received) or self._next_answer()
         return await _send(writer, answer)
+
+    def _next_answer(self) -> Answer:
+        if self.answers:
+            return self.answers.pop(0)
+        return as_json({"error": {"message": "the script is over"}}, status=501)
 
 
 @asynccontextmanager
@@ -157,6 +165,9 @@ async def _send(writer: StreamWriter, answer: Answer) -> bool:
             room -= len(told)
             if not room:
                 return _hang_up(writer, answer)
+    if answer.hangs_after is not None:
+        answer.hangs_after.set()
+        await asyncio.Event().wait()
     if not is_chunked:
         return _hang_up(writer, answer)
     writer.write(b"0\r\n\r\n")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from koboshi.domain import phrases
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
 from koboshi.domain.inbox import (
     Attach,
@@ -36,19 +37,20 @@ from koboshi.stores.sqlite.rows import (
 )
 from koboshi.stores.sqlite.sessions import (
     abandon_deliveries,
-    ask_processes_to_end,
     find_or_make_session,
 )
 from koboshi.stores.sqlite.transaction import Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
     admission_of,
+    ask_processes_to_end,
     drop_entry,
     move_turn,
     open_next,
     open_turn,
     owe,
     read_open_turn,
+    read_question,
     resolve_calls,
 )
 
@@ -176,6 +178,9 @@ def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> E
         case Open():
             open_turn(tx, session, entry)
             return EntryState.ATTACHED
+        case Attach() if turn is not None and not _is_offered(tx, turn, entry):
+            drop_entry(tx, entry.entry_id, "no-such-choice")
+            _tell(tx, session, entry, phrases.no_such_choice())
         case Attach() if turn is not None:
             answer_question(tx, ground, session, turn, entry)
         case Interrupt() if turn is not None:
@@ -184,6 +189,7 @@ def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> E
             judge(tx, ground, turn, entry.entry_id)
         case Drop(reason=reason):
             drop_entry(tx, entry.entry_id, reason)
+            _tell_who_is_late(tx, session, entry)
         case Hold() | _:
             if _is_full(tx, ground, session.session_id):
                 _turn_away(tx, session, entry)
@@ -220,6 +226,32 @@ def _is_full(tx: Transaction, ground: Ground, session_id: SessionId) -> bool:
 def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
     drop_entry(tx, entry.entry_id, "inbox-full")
     words = "Too many messages are waiting here; I did not take this one. Try again later."
+    _tell(tx, session, entry, words)
+
+
+def _tell_who_is_late(tx: Transaction, session: Session, entry: Entry) -> None:
+    """Whoever picks an answer to a question that is closed hears so. A second press of the button
+    that counted is only an echo of the first."""
+    if not isinstance(entry.body, Words) or entry.body.question is None:
+        return
+    question, choice_id = entry.body.question, entry.body.choice_id
+    place = {"session_id": session.session_id, "question": question, "choice_id": choice_id}
+    if tx.row("entry_picked_before", **place):
+        return
+    _tell(tx, session, entry, phrases.too_late())
+
+
+def _is_offered(tx: Transaction, turn: TurnRow, entry: Entry) -> bool:
+    """Whether the open question has the choice that was pressed; words need none."""
+    if not isinstance(entry.body, Words) or entry.body.choice_id is None:
+        return True
+    assert turn.question_seq is not None
+    choices = read_question(tx, turn.question_seq).choices
+    return entry.body.choice_id in [choice.choice_id for choice in choices]
+
+
+def _tell(tx: Transaction, session: Session, entry: Entry, words: str) -> None:
+    """A notice to whoever sent what was not taken."""
     anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
     cause = f"refused:{entry.entry_id}"
     owe(tx, session.session_id, None, cause, (words,), anchor=anchor)

@@ -111,6 +111,12 @@ WHERE entry_id = :entry_id AND state = 'waiting';
 UPDATE inbox SET state = 'dropped', reason = :reason, changed_ms = :now
 WHERE entry_id = :entry_id AND state = 'waiting';
 
+-- name: entry_picked_before
+-- Whether this very choice has answered the question already.
+SELECT 1 FROM steps JOIN inbox ON inbox.turn_id = steps.turn_id
+WHERE steps.seq = :question AND steps.session_id = :session_id AND inbox.state = 'attached'
+    AND inbox.body ->> 'question' = :question AND inbox.body ->> 'choice_id' = :choice_id LIMIT 1;
+
 -- name: entries_waiting
 -- What waits in a session, oldest first.
 SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,

@@ -4,13 +4,13 @@ from koboshi.domain.ids import Seq, SessionId, TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
 from koboshi.domain.turn import TurnEvent
-from koboshi.ports.wakeups import PROCESSES
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import encoded, session_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
+    ask_processes_to_end,
     move_turn,
     open_next,
     read_open_turn,
@@ -77,21 +77,6 @@ def cut_session(tx: Transaction, ground: Ground, session: Session, kind: CutKind
         now=tx.now_ms,
     )
     open_next(tx, ground, session_id)
-
-
-def ask_processes_to_end(
-    tx: Transaction, session_id: SessionId, turn_id: TurnId | None, *, everything: bool
-) -> None:
-    """The foreground processes of the turn are to end, or every process of the session."""
-    touched = tx.change(
-        "processes_ask_end",
-        session_id=session_id,
-        turn_id=turn_id,
-        everything=int(everything),
-        now=tx.now_ms,
-    )
-    if touched:
-        tx.hints.add(PROCESSES)
 
 
 def abandon_deliveries(

@@ -31,7 +31,7 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import CLOSED, TurnEvent, TurnState, advance
 from koboshi.domain.watch import notice
-from koboshi.ports.wakeups import JOURNAL, OUTBOX, TURNS, claim_topic
+from koboshi.ports.wakeups import JOURNAL, OUTBOX, PROCESSES, TURNS, claim_topic
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.rows import (
     TurnRow,
@@ -283,14 +283,32 @@ def _is_exit_read(tx: Reading, entry: Entry) -> bool:
 def resolve_calls(
     tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, why: str
 ) -> None:
-    """Every call gets a result before its turn ends, so that the next request is valid."""
-    for row in tx.rows("calls_unresolved", turn_id=turn_id):
-        record = call_of(row)
+    """Every call gets a result before its turn ends, so that the next request is valid. A command
+    that nobody will wait for any more is asked to end with it."""
+    records = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn_id)]
+    for record in records:
         unknown = record.is_under_way and not record.waits_for_person
         text = notes.stopped(f"{why}; its outcome is unknown" if unknown else why)
         status = ResultStatus.UNKNOWN if unknown else ResultStatus.STOPPED
         result = Result(call_id=record.call.call_id, status=status, text=text)
         add_result(tx, session_id, turn_id, epoch, result)
+    if any(record.is_under_way for record in records):
+        ask_processes_to_end(tx, session_id, turn_id, everything=False)
+
+
+def ask_processes_to_end(
+    tx: Transaction, session_id: SessionId, turn_id: TurnId | None, *, everything: bool
+) -> None:
+    """The foreground processes of the turn are to end, or every process of the session."""
+    touched = tx.change(
+        "processes_ask_end",
+        session_id=session_id,
+        turn_id=turn_id,
+        everything=int(everything),
+        now=tx.now_ms,
+    )
+    if touched:
+        tx.hints.add(PROCESSES)
 
 
 def is_unresolved(tx: Reading, turn_id: TurnId, call_id: CallId) -> bool:
