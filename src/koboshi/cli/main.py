@@ -15,6 +15,7 @@ _COMMANDS = {
     "status": ("koboshi.cli.inspect", "What the gateway is doing."),
     "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
     "config": ("koboshi.cli.configuration", "Check or show the configuration."),
+    "service": ("koboshi.cli.service", "Run the gateway under systemd or launchd."),
     "version": ("koboshi.cli.inspect", "The version of koboshi and what it runs on."),
 }
 

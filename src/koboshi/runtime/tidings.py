@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
-from anyio import create_task_group, sleep
+from anyio import create_task_group, move_on_after, sleep
 
 from koboshi.domain.ids import WorkerId
 from koboshi.ports.store import Store
@@ -37,10 +37,13 @@ class Tidings:
     async def _keep_describing(self) -> None:
         """Until the stop begins: from there on, whoever carries it out tells how far it is."""
         while not self.health.stop_asked.is_set():
+            is_recovered = self.health.has_recovered.is_set()
             words = await self._words()
             if not self.health.stop_asked.is_set():
                 self.notifier.status(words)
-            await sleep(TELL_SECONDS)
+            news = self.health.stop_asked if is_recovered else self.health.has_recovered
+            with move_on_after(TELL_SECONDS):
+                await news.wait()
 
     async def _words(self) -> str:
         if self.store.trouble is not None:
