@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import until
+from tests.cli.process import KOBOSHI, Ended, until
 from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway
 
 Install = Callable[..., UnitGateway]
@@ -178,6 +178,22 @@ def test_a_killed_gateway_is_started_again(install: Install) -> None:
     one.wait_serving(times=2)
     assert one.wait_state(message, "done")
     assert one.restarts == 1
+
+
+def test_the_doctor_reads_the_unit_that_is_loaded(machine: Machine, install: Install) -> None:
+    start(install())
+    good = machine.run(KOBOSHI, "doctor", "--json", "--home", str(HOME))
+    install("KillMode=mixed\nTimeoutStopSec=30\n")
+    bad = machine.run(KOBOSHI, "doctor", "--json", "--home", str(HOME))
+
+    def said(told: Ended) -> list[str]:
+        return [each["words"] for each in told.document["findings"] if each["check"] == "service"]
+
+    assert said(good) == ["the system's unit is as recommended"]
+    assert [words.split(" in ")[0] for words in said(bad)] == [
+        "KillMode=mixed",
+        "TimeoutStopSec=30s",
+    ]
 
 
 TOOLS_NEED = {
