@@ -28,6 +28,11 @@ test: environment-dev ## lint, then run all tests; ARGS="…" goes to pytest, WO
 	@$(MAKE) lint
 	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
+.PHONY: test-systemd
+test-systemd: environment-dev ## only the tests under a real systemd, as root; `make test` has them, too
+	@scripts/system_packages.sh
+	@$(BIN)/pytest -m systemd $(ARGS)
+
 .PHONY: lint
 lint: environment-dev ## check formatting, style, types and the allowed imports
 	@$(BIN)/ruff format --quiet --check $(TREES)

@@ -10,6 +10,7 @@ TESTS_NEED=(
     strace:strace
     mount:mount
     prlimit:util-linux
+    systemctl:systemd
 )
 
 main() {

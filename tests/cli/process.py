@@ -60,7 +60,7 @@ def until(
 
 def environment(home: Path | None = None, **more: str) -> dict[str, str]:
     """The defaults, whatever the one who runs the tests has set; and any free port."""
-    ours = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "NO_COLOR")
+    ours = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_", "NO_COLOR")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
     place = {} if home is None else {"KOBOSHI_HOME": str(home)}
     settings = {"KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0", "KOBOSHI_LOG": "json"}

@@ -5,7 +5,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -13,7 +13,7 @@ from anyio import Event, create_task_group, open_signal_receiver
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
-from koboshi.app.parts import PROCESSES_NAME, Parts, build, jobs_of, report_limits
+from koboshi.app.parts import PROCESSES_NAME, Built, Parts, build, jobs_of, report_limits
 from koboshi.app.servers import keep_connected
 from koboshi.app.world import opened_model, world_of
 from koboshi.channels.web.channel import WebChannel
@@ -23,7 +23,11 @@ from koboshi.domain.watch import Notify
 from koboshi.ports.model import Model
 from koboshi.runtime.answers import answer
 from koboshi.runtime.clock import SystemClock
+from koboshi.runtime.health import GatewayHealth
+from koboshi.runtime.notify import Notifier
 from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.surroundings import Surroundings
+from koboshi.runtime.tidings import Tidings
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
@@ -39,6 +43,8 @@ class RunOptions:
     """Told the address to open, once it serves."""
     on_stopping: Callable[[], None] = lambda: None
     """Called when the stop begins, to bound it from outside."""
+    notifier: Notifier = field(default_factory=Notifier)
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
 
 async def serve(config: Config, options: RunOptions) -> None:
@@ -52,6 +58,7 @@ async def serve(config: Config, options: RunOptions) -> None:
 
 async def _serve(config: Config, options: RunOptions, model: Model) -> None:
     clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
+    options.notifier.status("opening the store")
     store = await _open(config, options, world, clock, wakeups)
     for warning in (*config.warnings, *store.warnings):
         log.warning("startup_warning", warning=warning)
@@ -72,12 +79,20 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> None:
             has_recovered=Event(),
             runners=LocalRunners(config.home / PROCESSES_NAME),
         )
-        built = build(parts, options.on_stopping)
-        log.info("gateway_started", worker=worker.worker_id, home=str(config.home))
+        built = build(parts, lambda: _begin_stop(options))
+        log.info(
+            "gateway_started",
+            worker=worker.worker_id,
+            home=str(config.home),
+            place=options.surroundings.place,
+        )
         async with create_task_group() as tasks:
             await tasks.start(_stop_at_signals, stop_asked)
+            tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
             for channel in built.web:
-                tasks.start_soon(_announce, channel, options.announce)
+                tasks.start_soon(_announce, channel, options)
+            if not built.web:
+                options.notifier.ready()
             tasks.start_soon(keep_connected, built.servers, built.web)
             await built.gateway.run(stop_asked)
             tasks.cancel_scope.cancel()
@@ -140,9 +155,27 @@ def _make_workdir(workdir: Path) -> None:
         log.warning("workdir_missing", workdir=str(workdir), error=str(error))
 
 
-async def _announce(channel: WebChannel, announce: Callable[[str], None]) -> None:
+def _begin_stop(options: RunOptions) -> None:
+    options.notifier.stopping()
+    options.notifier.status("stopping")
+    options.on_stopping()
+
+
+def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
+    health = GatewayHealth(
+        store=parts.store,
+        heartbeat=built.gateway.heartbeat,
+        has_recovered=parts.has_recovered,
+        stop_asked=parts.stop_asked,
+    )
+    worker_id = parts.worker.worker_id
+    return Tidings(notifier=notifier, store=parts.store, health=health, worker_id=worker_id)
+
+
+async def _announce(channel: WebChannel, options: RunOptions) -> None:
     port = await channel.listening()
-    announce(f"http://{channel.host}:{port}")
+    options.notifier.ready()
+    options.announce(f"http://{channel.host}:{port}")
     log.info("web_listening", host=channel.host, port=port)
 
 

@@ -16,6 +16,8 @@ _COMMANDS = {
     "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
     "processes": ("koboshi.cli.processes", "Background processes: list, log, kill."),
     "config": ("koboshi.cli.configuration", "Check or show the configuration."),
+    "service": ("koboshi.cli.service", "Run the gateway under systemd or launchd."),
+    "doctor": ("koboshi.cli.doctor", "Look for what is wrong and say what to do."),
     "version": ("koboshi.cli.inspect", "The version of koboshi and what it runs on."),
 }
 

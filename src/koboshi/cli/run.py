@@ -74,7 +74,10 @@ def run(
         prepare_home(config.home)
     except ConfigError as error:
         leave(WRONG_SETUP, str(error))
-    if supervise:
+    if supervise and "NOTIFY_SOCKET" in os.environ:
+        # It listens to one process only, and would not hear a child of that one.
+        click.echo("koboshi: a service manager is here; --supervise is left to it", err=True)
+    elif supervise:
         sys.exit(supervise_gateway(config.gateway.drain_seconds + STOP_MARGIN_SECONDS))
     sys.exit(_serve(config, lock_wait, accepts_loss, log_level))
 
@@ -95,27 +98,37 @@ def _bound_the_stop(seconds: float) -> None:
 def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str) -> int:
     """Serve, and turn what ends it into an exit code. What nobody foresaw is raised."""
     faulthandler.register(signal.SIGQUIT)
+    # The watchdog of a service manager ends us with SIGABRT: say where we hung.
+    faulthandler.enable()
     stop_without_parent()
+    has_manager = is_serviced(os.environ)
     import anyio
     import structlog
 
     from koboshi import logs
     from koboshi.app import RunOptions, serve
+    from koboshi.runtime.notify import Notifier
+    from koboshi.runtime.surroundings import look_around, signs_here
 
+    surroundings = look_around(signs_here(os.environ, os.getpid(), is_terminal=_is_terminal()))
+    # Takes its variables out of the environment, so it comes after everybody who looks at them.
+    notifier = Notifier.taken_from(os.environ, os.getpid())
     wants_json = {"json": True, "text": False}.get(os.environ.get("KOBOSHI_LOG", ""))
     logs.configure(log_level, wants_json, secrets_of(config))
     sys.excepthook = _log_and_end
-    stop_seconds = config.gateway.drain_seconds + OWN_MARGIN_SECONDS
+    stop_seconds = surroundings.drain_seconds(config.gateway.drain_seconds) + OWN_MARGIN_SECONDS
     options = RunOptions(
         lock_wait_seconds=lock_wait,
         accepts_loss=accepts_loss,
         announce=_announce,
         on_stopping=lambda: _bound_the_stop(stop_seconds),
+        notifier=notifier,
+        surroundings=surroundings,
     )
     try:
         anyio.run(serve, config, options, backend_options={"use_uvloop": True})
     except (KoboshiError, OSError, ExceptionGroup) as error:
-        ending = ending_of(error, config.home, is_serviced=is_serviced(os.environ))
+        ending = ending_of(error, config.home, is_serviced=has_manager)
         if ending is None:
             raise
         if has_bug(error, config.home):
@@ -178,7 +191,11 @@ def is_serviced(environ: Mapping[str, str]) -> bool:
     """Whether a service manager started us, and will again. A terminal within a desktop session
     may have inherited the variables."""
     has_manager = "INVOCATION_ID" in environ or "NOTIFY_SOCKET" in environ
-    return has_manager and not (sys.stderr is not None and sys.stderr.isatty())
+    return has_manager and not _is_terminal()
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _announce(address: str) -> None:

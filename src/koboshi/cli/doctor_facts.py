@@ -1,0 +1,168 @@
+"""Gathering what `koboshi doctor` judges. Nothing is changed, and the database is not opened."""
+
+import getpass
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import apsw
+
+import koboshi
+from koboshi.cli.ask_owner import ask_gateway
+from koboshi.cli.doctor_checks import ASKED, Facts, HomeFacts, LoadedUnit
+from koboshi.cli.options import Failure
+from koboshi.cli.service_plan import UNIT
+from koboshi.config import Config, ConfigError, load
+from koboshi.config.places import find_places
+from koboshi.runtime.clock import SystemClock
+
+ASK_SECONDS = 5.0
+LINGERING = Path("/var/lib/systemd/linger")
+
+
+def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, str]) -> Facts:
+    """Raises ConfigError if nobody can tell where the home is."""
+    place = find_places(home, config_file, environ).home
+    config, error = _configuration(home, config_file, environ)
+    home_facts = _home(place)
+    free, size = _disk(place)
+    return Facts(
+        home=place,
+        uid=os.geteuid(),
+        now_ms=SystemClock().now_ms(),
+        installed_ms=_changed_ms(Path(koboshi.__file__)) or 0,
+        sqlite=tuple(int(part) for part in apsw.sqlite_lib_version().split(".")),
+        files_max=_files_max(),
+        config_error=error,
+        config_warnings=() if config is None else config.warnings,
+        drain_seconds=45.0 if config is None else config.gateway.drain_seconds,
+        home_facts=home_facts,
+        disk_free=free,
+        disk_size=size,
+        written_ms=_changed_ms(place / "koboshi.db-wal") or _changed_ms(place / "koboshi.db"),
+        units=tuple(unit for unit in map(loaded_unit, (False, True)) if unit is not None),
+        lingers=_lingers(),
+        holders=lock_holders(place / "koboshi.lock"),
+        silence=_silence(place) if home_facts and home_facts.is_folder else "",
+    )
+
+
+def loaded_unit(is_user: bool) -> LoadedUnit | None:
+    """Our unit as systemd has loaded it; None if it has not, or there is no systemd to ask."""
+    scope = ["--user"] if is_user else []
+    command = ["systemctl", *scope, "show", f"--property={','.join(ASKED)}", UNIT]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=ASK_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    properties = parse_properties(done.stdout)
+    if done.returncode != 0 or properties.get("LoadState") != "loaded":
+        return None
+    return LoadedUnit(is_user=is_user, properties=properties)
+
+
+def parse_properties(shown: str) -> dict[str, str]:
+    """What `systemctl show` prints, by name."""
+    pairs = (line.partition("=") for line in shown.splitlines())
+    return {name: value for name, equals, value in pairs if equals}
+
+
+def lock_holders(lock: Path) -> tuple[int, ...]:
+    """The processes that have the lock open, as far as we may look."""
+    try:
+        wanted = lock.stat()
+        pids = sorted(int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
+    except OSError:
+        return ()
+    return tuple(pid for pid in pids if _has_open(pid, wanted))
+
+
+def _has_open(pid: int, wanted: os.stat_result) -> bool:
+    try:
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            if _is_same(descriptor, wanted):
+                return True
+    except OSError:
+        return False
+    return False
+
+
+def _is_same(descriptor: Path, wanted: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(descriptor.stat(), wanted)
+    except OSError:
+        return False
+
+
+def _configuration(
+    home: Path | None, config_file: Path | None, environ: Mapping[str, str]
+) -> tuple[Config | None, str]:
+    try:
+        return load(home, config_file, environ), ""
+    except ConfigError as error:
+        return None, str(error)
+
+
+def _home(place: Path) -> HomeFacts | None:
+    try:
+        found = place.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        said = (error.strerror or str(error)).lower()
+        return HomeFacts(mode=0, uid=0, is_folder=False, is_writable=False, trouble=said)
+    return HomeFacts(
+        mode=found.st_mode & 0o7777,
+        uid=found.st_uid,
+        is_folder=place.is_dir(),
+        is_writable=os.access(place, os.R_OK | os.W_OK | os.X_OK),
+    )
+
+
+def _disk(place: Path) -> tuple[int | None, int]:
+    """Free and whole size, where the home is or will be."""
+    for folder in (place, *place.parents):
+        try:
+            usage = shutil.disk_usage(folder)
+        except OSError:
+            continue
+        return usage.free, usage.total
+    return None, 0
+
+
+def _changed_ms(file: Path) -> int | None:
+    try:
+        return file.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return None
+
+
+def _files_max() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1_000_000_000 if soft == resource.RLIM_INFINITY else soft
+
+
+def _lingers() -> bool:
+    try:
+        return (LINGERING / getpass.getuser()).exists()
+    except (OSError, KeyError):
+        return False
+
+
+def _silence(place: Path) -> str:
+    try:
+        ask_gateway(place, {"ask": "status"})
+    except Failure as failure:
+        return failure.message
+    return ""

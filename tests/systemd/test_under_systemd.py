@@ -1,0 +1,248 @@
+"""A gateway under a real systemd, from the unit that `koboshi service show` prints."""
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import KOBOSHI, Ended, until
+from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway
+
+Install = Callable[..., UnitGateway]
+
+pytestmark = [pytest.mark.systemd, pytest.mark.timeout(90)]
+
+
+def start(one: UnitGateway) -> None:
+    """`systemctl start` returns when READY=1 was said."""
+    done = one.machine.systemctl("start", UNIT)
+    assert done.code == 0, done.err + one.why()
+
+
+def test_start_returns_when_the_first_message_can_be_accepted(
+    machine: Machine, install: Install
+) -> None:
+    one = install()
+    start(one)
+
+    message = one.say("a", "hello")
+
+    assert one.wait_state(message, "done")
+    told = machine.shown("ActiveState", "SubState", "User", "StatusText")
+    assert [told[name] for name in ("ActiveState", "SubState")] == ["active", "running"]
+    assert told["User"] == "koboshi"
+    assert "ready for messages" in told["StatusText"] or "running" in told["StatusText"]
+    assert one.home.stat().st_uid == UID
+
+
+def test_it_stops_in_time_and_counts_as_stopped(machine: Machine, install: Install) -> None:
+    one = install()
+    start(one)
+    message = one.say("a", "count to 3 slowly")
+    one.wait_state(message, "running")
+
+    assert machine.systemctl("stop", UNIT).code == 0
+
+    assert machine.shown("ActiveState", "Result", "ExecMainStatus") == {
+        "ActiveState": "inactive",
+        "Result": "success",
+        "ExecMainStatus": "0",
+    }
+    start(one)
+    assert one.wait_state(message, "done")
+
+
+def test_a_command_runs_on_over_a_restart_and_is_answered_once(
+    machine: Machine, install: Install
+) -> None:
+    one = install()
+    start(one)
+    began, go_on = Path("/run/lock-free/began"), Path("/run/lock-free/go-on")
+    folder = machine.inside(began.parent)
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o777)
+    for file in (began, go_on):
+        machine.inside(file).unlink(missing_ok=True)
+    wait = f"echo $$ >> {began}; while [ ! -e {go_on} ]; do sleep 0.05; done; echo survived"
+    message = one.say("a", f"run {wait}")
+    until(lambda: machine.inside(began).exists(), "the command runs", otherwise=one.why)
+    before = one.pid
+
+    assert machine.systemctl("restart", UNIT).code == 0
+
+    assert one.pid not in (0, before)
+    one.wait_serving(times=2)
+    machine.inside(go_on).touch()
+    told = one.wait_state(message, "done")
+    assert len(machine.inside(began).read_text().split()) == 1, "it was started once"
+    answers = [each for each in told["deliveries"] if "survived" in each["text"]]
+    assert [each["state"] for each in answers] == ["delivered"]
+
+
+SLOW = """
+import time
+from koboshi.cli.main import main
+from koboshi.runtime.notify import Notifier
+
+stopping = Notifier.stopping
+
+def slowly(self):
+    stopping(self)
+    for _ in range(40):
+        {each_time}
+        time.sleep(0.1)
+
+Notifier.stopping = slowly
+main()
+"""
+
+
+def slow_to_stop(machine: Machine, each_time: str) -> str:
+    """A drop-in for a gateway whose stop takes four seconds; the unit gives it two."""
+    program = Path("/run/slow.py")
+    machine.inside(program).write_text(SLOW.format(each_time=each_time))
+    command = f"{sys.executable} {program} run --home {HOME}"
+    return f"ExecStart=\nExecStart={command}\nTimeoutStopSec=2\n"
+
+
+def test_a_stop_longer_than_the_limit_is_killed_and_recovered(
+    machine: Machine, install: Install
+) -> None:
+    """Seed 003: SIGKILL in the middle of the stop, when nothing was written yet."""
+    one = install(slow_to_stop(machine, "pass"))
+    start(one)
+    message = one.say("a", "count to 3 slowly")
+    one.wait_state(message, "running")
+
+    machine.systemctl("stop", UNIT)
+
+    assert machine.shown("ActiveState", "Result") == {"ActiveState": "failed", "Result": "timeout"}
+    start(one)
+    told = one.wait_state(message, "done")
+    assert told["turn"]["recoveries"] == 1
+
+
+def test_a_stop_that_asks_for_more_time_outlives_a_short_limit(
+    machine: Machine, install: Install
+) -> None:
+    """An old unit file may say less than a drain needs."""
+    one = install(slow_to_stop(machine, "self.extend(20)"))
+    start(one)
+    message = one.say("a", "count to 3 slowly")
+    one.wait_state(message, "running")
+
+    assert machine.systemctl("stop", UNIT).code == 0
+
+    assert machine.shown("ActiveState", "Result") == {
+        "ActiveState": "inactive",
+        "Result": "success",
+    }
+    assert one.events("gateway_stopped")
+
+
+def test_the_watchdog_ends_a_frozen_gateway_and_it_comes_back(
+    machine: Machine, install: Install
+) -> None:
+    one = install("WatchdogSec=2\n")
+    start(one)
+    message = one.say("a", "count to 3 slowly")
+    one.wait_state(message, "running")
+
+    one.signal(signal.SIGSTOP)
+
+    until(lambda: one.restarts == 1, "it was restarted", otherwise=one.why)
+    one.wait_serving(times=2)
+    assert one.wait_state(message, "done")
+    assert "Fatal Python error: Aborted" in one.err, "it shows where it hung"
+
+
+def test_a_healthy_gateway_is_left_alone_by_the_watchdog(install: Install) -> None:
+    one = install("WatchdogSec=1\n")
+    start(one)
+
+    one.wait_state(one.say("a", "count to 3 slowly"), "done")
+
+    assert one.restarts == 0
+
+
+def test_a_killed_gateway_is_started_again(install: Install) -> None:
+    one = install()
+    start(one)
+    message = one.say("a", "count to 3 slowly")
+    one.wait_state(message, "running")
+
+    one.signal(signal.SIGKILL)
+
+    one.wait_serving(times=2)
+    assert one.wait_state(message, "done")
+    assert one.restarts == 1
+
+
+def test_the_doctor_reads_the_unit_that_is_loaded(machine: Machine, install: Install) -> None:
+    start(install())
+    good = machine.run(KOBOSHI, "doctor", "--json", "--home", str(HOME))
+    install("KillMode=mixed\nTimeoutStopSec=30\n")
+    bad = machine.run(KOBOSHI, "doctor", "--json", "--home", str(HOME))
+
+    def said(told: Ended) -> list[str]:
+        return [each["words"] for each in told.document["findings"] if each["check"] == "service"]
+
+    assert said(good) == ["the system's unit is as recommended"]
+    assert [words.split(" in ")[0] for words in said(bad)] == [
+        "KillMode=mixed",
+        "TimeoutStopSec=30s",
+    ]
+
+
+TOOLS_NEED = {
+    "files of the user": "touch ~/one",
+    "temporary files": "mktemp /tmp/koboshi-test.XXXXXX | xargs rm",
+    "a sandbox": "unshare --user --map-root-user --mount true",
+    "processes of others": "test -e /proc/1/stat",
+    "code made at run time": "python3 -c 'import ctypes; ctypes.CFUNCTYPE(None)(print)'",
+}
+
+
+def test_hardening_takes_nothing_from_commands_that_they_need(
+    machine: Machine, install: Install
+) -> None:
+    one = install()
+    start(one)
+    works = {
+        what: command
+        for what, command in TOOLS_NEED.items()
+        if machine.run_as_user("sh", "-c", command).code == 0
+    }
+
+    tried = "; ".join(f"({command}) && echo yes {what}" for what, command in works.items())
+    told = one.wait_state(one.say("a", f"run {tried}"), "done")
+
+    said = "".join(each["text"] for each in told["deliveries"])
+    assert [what for what in works if f"yes {what}" not in said] == []
+    assert "files of the user" in works
+
+
+def test_a_wrong_configuration_is_not_tried_again(machine: Machine, install: Install) -> None:
+    one = install()
+    one.home.mkdir(parents=True)
+    (one.home / "koboshi.toml").write_text("[gateway]\nbusi = 1\n")
+    machine.run("chown", "--recursive", str(UID), str(HOME.parent))
+
+    assert machine.systemctl("start", UNIT).code != 0
+
+    assert machine.shown("ActiveState", "ExecMainStatus", "NRestarts") == {
+        "ActiveState": "failed",
+        "ExecMainStatus": "78",
+        "NRestarts": "0",
+    }
+    assert "busi" in one.err
+
+
+def test_awkward_paths_reach_the_gateway_as_they_are(machine: Machine, install: Install) -> None:
+    home = HOME.parent / 'a b%h $HOME "quoted" back\\slash ü'
+    one = install("", "--home", str(home))
+    start(one)
+
+    assert machine.inside(home / "koboshi.db").exists()
