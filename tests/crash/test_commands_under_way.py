@@ -96,6 +96,25 @@ async def test_a_supervised_gateway_takes_its_command_up_by_itself(home: Path) -
     assert [worker["ended_how"] for worker in rows.workers] == ["killed", None]
 
 
+async def test_a_command_that_was_taken_up_can_be_stopped(home: Path) -> None:
+    """S80, S83, S85: the person has had enough of it in the second life, and another death behind
+    their word changes nothing: it ends, it stays ended, and the model is not asked."""
+    async with modelled(home, OPENAI) as it, gate(it):
+        await start_command(it)
+        await it.restart()
+        await it.until_running(2)
+        await it.person.say("/stop", "2")
+        await it.restart()
+        await it.person.hears("Stopped: «do it»")
+        await until(lambda: is_tree_gone(it), "nothing is left of the command")
+        rows = await checked(it.life)
+
+    assert it.lines() == ["begun"]
+    assert len(it.server.requests) == 1
+    assert len(it.person.heard()[:-1]) == 1
+    assert rows.one("turns")["event"] == "cut"
+
+
 def kill_tree(it: Modelled) -> None:
     """SIGKILL to the runner and to the command, as a service manager does that spares nobody."""
     born = json.loads(it.process_file("born.json").read_text(encoding="utf-8"))

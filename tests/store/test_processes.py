@@ -11,7 +11,7 @@ from koboshi.domain.transcript import Effect, Result, ResultStatus
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Arrival
 from koboshi.ports.wakeups import PROCESSES
-from tests.store.homes import SECOND_MS, Home, a_call
+from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, Home, a_call
 
 BIRTH = Birth(boot_id="boot/1", pid=4712, start_ticks=99)
 
@@ -162,6 +162,38 @@ async def test_a_turn_that_is_stopped_takes_its_foreground_process_along(
     assert PROCESSES in home.wakeups.hints
     await home.reopen(crash=True)
     assert await asked(home, *process_ids) == expected
+
+
+@pytest.mark.parametrize("way", ["fail", "give-up", "decline", "move-on", "expire"])
+async def test_a_turn_that_ends_without_an_answer_takes_its_foreground_process_along(
+    home: Home, way: str
+) -> None:
+    """S85, S162: its call is said to be over, so nobody will wait for it any more."""
+    turn = await home.work_on("two")
+    front = await begin(home, turn, "make test")
+    back = await begin(home, turn, "watch", is_foreground=False)
+    match way:
+        case "fail":
+            await home.store.turns.fail(turn, "it broke")
+        case "give-up":
+            for _ in range(2):
+                await home.resume(turn.turn_id)
+            await home.die_and_recover(turn.turn_id)
+        case _:
+            home.clock.move(2 * HOUR_MS)
+            await home.reopen(crash=True)
+            home.clock.move(2 * HOUR_MS)
+            if way == "move-on":
+                await home.say("something else")
+            await home.recover(turn.turn_id)
+            if way == "decline":
+                await home.say("no")
+            if way == "expire":
+                home.clock.move(DAY_MS)
+                await home.store.turns.expire(10)
+
+    assert (await home.view(turn.turn_id)).closed_ms is not None
+    assert await asked(home, front.process_id, back.process_id) == [True, False]
 
 
 async def test_a_stop_in_one_chat_ends_nothing_in_another(home: Home) -> None:
