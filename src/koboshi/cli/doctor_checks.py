@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from koboshi.cli.options import FAILED, OK, WRONG_SETUP
 from koboshi.cli.unit_text import stop_seconds
-from koboshi.commands.durations import duration
+from koboshi.domain.durations import duration
 from koboshi.runtime.surroundings import drain_seconds
 from koboshi.runtime.time_spans import parse_span
 
