@@ -63,7 +63,13 @@ def environment(home: Path | None = None, **more: str) -> dict[str, str]:
     ours = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_", "NO_COLOR")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
     place = {} if home is None else {"KOBOSHI_HOME": str(home)}
-    settings = {"KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0", "KOBOSHI_LOG": "json"}
+    settings = {
+        "KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0",
+        "KOBOSHI__GATEWAY__DRAIN_SECONDS": "1",
+        # Most tests kill more often than a gateway that is well should die.
+        "KOBOSHI__RECOVERY__BOOT_BREAKER": "false",
+        "KOBOSHI_LOG": "json",
+    }
     return {**kept, **place, **settings, **more}
 
 

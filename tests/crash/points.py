@@ -72,6 +72,8 @@ POINTS = (
     Point("workers.start", "echo"),
     Point("workers.start", "two-tools", 1, _UNDER_WAY),
     Point("workers.beat", "echo"),
+    Point("workers.report", "echo"),
+    Point("workers.report", "two-tools", 1, _UNDER_WAY),
     Point("turns.release", "stopped-gateway"),
     Point("workers.end", "stopped-gateway"),
 )
@@ -82,7 +84,10 @@ EXEMPT = {
     "outbox.label": "the web channel repeats a send under the same key and never needs a label; "
     "killed there in tests/crash/test_rig.py, on a platform that can not",
     "sessions.set": "no command of this version sets anything: nobody calls it",
-    "workers.request_drain": "the command that asks for a drain comes later: nobody calls it",
+    "workers.begin_drain": "a stop that finds something running; killed there in "
+    "tests/crash/test_leaving.py",
+    "workers.request_restart": "the agent restarts its own gateway; killed there in "
+    "tests/crash/test_leaving.py",
 }
 """Verbs that a gateway with the web channel does not come by, and why."""
 

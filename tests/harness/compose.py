@@ -25,6 +25,7 @@ from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
+from koboshi.runtime.drain import Drain
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
@@ -51,6 +52,7 @@ class Bounds:
     question_age_ms_max: int = 24 * 3_600_000
     result_chars_max: int = 2_000
     rescue_seconds: float = 10
+    drain_seconds: float = 0
 
 
 def compose(
@@ -69,6 +71,7 @@ def compose(
     """A gateway as `app` builds it, without what a configuration file is needed for."""
     by_name = {channel.name: channel for channel in channels}
     runners = LocalRunners(home / "processes")
+    drain = Drain(wakeups=wakeups, seconds=bounds.drain_seconds)
     ends = Ends(
         processes=store.processes,
         runners=runners,
@@ -106,6 +109,7 @@ def compose(
         question_age_ms_max=bounds.question_age_ms_max,
         poll_seconds=5,
         release_seconds=2,
+        drain=drain,
     )
     return Gateway(
         store=store,
@@ -120,6 +124,7 @@ def compose(
             worker_id=worker_id,
             turns_max=bounds.turns_max,
             poll_seconds=5,
+            drain=drain,
         ),
         deliver=Deliver(
             store=store,
@@ -162,9 +167,13 @@ def compose(
             clock=clock,
             worker_id=worker_id,
             every_seconds=5,
-            drain_asked=Event(),
+            wakeups=wakeups,
+            restart_asked=Event(),
         ),
         control=ControlSocket(home=home, answer=partial(answer, jobs)),
+        drain=drain,
+        clock=clock,
+        wakeups=wakeups,
         on_stopping=lambda: None,
     )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
-from anyio import Event, sleep
+from anyio import sleep
 
 from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words
@@ -138,7 +138,7 @@ async def serve(home: Path) -> None:
         bounds=Bounds(model_tries_max=2, question_age_ms_max=300, rescue_seconds=0.3),
         is_allowed=lambda *_: True,
     )
-    await gateway.run(Event())
+    await gateway.run()
 
 
 def platform_folder(home: Path) -> Path:

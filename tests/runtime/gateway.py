@@ -14,6 +14,7 @@ from koboshi.domain.recovery import World as Configured
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Receipt
 from koboshi.ports.model import Model
+from koboshi.runtime.drain import Leave
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import SqliteStore, open_store
@@ -71,7 +72,6 @@ class Life:
     tracked: TrackedStore
     gateway: Gateway
     channel: FakeChannel
-    stop_asked: Event = field(default_factory=Event)
     is_over: Event = field(default_factory=Event)
 
     async def says(
@@ -130,12 +130,12 @@ class Life:
 
     def stop(self) -> None:
         """Ask it to stop."""
-        self.stop_asked.set()
+        self.gateway.drain.ask(Leave.STOP)
 
     def lose_power(self) -> None:
         """From now on nothing that it does reaches the disk; then it ends."""
         self.tracked.is_dead = True
-        self.stop_asked.set()
+        self.gateway.drain.ask(Leave.STOP)
 
 
 @asynccontextmanager
@@ -149,7 +149,7 @@ async def living(setting: Setting) -> AsyncIterator[Life]:
         async with create_task_group() as tasks:
             tasks.start_soon(_run, life)
             yield life
-            if not life.stop_asked.is_set():
+            if not life.gateway.drain.asked.is_set():
                 life.lose_power()
     finally:
         await store.close()
@@ -180,7 +180,7 @@ async def _run(life: Life) -> None:
     """Run until it is stopped. A gateway without power fails, as it must; any other failure is
     the test's."""
     try:
-        await life.gateway.run(life.stop_asked)
+        await life.gateway.run()
     except* StoreFailed:
         assert life.tracked.is_dead
     finally:

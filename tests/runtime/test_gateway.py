@@ -38,19 +38,19 @@ async def test_who_died_is_told_by_its_successor(setting: Setting) -> None:
     assert killed == ["killed", "killed", None]
 
 
-async def test_a_drain_that_somebody_asked_for_is_noticed(setting: Setting) -> None:
+async def test_a_restart_that_somebody_asked_for_is_noticed(setting: Setting) -> None:
     """At the next heartbeat; the turn that runs is given back."""
     setting.world.hangs = {"do_none"}
     async with living(setting) as life:
         await life.says("room", 'script: [{"calls": [{"tool": "do_none"}]}, {"text": "through"}]')
         await life.until(lambda: setting.world.ran, "it is at work")
         store = life.tracked.as_store()
-        await store.workers.request_drain(life.gateway.heartbeat.worker_id)
+        await store.workers.request_restart(life.gateway.heartbeat.worker_id, "entry:1")
         await life.until(lambda: life.is_over.is_set(), "it has stopped")
         life.stop()
 
     rows = setting.rows()
-    assert rows.one("workers")["ended_how"] == "leftovers"
+    assert rows.one("workers")["ended_how"] == "restart"
     assert rows.one("turns")["state"] == "queued"
 
 

@@ -25,7 +25,8 @@ VERBS = frozenset(
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
     "turns.start_call turns.summarise "
-    "workers.beat workers.end workers.request_drain workers.start".split()
+    "workers.beat workers.begin_drain workers.end workers.report workers.request_restart "
+    "workers.start".split()
 )
 """Everything that writes. A new verb is added here, and to the story of `victim.py`."""
 

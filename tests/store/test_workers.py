@@ -69,10 +69,10 @@ async def test_the_first_end_stands(home: Home) -> None:
     assert (worker.ended_how, worker.ended_ms) == (EndedHow.LEFTOVERS, START_MS)
 
 
-async def test_a_heartbeat_is_stored_and_says_whether_a_drain_was_asked_for(home: Home) -> None:
+async def test_a_heartbeat_is_stored_and_says_whether_a_restart_was_asked_for(home: Home) -> None:
     worker_id = home.worker.worker_id
     assert not await home.store.workers.beat(worker_id)
-    await home.store.workers.request_drain(worker_id)
+    await home.store.workers.request_restart(worker_id, "entry:1")
     home.clock.move(SECOND_MS)
 
     assert await home.store.workers.beat(worker_id)
@@ -85,7 +85,7 @@ async def test_a_heartbeat_is_stored_and_says_whether_a_drain_was_asked_for(home
 
 async def test_a_drain_ends_with_the_boot_that_was_asked(home: Home) -> None:
     """S22, S74."""
-    await home.store.workers.request_drain(home.worker.worker_id)
+    await home.store.workers.request_restart(home.worker.worker_id, "entry:1")
     await home.reopen(crash=True)
 
     assert not await home.store.workers.beat(home.worker.worker_id)
@@ -94,7 +94,7 @@ async def test_a_drain_ends_with_the_boot_that_was_asked(home: Home) -> None:
 async def test_a_boot_that_is_over_can_not_be_asked_to_drain(home: Home) -> None:
     first = home.worker
     await home.reopen(crash=True)
-    await home.store.workers.request_drain(first.worker_id)
+    await home.store.workers.request_restart(first.worker_id, "entry:1")
 
     assert not (await previous(home)).is_draining
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from anyio import Event
@@ -33,6 +33,7 @@ from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
+from koboshi.runtime.drain import Drain
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
@@ -53,6 +54,7 @@ from koboshi.tools.patterns import matcher
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
+from koboshi.tools.restart import RestartTool
 from koboshi.tools.terminal import TerminalTool
 
 PROCESSES_NAME = "processes"
@@ -70,7 +72,7 @@ class Parts:
     model: Model
     worker: Worker
     world: World
-    stop_asked: Event
+    drain: Drain
     clock: SystemClock
     wakeups: LocalWakeups
     has_recovered: Event
@@ -82,7 +84,8 @@ class Parts:
             clock=self.clock,
             worker_id=self.worker.worker_id,
             every_seconds=self.config.limits.heartbeat_seconds,
-            drain_asked=Event(),
+            wakeups=self.wakeups,
+            restart_asked=Event(),
             last_beat=self.clock.monotonic(),
         )
 
@@ -91,7 +94,7 @@ class Parts:
             store=self.store,
             heartbeat=heartbeat,
             has_recovered=self.has_recovered,
-            stop_asked=self.stop_asked,
+            stop_asked=self.drain.asked,
         )
         return [
             WebChannel(
@@ -146,6 +149,11 @@ class Parts:
             *file_tools(workdir=self.config.gateway.workdir, home=self.config.home),
             ASK,
             PAUSE,
+            RestartTool(
+                worker=self.worker,
+                request=self.store.workers.request_restart,
+                restarted_by=self.store.workers.restarted_by,
+            ),
         ]
 
     def ends(self) -> Ends:
@@ -217,6 +225,7 @@ class Parts:
             question_age_ms_max=limits.question_age_ms,
             poll_seconds=limits.poll_seconds,
             release_seconds=limits.release_seconds,
+            drain=self.drain,
         )
 
     def asking(self) -> Asking:
@@ -244,6 +253,7 @@ class Parts:
             worker_id=self.worker.worker_id,
             turns_max=self.config.gateway.max_turns,
             poll_seconds=self.config.limits.poll_seconds,
+            drain=self.drain,
         )
 
     def deliver(self, channels: Mapping[ChannelName, Channel]) -> Deliver:
@@ -277,7 +287,9 @@ class Built:
     servers: McpServers
 
 
-def build(parts: Parts, on_stopping: Callable[[], None]) -> Built:
+def build(
+    parts: Parts, on_stopping: Callable[[], None], on_draining: Callable[[float], None]
+) -> Built:
     """The gateway, and what runs beside it. Raises Unusable."""
     own_tools = parts.own_tools()
     servers = open_servers(
@@ -286,7 +298,9 @@ def build(parts: Parts, on_stopping: Callable[[], None]) -> Built:
         taken=[tool.spec.name for tool in own_tools],
     )
     store = parts.store
-    jobs = jobs_of(parts.config, store, parts.clock, is_running=True)
+    jobs = replace(
+        jobs_of(parts.config, store, parts.clock, is_running=True), leave=parts.drain.ask
+    )
     heartbeat = parts.heartbeat()
     web = parts.web_channels(heartbeat)
     channels: dict[ChannelName, Channel] = {channel.name: channel for channel in web}
@@ -300,7 +314,11 @@ def build(parts: Parts, on_stopping: Callable[[], None]) -> Built:
         supervise=parts.supervise(),
         watch_logs=parts.watch_logs(),
         heartbeat=heartbeat,
+        drain=parts.drain,
+        clock=parts.clock,
+        wakeups=parts.wakeups,
         on_stopping=on_stopping,
+        on_draining=on_draining,
         control=ControlSocket(
             home=parts.config.home,
             answer=partial(answer, jobs),

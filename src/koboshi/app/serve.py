@@ -23,6 +23,7 @@ from koboshi.domain.watch import Notify
 from koboshi.ports.model import Model
 from koboshi.runtime.answers import answer
 from koboshi.runtime.clock import SystemClock
+from koboshi.runtime.drain import Drain, Leave
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.runners import LocalRunners
@@ -47,16 +48,17 @@ class RunOptions:
     surroundings: Surroundings = field(default_factory=Surroundings)
 
 
-async def serve(config: Config, options: RunOptions) -> None:
-    """Run a gateway on the configuration until it is asked to stop.
+async def serve(config: Config, options: RunOptions) -> bool:
+    """Run a gateway on the configuration until it is asked to stop. Returns whether it is to be
+    started again.
 
     Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
     """
     async with opened_model(config) as model:
-        await _serve(config, options, model)
+        return await _serve(config, options, model)
 
 
-async def _serve(config: Config, options: RunOptions, model: Model) -> None:
+async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
     clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
     options.notifier.status("opening the store")
     store = await _open(config, options, world, clock, wakeups)
@@ -65,7 +67,8 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> None:
     try:
         host = socket.gethostname()
         worker = await store.workers.start(host, os.getpid(), _birth(), __version__)
-        stop_asked = Event()
+        seconds = options.surroundings.drain_seconds(config.gateway.drain_seconds)
+        drain = Drain(wakeups=wakeups, seconds=seconds)
         _make_workdir(config.gateway.workdir)
         parts = Parts(
             config=config,
@@ -73,13 +76,13 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> None:
             model=model,
             worker=worker,
             world=world,
-            stop_asked=stop_asked,
+            drain=drain,
             clock=clock,
             wakeups=wakeups,
             has_recovered=Event(),
             runners=LocalRunners(config.home / PROCESSES_NAME),
         )
-        built = build(parts, lambda: _begin_stop(options))
+        built = build(parts, lambda: _begin_stop(options), options.notifier.extend)
         log.info(
             "gateway_started",
             worker=worker.worker_id,
@@ -87,15 +90,16 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> None:
             place=options.surroundings.place,
         )
         async with create_task_group() as tasks:
-            await tasks.start(_stop_at_signals, stop_asked)
+            await tasks.start(_stop_at_signals, drain)
             tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
             for channel in built.web:
                 tasks.start_soon(_announce, channel, options)
             if not built.web:
                 options.notifier.ready()
             tasks.start_soon(keep_connected, built.servers, built.web)
-            await built.gateway.run(stop_asked)
+            await built.gateway.run()
             tasks.cancel_scope.cancel()
+        return drain.how is Leave.RESTART
     finally:
         await store.close()
 
@@ -166,7 +170,7 @@ def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
         store=parts.store,
         heartbeat=built.gateway.heartbeat,
         has_recovered=parts.has_recovered,
-        stop_asked=parts.stop_asked,
+        stop_asked=parts.drain.asked,
     )
     worker_id = parts.worker.worker_id
     return Tidings(notifier=notifier, store=parts.store, health=health, worker_id=worker_id)
@@ -179,7 +183,8 @@ async def _announce(channel: WebChannel, options: RunOptions) -> None:
     log.info("web_listening", host=channel.host, port=port)
 
 
-async def _stop_at_signals(stop_asked: Event, *, task_status: TaskStatus[None]) -> None:
+async def _stop_at_signals(drain: Drain, *, task_status: TaskStatus[None]) -> None:
+    """The first signal asks for a stop, the second for one that waits for nothing."""
     with open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         task_status.started()
         async for number in signals:
@@ -187,7 +192,10 @@ async def _stop_at_signals(stop_asked: Event, *, task_status: TaskStatus[None]) 
                 log.info("reload_ignored", reason="the configuration is read at start")
                 continue
             log.info("signal_received", signal=number.name)
-            stop_asked.set()
+            if drain.asked.is_set():
+                drain.hurry()
+            else:
+                drain.ask(Leave.STOP)
 
 
 def _birth() -> str:

@@ -24,6 +24,7 @@ def world_of(config: Config) -> World:
             recovery=RecoveryPolicy(recovery.policy),
             fresh_ms=int(recovery.fresh_seconds * 1000),
             deaths_max=recovery.attempts,
+            has_breaker=recovery.boot_breaker,
         ),
         channels={ChannelName(channel.name): True for channel in config.enabled_channels},
         # Whoever has the token of the web channel is allowed; platforms with people come later.

@@ -19,8 +19,9 @@ from koboshi.cli.options import (
     show_json,
 )
 from koboshi.config.problems import escaped
+from koboshi.domain.boot import BREAKER_WORDS
 from koboshi.domain.durations import duration
-from koboshi.domain.worker import EndedHow, Worker
+from koboshi.domain.worker import Breaker, EndedHow, Worker
 from koboshi.runtime.clock import SystemClock
 
 SILENT_MS_MAX = 15_000
@@ -37,6 +38,7 @@ _ENDED = {
     EndedHow.STOPPED: "was stopped as asked",
     EndedHow.LEFTOVERS: "was stopped as asked and set its unfinished turns down",
     EndedHow.RESTART: "ended to start again",
+    EndedHow.REBOOTED: "ended with the machine",
 }
 
 
@@ -87,6 +89,7 @@ class StatusAnswer:
     inbox_waiting: int
     outbox_unsettled: int
     sessions: int
+    breaker: str
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
@@ -100,7 +103,10 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     lines.append(f"waiting    {counted(said.inbox_waiting, 'message')}")
     lines.append(f"owed       {counted(said.outbox_unsettled, 'delivery', 'deliveries')}")
     lines.append(f"sessions   {said.sessions}")
-    trouble = said.trouble or _silence(said, now_ms)
+    if said.is_running and said.worker is not None and said.worker.report:
+        lines.append(f"boot       {escaped(said.worker.report)}")
+    held_back = BREAKER_WORDS.get(Breaker(said.breaker))
+    trouble = said.trouble or _silence(said, now_ms) or held_back
     if trouble:
         lines.append(f"trouble    {escaped(trouble)}")
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from types import TracebackType
 import click
 
 from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_options, leave
-from koboshi.cli.supervise import stop_without_parent, supervise_gateway
+from koboshi.cli.supervise import LIFELINE, stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefused, Unusable
 
@@ -126,7 +126,7 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
         surroundings=surroundings,
     )
     try:
-        anyio.run(serve, config, options, backend_options={"use_uvloop": True})
+        is_again = anyio.run(serve, config, options, backend_options={"use_uvloop": True})
     except (KoboshiError, OSError, ExceptionGroup) as error:
         ending = ending_of(error, config.home, is_serviced=has_manager)
         if ending is None:
@@ -136,7 +136,17 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
         code, words = ending
         click.echo(f"koboshi: {words}", err=True)
         return code
-    return OK
+    if not is_again:
+        return OK
+    if LIFELINE not in os.environ and not is_serviced(os.environ):
+        _start_again()
+    return RESTART
+
+
+def _start_again() -> None:
+    """Where nobody would start us again, become a new gateway in this very process."""
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def ending_of(error: BaseException, home: Path, *, is_serviced: bool) -> tuple[int, str] | None:

@@ -32,6 +32,7 @@ HELP = """\
 /jobs – background processes; /jobs log p1 shows the output of one, /jobs kill p1 ends it
 /why – what happened to your last request, and why
 /approve, /deny – answer when I ask whether I may do something; /deny can say what you want instead
+/restart – start the gateway again; nothing is lost
 /help – this list
 Anything else you write is for the agent."""
 
@@ -152,6 +153,10 @@ def _question(facts: SessionFacts) -> str:
     return "" if facts.question is None else f"«{excerpt(facts.question.text, 200)}»"
 
 
+def _restart(_command: Command, _facts: SessionFacts) -> Response:
+    return Response(reply="I am restarting, and will say so here when I am back.", restarts=True)
+
+
 _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     None: _unknown,
     CommandName.HELP: _help,
@@ -160,6 +165,7 @@ _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     CommandName.STATUS: _status,
     CommandName.WHY: _why,
     CommandName.JOBS: jobs,
+    CommandName.RESTART: _restart,
     CommandName.APPROVE: _approve,
     CommandName.DENY: _deny,
 }

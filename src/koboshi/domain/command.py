@@ -16,6 +16,7 @@ class CommandName(StrEnum):
     STATUS = "status"
     WHY = "why"
     JOBS = "jobs"
+    RESTART = "restart"
     APPROVE = "approve"
     DENY = "deny"
 
@@ -118,4 +119,6 @@ class Response:
     reply: str
     cut: CutKind | None = None
     end_process: ProcessId | None = None
+    restarts: bool = False
+    """The gateway is to end and come back."""
     ruling: Ruling | None = None

@@ -86,6 +86,23 @@ def declined() -> str:
     return "All right, I have let it go."
 
 
+def restarting() -> str:
+    return "I am being restarted. What I can not finish now goes on afterwards."
+
+
+def after_restart() -> str:
+    return "Queued: I am being restarted and will answer afterwards."
+
+
+def back(seconds: float, resumed: int) -> str:
+    took = f"I am back: the restart took {seconds:.1f} s."
+    return (
+        f"{took} {resumed} interrupted turns go on."
+        if resumed > 1
+        else (f"{took} One interrupted turn goes on." if resumed else took)
+    )
+
+
 def queued(ahead: int) -> str:
     return "Queued: I will answer after this one." if ahead < 2 else f"Queued: {ahead} before it."
 

@@ -14,6 +14,7 @@ from koboshi.domain.errors import ContradictoryFacts
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.transcript import Author, Effect, Tail
 from koboshi.domain.turn import CLOSED, TurnState
+from koboshi.domain.worker import Breaker
 
 
 class RecoveryPolicy(StrEnum):
@@ -37,6 +38,8 @@ class Policy:
     deaths_max: int = 3
     recoveries_max: int = 10
     backoff_ms: tuple[int, ...] = (2_000, 30_000)
+    has_breaker: bool = False
+    """Whether a gateway that dies again and again resumes less, and then nothing."""
 
     def not_before(self, crash_streak: int, worked_ms: int) -> int:
         """When a turn that died may be tried again: counted from the last sign of life, so that a
@@ -86,6 +89,8 @@ class TurnFacts:
     is_interactive: bool
     interruption: Interruption
     policy: RecoveryPolicy
+    breaker: Breaker = Breaker.CLOSED
+    """What the last boots allow to be taken up again."""
 
 
 class VerdictKind(StrEnum):
@@ -132,6 +137,14 @@ def _is_taken_up(facts: TurnFacts) -> bool:
 
 def _is_up_to_policy(facts: TurnFacts) -> bool:
     return _is_taken_up(facts) and not facts.is_postponed
+
+
+def _is_held_back(facts: TurnFacts) -> bool:
+    """The gateway dies again and again, perhaps over this."""
+    if not _is_up_to_policy(facts):
+        return False
+    dies_again = facts.crash_streak > 1
+    return facts.breaker is Breaker.OPEN or (facts.breaker is Breaker.HALF and dies_again)
 
 
 def _always(kind: VerdictKind) -> Then:
@@ -255,6 +268,22 @@ RULES: tuple[Rule, ...] = (
         then=_always(VerdictKind.ASK_USER),
         says="a call that must not be repeated was under way, and nobody has written since",
         because="something that must not be done twice was under way, and its outcome is unknown",
+    ),
+    Rule(
+        label="breaker-moved-on",
+        when=lambda facts, _: _is_held_back(facts) and facts.message_waits,
+        then=_always(VerdictKind.CLEAR),
+        says="the gateway dies again and again, and the person has written since",
+        because="the gateway died again and again, and the person has written since",
+    ),
+    Rule(
+        label="boot-breaker",
+        when=lambda facts, _: _is_held_back(facts),
+        then=_always(VerdictKind.STAND),
+        says="the gateway died while it worked at 3 boots in ten minutes (and this turn twice in a "
+        "row without a new step), or at 5",
+        because="the gateway dies again and again; it goes on after ten quiet minutes, or by "
+        "/resume",
     ),
     Rule(
         label="fresh",

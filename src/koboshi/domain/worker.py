@@ -1,5 +1,6 @@
 """One boot of one gateway process."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +12,7 @@ class EndedHow(StrEnum):
     LEFTOVERS = "leftovers"  # as asked, turns were released
     RESTART = "restart"  # asked to come back
     KILLED = "killed"  # found dead by its successor
+    REBOOTED = "rebooted"  # found dead, and the machine was started again since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,37 @@ class Worker:
     is_draining: bool
     ended_ms: int | None
     ended_how: EndedHow | None
+    restart_by: str | None = None
+    """Who asked it to come back: `entry:<id>` a command, `call:<turn>/<call>` the agent."""
+    found_dead: int = 0
+    """Turns that were running under a worker that is gone when it started."""
+    report: str | None = None
+    """What it found at its start and decided, in words."""
+
+
+class Breaker(StrEnum):
+    """How much of what was interrupted a boot takes up again."""
+
+    CLOSED = "closed"  # everything
+    HALF = "half"  # only what does not die each time it is tried
+    OPEN = "open"  # nothing
+
+
+BREAKER_MS = 600_000
+HALF_BOOTS = 3
+OPEN_BOOTS = 5
+
+
+def breaker_of(unclean_ms: Sequence[int], now_ms: int) -> tuple[Breaker, int]:
+    """What the breaker says, and until when, from the times of the newest boots that found a turn
+    dead under a claim, newest first. Ten quiet minutes close it."""
+    if not unclean_ms or now_ms - unclean_ms[0] >= BREAKER_MS:
+        return Breaker.CLOSED, 0
+    near = sum(unclean_ms[0] - each < BREAKER_MS for each in unclean_ms)
+    until_ms = unclean_ms[0] + BREAKER_MS
+    if near >= OPEN_BOOTS:
+        return Breaker.OPEN, until_ms
+    return (Breaker.HALF, until_ms) if near >= HALF_BOOTS else (Breaker.CLOSED, 0)
 
 
 def is_alive(worker: Worker, *, now_ms: int, ttl_ms: int) -> bool:

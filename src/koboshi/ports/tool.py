@@ -33,6 +33,10 @@ class ToolFailed(Exception):
     """The call did not do what it was asked for; the model is told the words."""
 
 
+class TurnSetDown(Exception):
+    """The call goes on in the next life of the gateway: its turn is given back now."""
+
+
 class Tool(Protocol):
     @property
     def spec(self) -> ToolSpec: ...

@@ -66,6 +66,8 @@ class Status:
     outbox_unsettled: int
     sessions: int
     sqlite: str
+    breaker: str = "closed"
+    """How much of what was interrupted is taken up again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

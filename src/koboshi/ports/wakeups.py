@@ -6,6 +6,7 @@ TURNS = "turns"
 OUTBOX = "outbox"
 JOURNAL = "journal"
 PROCESSES = "processes"
+WORKERS = "workers"
 
 
 def claim_topic(turn_id: int) -> str:

@@ -13,6 +13,7 @@ from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.ports.store import Store
 from koboshi.ports.views import DeliveryView, EntryView, Explanation
+from koboshi.runtime.drain import Leave
 from koboshi.runtime.jobs import Jobs
 
 ALIVE = tuple(state for state in TurnState if state not in CLOSED)
@@ -31,10 +32,21 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
             return await jobs.listed()
         case "process-log":
             return await jobs.log(what) or _no_process(what)
+        case "stop" | "restart" | "drain" as how:
+            return await _leave(jobs, Leave(how))
         case "process-kill":
             return await jobs.end(what) or _no_process(what)
         case asked:
             return refusal("unknown-request", f"nobody here knows how to answer {asked!r}")
+
+
+async def _leave(jobs: Jobs, how: Leave) -> Mapping[str, object]:
+    """Ask the gateway to end. Where none runs there is nothing to do, and that is said."""
+    status = await jobs.store.views.status()
+    if jobs.leave is None or status.worker is None:
+        return refusal("not-running", "no gateway is running in this home")
+    jobs.leave(how)
+    return {"ok": True, "pid": status.worker.pid, "running_turns": status.turns.get("running", 0)}
 
 
 def _no_process(what: str) -> Mapping[str, object]:

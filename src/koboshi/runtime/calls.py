@@ -15,7 +15,7 @@ from koboshi.domain.route import Route
 from koboshi.domain.transcript import CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
-from koboshi.ports.tool import Tool, ToolContext, ToolFailed, Tools
+from koboshi.ports.tool import Tool, ToolContext, ToolFailed, Tools, TurnSetDown
 from koboshi.runtime.intake import storable
 
 log = structlog.get_logger()
@@ -87,7 +87,7 @@ class CallRunner:
             answer = await work(arguments, context)
         except (ToolFailed, Fenced) as error:
             return self._failure(call_id, name, str(error)), ()
-        except StoreFailed:
+        except (StoreFailed, TurnSetDown):
             raise
         except Exception as error:  # a tool's bug is told to the model and to the log
             log.error("tool_failed", tool=name, call=call_id, exc_info=True)

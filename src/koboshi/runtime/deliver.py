@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
-from anyio import CapacityLimiter, create_task_group, sleep
+from anyio import CapacityLimiter, create_task_group, move_on_after, sleep
 from anyio.abc import TaskGroup
 
 from koboshi.domain.errors import Fenced
@@ -31,6 +31,7 @@ log = structlog.get_logger()
 
 POLL_EVERYTHING_SECONDS = 10.0
 WAIT_MS_MAX = 60_000
+FINISH_LOOK_SECONDS = 0.02
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class Deliver:
     in_flight_max: int
     _lanes: dict[str, set[SessionId]] = field(default_factory=dict)
     """The lanes that are at work, and the sessions each has still to look at."""
+    _sending: int = 0
+    _is_finishing: bool = False
 
     async def keep_delivering(self) -> None:
         """Look at what is new at every hint, and at everything now and then, until cancelled."""
@@ -62,6 +65,16 @@ class Deliver:
                     newest = max(newest, delivery_id)
                     self._start(sends, limiter, session_id, route)
                 await self.wakeups.wait(OUTBOX, POLL_EVERYTHING_SECONDS, since=seen)
+
+    async def finish(self, seconds: float) -> None:
+        """Send what is owed for so long, then begin nothing more, and wait for the sends that are
+        under way: one that is cut off may have arrived."""
+        with move_on_after(seconds):
+            while self._lanes:
+                await self.wakeups.wait(OUTBOX, FINISH_LOOK_SECONDS)
+        self._is_finishing = True
+        while self._sending:
+            await self.wakeups.wait(OUTBOX, FINISH_LOOK_SECONDS)
 
     def _start(
         self, sends: TaskGroup, limiter: CapacityLimiter, session_id: SessionId, route: Route
@@ -99,14 +112,19 @@ class Deliver:
     async def _deliver_due(self, channel: Channel, session_id: SessionId) -> int | None:
         """Send what is due, oldest first. Returns how long the next one has to wait."""
         while True:
-            delivery = await self.store.outbox.claim(session_id, self.worker_id)
-            if not isinstance(delivery, Delivery):
-                return delivery
+            if self._is_finishing:
+                return None
+            self._sending += 1
             try:
+                delivery = await self.store.outbox.claim(session_id, self.worker_id)
+                if not isinstance(delivery, Delivery):
+                    return delivery
                 await self._deliver(channel, delivery)
             except Fenced as fence:
                 log.warning("delivery_fenced", reason=str(fence))
                 return None
+            finally:
+                self._sending -= 1
 
     async def _deliver(self, channel: Channel, delivery: Delivery) -> None:
         change: DeliveryChange | None = expiry_of(delivery, self.clock.now_ms(), self.limits)

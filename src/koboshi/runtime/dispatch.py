@@ -9,6 +9,7 @@ from koboshi.domain.ids import WorkerId
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import TURNS, Wakeups
+from koboshi.runtime.drain import Drain
 from koboshi.runtime.turn import TurnRunner
 
 
@@ -20,6 +21,7 @@ class Dispatch:
     worker_id: WorkerId
     turns_max: int
     poll_seconds: float
+    drain: Drain
     running: int = 0
 
     async def keep_dispatching(self) -> None:
@@ -28,7 +30,7 @@ class Dispatch:
         async with create_task_group() as turns:
             while True:
                 seen = self.wakeups.count(TURNS)
-                free = self.turns_max - self.running
+                free = 0 if self.drain.is_begun else self.turns_max - self.running
                 claims = await self.store.turns.claim(self.worker_id, free) if free else ()
                 for claim in claims:
                     self._start(turns, claim)

@@ -8,10 +8,13 @@ from anyio import CancelScope, Event, create_task_group, move_on_after
 
 from koboshi.domain.worker import EndedHow
 from koboshi.ports.channel import Channel
+from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
+from koboshi.ports.wakeups import TURNS, Wakeups
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
+from koboshi.runtime.drain import Drain, Leave, Phase
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.rescue import Rescue
@@ -21,6 +24,8 @@ from koboshi.runtime.watch import WatchLogs
 log = structlog.get_logger()
 
 FAREWELL_SECONDS = 5.0
+SENDS_SECONDS = 2.0
+LOOK_SECONDS = 2.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,10 +40,17 @@ class Gateway:
     watch_logs: WatchLogs
     heartbeat: Heartbeat
     control: ControlSocket
+    drain: Drain
+    clock: Clock
+    wakeups: Wakeups
     on_stopping: Callable[[], None]
+    """Called when a stop begins, to bound it from outside."""
+    on_draining: Callable[[float], None] = lambda _: None
+    """Told now and then how many seconds the stop may still take."""
 
-    async def run(self, stop_asked: Event) -> None:
+    async def run(self) -> None:
         """Serve until asked to stop. Nothing that happens on the way out is needed at boot."""
+        stop_asked = self.drain.asked
         async with create_task_group() as tasks:
             # First, so that whoever can write to this gateway can ask about it, too.
             await tasks.start(self.control.keep_serving)
@@ -50,27 +62,51 @@ class Gateway:
             tasks.start_soon(self.supervise.keep_supervising)
             tasks.start_soon(self.supervise.keep_forgetting)
             tasks.start_soon(self.watch_logs.keep_watching)
-            tasks.start_soon(self._stop_at_drain, stop_asked)
+            tasks.start_soon(self._restart_when_asked)
             dispatching = CancelScope()
             dispatched = Event()
             tasks.start_soon(self._dispatch, dispatching, dispatched)
             await stop_asked.wait()
-            log.info("gateway_stopping", running=self.dispatch.running)
-            self.on_stopping()
-            had_leftovers = self.dispatch.running > 0
+            await self._let_steps_finish()
+            self.drain.phase = Phase.RELEASING
             self.store.stop_waiting()
             dispatching.cancel()
             with move_on_after(FAREWELL_SECONDS):
                 await dispatched.wait()
+                await self.deliver.finish(SENDS_SECONDS)
             tasks.cancel_scope.cancel()
+        self.drain.phase = Phase.STOPPED
         with move_on_after(FAREWELL_SECONDS, shield=True):
-            how = EndedHow.LEFTOVERS if had_leftovers else EndedHow.STOPPED
-            await self.store.workers.end(self.heartbeat.worker_id, how)
-        log.info("gateway_stopped")
+            await self.store.workers.end(self.heartbeat.worker_id, self._ended_how())
+        log.info("gateway_stopped", released=self.drain.released)
 
-    async def _stop_at_drain(self, stop_asked: Event) -> None:
-        await self.heartbeat.drain_asked.wait()
-        stop_asked.set()
+    async def _let_steps_finish(self) -> None:
+        """Nothing new is begun from here on; what runs may come to the end of its step."""
+        self.drain.phase = Phase.DRAINING
+        log.info("gateway_draining", running=self.dispatch.running, how=self.drain.how)
+        self.on_stopping()
+        if not self.dispatch.running:
+            return
+        deadline = self.clock.monotonic() + self.drain.seconds
+        with move_on_after(FAREWELL_SECONDS):
+            await self.store.workers.begin_drain(self.heartbeat.worker_id)
+        while self.dispatch.running and not self.drain.is_hurried:
+            left = deadline - self.clock.monotonic()
+            if left <= 0 and not self.drain.has_time:
+                return
+            seen = self.wakeups.count(TURNS)
+            pause = LOOK_SECONDS if self.drain.has_time else min(LOOK_SECONDS, left)
+            self.on_draining(max(left, 0.0) + FAREWELL_SECONDS)
+            await self.wakeups.wait(TURNS, pause, since=seen)
+
+    def _ended_how(self) -> EndedHow:
+        if self.drain.how is Leave.RESTART:
+            return EndedHow.RESTART
+        return EndedHow.LEFTOVERS if self.drain.released else EndedHow.STOPPED
+
+    async def _restart_when_asked(self) -> None:
+        await self.heartbeat.restart_asked.wait()
+        self.drain.ask(Leave.RESTART)
 
     async def _dispatch(self, scope: CancelScope, done: Event) -> None:
         try:

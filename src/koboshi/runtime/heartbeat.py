@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from anyio import Event, sleep
+from anyio import Event
 
 from koboshi.domain.ids import WorkerId
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
+from koboshi.ports.wakeups import WORKERS, Wakeups
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,17 +16,19 @@ class Heartbeat:
     clock: Clock
     worker_id: WorkerId
     every_seconds: float
-    drain_asked: Event
+    wakeups: Wakeups
+    restart_asked: Event
     last_beat: float = 0.0
 
     async def keep_beating(self) -> None:
-        """Beat through the writer, so that a stuck disk is seen as what it is. Learns of a drain
+        """Beat through the writer, so that a stuck disk is seen as what it is. Learns of a restart
         that somebody asked for."""
         while True:
+            seen = self.wakeups.count(WORKERS)
             if await self.store.workers.beat(self.worker_id):
-                self.drain_asked.set()
+                self.restart_asked.set()
             self.last_beat = self.clock.monotonic()
-            await sleep(self.every_seconds)
+            await self.wakeups.wait(WORKERS, self.every_seconds, since=seen)
 
     def age_seconds(self) -> float:
         return self.clock.monotonic() - self.last_beat

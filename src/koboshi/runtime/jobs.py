@@ -9,6 +9,7 @@ from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
+from koboshi.runtime.drain import Leave
 
 LISTED_MAX = 200
 LOG_CHARS_MAX = 200_000
@@ -25,6 +26,8 @@ class Jobs:
     output_of: Callable[[ProcessId, int], Awaitable[str]]
     is_running: bool
     """Whether a gateway looks after them; else this process does, for a moment."""
+    leave: Callable[[Leave], None] | None = None
+    """Asks the gateway to end; None where none runs."""
 
     async def listed(self) -> Mapping[str, object]:
         views = await self.store.views.processes(LISTED_MAX)

@@ -1,11 +1,16 @@
 """Unowned turns to verdicts: at boot, and every now and then."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import structlog
 from anyio import CapacityLimiter, Event, create_task_group, sleep
 
+from koboshi.domain import phrases
+from koboshi.domain.boot import away_ms, boot_report, resumed_in
 from koboshi.domain.ids import TurnId, WorkerId
+from koboshi.domain.recovery import Verdict, VerdictKind
+from koboshi.domain.worker import Breaker
 from koboshi.ports.store import Store
 
 log = structlog.get_logger()
@@ -23,26 +28,46 @@ class Rescue:
     """Set when every turn that the last boot left behind has its verdict."""
 
     async def keep_rescuing(self) -> None:
-        await self.rescue(is_boot=True)
+        decided = await self.rescue(is_boot=True)
+        await self._report(decided)
         self.has_looked.set()
         while True:
             await sleep(self.every_seconds)
             await self.rescue(is_boot=False)
 
-    async def rescue(self, *, is_boot: bool) -> None:
-        """Judge every turn that nobody works on, and end questions that nobody answered."""
+    async def _report(self, decided: Sequence[tuple[TurnId, Verdict]]) -> None:
+        """Say once what this boot found, and to whoever asked for it that it is back."""
+        status = await self.store.views.status()
+        worker, previous = status.worker, status.previous
+        if worker is None:
+            return
+        words = boot_report(worker, previous, decided, Breaker(status.breaker))
+        back = phrases.back(away_ms(worker, previous) / 1000, resumed_in(decided))
+        await self.store.workers.report(self.worker_id, words, back)
+        log.info("boot_report", words=words)
+
+    async def rescue(self, *, is_boot: bool) -> list[tuple[TurnId, Verdict]]:
+        """Judge every turn that nobody works on, and end questions that nobody answered. Returns
+        the verdicts."""
+        decided: list[tuple[TurnId, Verdict]] = []
         turns = await self.store.turns.unowned(self.worker_id, with_suspended=is_boot)
         limiter = CapacityLimiter(self.at_once)
         async with create_task_group() as tasks:
             for turn_id in turns:
-                tasks.start_soon(self._judge, limiter, turn_id)
+                tasks.start_soon(self._judge, limiter, turn_id, decided)
         while await self.store.turns.expire(EXPIRE_AT_ONCE) == EXPIRE_AT_ONCE:
             pass
+        return decided
 
-    async def _judge(self, limiter: CapacityLimiter, turn_id: TurnId) -> None:
+    async def _judge(
+        self, limiter: CapacityLimiter, turn_id: TurnId, decided: list[tuple[TurnId, Verdict]]
+    ) -> None:
         async with limiter:
             verdict = await self.store.turns.recover(turn_id, self.worker_id)
         if verdict is None:
+            return
+        decided.append((turn_id, verdict))
+        if verdict.kind is VerdictKind.STAND:
             return
         say = log.error if verdict.rule == "contradiction" else log.info
         say("turn_recovered", turn=turn_id, verdict=verdict.kind, rule=verdict.rule)

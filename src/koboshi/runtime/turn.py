@@ -40,10 +40,11 @@ from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import ModelReply
 from koboshi.ports.store import NO_SIZES, Loaded, Store
-from koboshi.ports.tool import Tool, Tools
+from koboshi.ports.tool import Tool, Tools, TurnSetDown
 from koboshi.ports.wakeups import Wakeups, claim_topic
 from koboshi.runtime.asking import Asking, NoReply, Outcome, SetDown
 from koboshi.runtime.calls import CallRunner
+from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
 
 log = structlog.get_logger()
@@ -63,6 +64,7 @@ class TurnRunner:
     question_age_ms_max: int
     poll_seconds: float
     release_seconds: float
+    drain: Drain
 
     async def run(self, claim: Claim) -> None:
         """Work on the turn until it is answered, waits, has failed, or is no longer ours."""
@@ -86,6 +88,9 @@ class TurnRunner:
         except Exception as error:  # one turn's bug must not take the others down
             if _is_or_holds(error, StoreFailed):
                 raise
+            if _is_or_holds(error, TurnSetDown):
+                await self._release(claim)
+                return
             if _is_or_holds(error, Fenced):
                 log.info("turn_fenced", reason=str(error))
                 return
@@ -106,7 +111,11 @@ class TurnRunner:
         loaded = await self.store.turns.load(claim)
         proposed: Reply | None = None
         while True:
-            match next_action(loaded.steps, loaded.calls, proposed, self.limits):
+            action = next_action(loaded.steps, loaded.calls, proposed, self.limits)
+            if self.drain.is_begun and isinstance(action, CallModel | RunCalls | Nudge):
+                await self._release(claim)
+                return
+            match action:
                 case CallModel():
                     outcome, loaded = await self._ask_model(claim, loaded)
                     if not isinstance(outcome, ModelReply):
@@ -136,7 +145,7 @@ class TurnRunner:
                 case Fail(reason=reason):
                     await self._fail(claim, reason)
                     return
-                case action:
+                case _:
                     assert_never(action)
 
     async def _ask_model(self, claim: Claim, loaded: Loaded) -> tuple[Outcome, Loaded]:
@@ -222,6 +231,7 @@ class TurnRunner:
         except (Fenced, StoreFailed) as error:
             log.info("turn_not_released", reason=str(error))
             return
+        self.drain.released += 1
         log.info("turn_released")
 
 

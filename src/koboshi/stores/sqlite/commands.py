@@ -25,6 +25,7 @@ from koboshi.stores.sqlite.rows import TurnRow, maybe_number, number, process_of
 from koboshi.stores.sqlite.sessions import cut_session
 from koboshi.stores.sqlite.story import story_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.workers import ask_restart
 from koboshi.stores.sqlite.writes import (
     owe,
     read_last_question,
@@ -55,6 +56,8 @@ def carry_out(
     if response.ruling is not None:
         assert open_row is not None, "a ruling on a question that nobody asked"
         rule_on_approval(tx, open_row, inbound.sender, words.anchor, response.ruling)
+    if response.restarts and ground.worker_id is not None:
+        ask_restart(tx, ground.worker_id, f"entry:{receipt.entry_id}")
     if response.end_process is not None:
         tx.change("process_ask_end", process_id=response.end_process, now=tx.now_ms)
         tx.hints.add(PROCESSES)

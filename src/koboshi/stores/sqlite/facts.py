@@ -8,6 +8,7 @@ from koboshi.domain.recovery import Interruption, Policy, TurnFacts
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Effect, StepKind, tail_of
 from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.domain.worker import OPEN_BOOTS, Breaker, breaker_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.rows import EntryRow, TurnRow, call_of, entry_of, number
 from koboshi.stores.sqlite.transaction import Reading
@@ -60,7 +61,16 @@ def facts_of(
         is_interactive=world.channels.get(channel, False),
         interruption=_interruption(turn),
         policy=policy_of(ground, session).recovery,
+        breaker=breaker_now(tx, ground)[0],
     )
+
+
+def breaker_now(tx: Reading, ground: Ground) -> tuple[Breaker, int]:
+    """How much may be taken up again, and until when that holds."""
+    if not ground.world.policy.has_breaker:
+        return Breaker.CLOSED, 0
+    rows = tx.rows("workers_unclean", limit=OPEN_BOOTS)
+    return breaker_of([number(row[0]) for row in rows], tx.now_ms)
 
 
 def worked_ms_of(tx: Reading, turn: TurnRow) -> int:

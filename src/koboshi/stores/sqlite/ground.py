@@ -21,6 +21,8 @@ class Ground:
     report_limits: ReportLimits
     worker_id: WorkerId | None = None
     """This boot, once it has its row."""
+    is_draining: bool = False
+    """This boot takes up nothing new any more."""
 
     def serves(self, channel: str, person: str) -> bool:
         """Whether the configuration still has the channel and allows the person on it."""

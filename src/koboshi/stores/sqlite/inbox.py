@@ -49,6 +49,7 @@ from koboshi.stores.sqlite.writes import (
     open_next,
     open_turn,
     owe,
+    owe_once,
     read_open_turn,
     read_question,
     resolve_calls,
@@ -99,6 +100,9 @@ def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond
     if receipt.is_duplicate:
         return receipt
     state = _admit(tx, ground, session, _entry(arrival, session, receipt.entry_id))
+    if ground.is_draining and state is not EntryState.DROPPED:
+        cause, anchor = f"drain:{ground.worker_id}", arrival.inbound.words.anchor
+        owe_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
     return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
 
 

@@ -18,7 +18,14 @@ from koboshi.domain.transcript import (
     Question,
 )
 from koboshi.domain.turn import TurnEvent, TurnState
-from koboshi.stores.sqlite.facts import facts_of, policy_of, waiting_message, worked_ms_of
+from koboshi.domain.worker import Breaker
+from koboshi.stores.sqlite.facts import (
+    breaker_now,
+    facts_of,
+    policy_of,
+    waiting_message,
+    worked_ms_of,
+)
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.resume import resume, settle_dead_calls
@@ -66,6 +73,10 @@ def _apply(
     policy: Policy,
 ) -> None:
     match verdict.kind:
+        case VerdictKind.STAND if facts.breaker is not Breaker.CLOSED:
+            # Nobody looks at it before the breaker closes.
+            until_ms = breaker_now(tx, ground)[1]
+            tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
         case VerdictKind.DELIVER | VerdictKind.STAND:
             return
         case VerdictKind.RESUME if turn.state is TurnState.QUEUED:

@@ -9,16 +9,61 @@ VALUES (:host, :pid, :birth, :version, :now, :now);
 
 -- name: workers_bury
 -- Boots that ended without a word get the end that their successor found.
-UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed' WHERE ended_ms IS NULL;
+UPDATE workers SET ended_ms = heartbeat_ms,
+    ended_how = CASE WHEN host = :host AND substr(birth, 1, instr(birth, '/')) <> :boot
+                     THEN 'rebooted' ELSE 'killed' END
+WHERE ended_ms IS NULL;
 
 -- name: worker_beat
--- Still alive; says whether a drain was asked for.
+-- Still alive; says whether a restart was asked for.
 UPDATE workers SET heartbeat_ms = :now WHERE worker_id = :worker_id AND ended_ms IS NULL
-RETURNING draining;
+RETURNING restart_by IS NOT NULL;
 
 -- name: worker_drain
 -- Somebody asks for a drain.
 UPDATE workers SET draining = 1 WHERE worker_id = :worker_id AND ended_ms IS NULL;
+
+-- name: worker_found_dead
+-- How many turns were running when this worker's predecessors died.
+UPDATE workers SET found_dead = (SELECT count(*) FROM turns INDEXED BY turns_alive
+    WHERE closed_ms IS NULL AND state = 'running' AND worker_id IS NOT :worker_id)
+WHERE worker_id = :worker_id;
+
+-- name: workers_unclean
+-- When the newest boots began that found a turn dead.
+SELECT started_ms FROM workers INDEXED BY workers_unclean WHERE found_dead > 0
+ORDER BY worker_id DESC LIMIT :limit;
+
+-- name: worker_restart
+-- Somebody asked this worker to end and come back.
+UPDATE workers SET draining = 1, restart_by = coalesce(restart_by, :by)
+WHERE worker_id = :worker_id AND ended_ms IS NULL;
+
+-- name: worker_restarted_by
+-- The worker that somebody asked to come back.
+SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
+       restart_by, found_dead, report
+FROM workers INDEXED BY workers_restarted WHERE restart_by = :by ORDER BY worker_id DESC LIMIT 1;
+
+-- name: worker_report
+-- What this boot found and decided.
+UPDATE workers SET report = :report WHERE worker_id = :worker_id;
+
+-- name: sessions_at_work
+-- Sessions with a turn that this worker runs.
+SELECT session_id, anchor FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state = 'running' AND worker_id = :worker_id ORDER BY turn_id;
+
+-- name: farewells_abandon
+-- What a worker that is gone wanted to say about its own end.
+UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = 'the restart is over',
+                  settled_ms = :now, changed_ms = :now
+WHERE settled_ms IS NULL AND cause LIKE 'drain:%';
+
+-- name: turn_hold
+-- It is not tried before a moment; nothing else changes.
+UPDATE turns SET not_before_ms = :not_before_ms
+WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms < :not_before_ms;
 
 -- name: worker_end
 -- The last word of a boot.
@@ -27,7 +72,8 @@ WHERE worker_id = :worker_id AND ended_ms IS NULL;
 
 -- name: worker_newest
 -- The newest boots.
-SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how
+SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
+       restart_by, found_dead, report
 FROM workers ORDER BY worker_id DESC LIMIT :limit;
 
 -- name: worker_heartbeat
@@ -399,6 +445,10 @@ INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, ques
                     created_ms, changed_ms)
 VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, 'owed',
         :now, :now);
+
+-- name: delivery_by_cause
+-- Whether something was ever owed for this cause.
+SELECT 1 FROM outbox WHERE session_id = :session_id AND cause = :cause LIMIT 1;
 
 -- name: delivery_head
 -- The oldest unsettled delivery of a session, with where it goes. One that is held after a restore

@@ -235,7 +235,8 @@ def delivery_of(row: Row, *, is_ambiguous: bool) -> Delivery:
 
 
 def worker_of(row: Row) -> Worker:
-    worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, how = row
+    worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining = row[:8]
+    ended_ms, how, restart_by, found_dead, report = row[8:]
     return Worker(
         worker_id=WorkerId(number(worker_id)),
         host=text(host),
@@ -247,6 +248,9 @@ def worker_of(row: Row) -> Worker:
         is_draining=bool(draining),
         ended_ms=maybe_number(ended_ms),
         ended_how=None if how is None else EndedHow(text(how)),
+        restart_by=maybe_text(restart_by),
+        found_dead=number(found_dead),
+        report=maybe_text(report),
     )
 
 

@@ -10,14 +10,19 @@ CREATE TABLE workers (
     started_ms   INTEGER NOT NULL,
     heartbeat_ms INTEGER NOT NULL,
     draining     INTEGER NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),
-    restart_entry INTEGER,
+    restart_by   TEXT,                         -- who asked for a restart: entry:<id>, call:<turn>/<id>
+    found_dead   INTEGER NOT NULL DEFAULT 0,   -- turns that were running under a worker that is gone
+    report       TEXT,                         -- what this boot found and decided
     ended_ms     INTEGER,
-    ended_how    TEXT CHECK (ended_how IN ('stopped', 'leftovers', 'restart', 'killed')),
+    ended_how    TEXT CHECK (ended_how IN ('stopped', 'leftovers', 'restart', 'killed', 'rebooted')),
     -- An end without a time, or a time without an end.
     CHECK ((ended_ms IS NULL) = (ended_how IS NULL))
 ) STRICT;
 
 CREATE INDEX workers_not_ended ON workers (worker_id) WHERE ended_ms IS NULL;
+-- The boot breaker counts them.
+CREATE INDEX workers_unclean ON workers (worker_id) WHERE found_dead > 0;
+CREATE INDEX workers_restarted ON workers (restart_by) WHERE restart_by IS NOT NULL;
 
 CREATE TABLE people (
     channel   TEXT NOT NULL,
@@ -361,6 +366,11 @@ END;
 CREATE TRIGGER journal_worker_started AFTER INSERT ON workers BEGIN
     INSERT INTO journal (at_ms, subject, number, event, reason, worker_id)
     VALUES (NEW.started_ms, 'worker', NEW.worker_id, 'started', NEW.version, NEW.worker_id);
+END;
+
+CREATE TRIGGER journal_worker_reported AFTER UPDATE OF report ON workers BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, reason, worker_id)
+    VALUES (NEW.heartbeat_ms, 'worker', NEW.worker_id, 'booted', NEW.report, NEW.worker_id);
 END;
 
 CREATE TRIGGER journal_worker_ended AFTER UPDATE OF ended_ms ON workers BEGIN

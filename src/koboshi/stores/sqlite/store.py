@@ -81,7 +81,7 @@ class SqliteStore:
         self.turns = SqliteTurns(writer, readers, ground)
         self.outbox = SqliteOutbox(writer, readers)
         self.processes = SqliteProcesses(writer, readers, ground)
-        self.workers = SqliteWorkers(writer, ground)
+        self.workers = SqliteWorkers(writer, readers, ground)
         self.views = SqliteViews(readers, ground)
 
     @property

@@ -19,7 +19,7 @@ from koboshi.ports.views import (
     Status,
     TurnView,
 )
-from koboshi.stores.sqlite.facts import facts_of, policy_of
+from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import verdict_over
 from koboshi.stores.sqlite.reader import Readers
@@ -61,6 +61,7 @@ class SqliteViews:
                 outbox_unsettled=tx.number("count_unsettled"),
                 sessions=tx.number("count_sessions"),
                 sqlite=apsw.sqlite_lib_version(),
+                breaker=breaker_now(tx, self._ground)[0],
             )
 
         return await self._readers.read(look)

@@ -1,24 +1,33 @@
 """One row per boot."""
 
-from koboshi.domain.ids import WorkerId
+from koboshi.domain import phrases
+from koboshi.domain.ids import EntryId, SessionId, WorkerId
 from koboshi.domain.worker import EndedHow, Worker
+from koboshi.ports.wakeups import WORKERS
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.rows import worker_of
+from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.rows import number, text, worker_of
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writer import Writer
+from koboshi.stores.sqlite.writes import owe_once
 
 
 class SqliteWorkers:
-    def __init__(self, writer: Writer, ground: Ground) -> None:
+    def __init__(self, writer: Writer, readers: Readers, ground: Ground) -> None:
         self._writer = writer
+        self._readers = readers
         self._ground = ground
 
     async def start(self, host: str, pid: int, birth: str, version: str) -> Worker:
+        boot = birth[: birth.find("/") + 1]
+
         def operation(tx: Transaction) -> Worker:
-            tx.change("workers_bury")
+            tx.change("workers_bury", host=host, boot=boot)
             tx.insert(
                 "worker_insert", host=host, pid=pid, birth=birth, version=version, now=tx.now_ms
             )
+            tx.change("worker_found_dead", worker_id=tx.last_id())
+            tx.change("farewells_abandon", now=tx.now_ms)
             row = tx.row("worker_newest", limit=1)
             assert row is not None
             return worker_of(row)
@@ -34,13 +43,52 @@ class SqliteWorkers:
 
         return await self._writer.write("workers.beat", operation)
 
-    async def request_drain(self, worker_id: WorkerId) -> None:
+    async def request_restart(self, worker_id: WorkerId, by: str) -> None:
         await self._writer.write(
-            "workers.request_drain", lambda tx: tx.change("worker_drain", worker_id=worker_id)
+            "workers.request_restart", lambda tx: ask_restart(tx, worker_id, by)
         )
+
+    async def begin_drain(self, worker_id: WorkerId) -> None:
+        def operation(tx: Transaction) -> None:
+            tx.change("worker_drain", worker_id=worker_id)
+            for session_id, anchor in tx.rows("sessions_at_work", worker_id=worker_id):
+                session = SessionId(number(session_id))
+                cause, words = f"drain:{worker_id}", phrases.restarting()
+                owe_once(tx, session, cause, words, anchor=text(anchor))
+
+        await self._writer.write("workers.begin_drain", operation)
+        self._ground.is_draining = True
+
+    async def report(self, worker_id: WorkerId, words: str, back: str) -> None:
+        def operation(tx: Transaction) -> None:
+            tx.change("worker_report", worker_id=worker_id, report=words)
+            rows = [worker_of(row) for row in tx.rows("worker_newest", limit=2)]
+            asked_by = rows[1].restart_by if len(rows) > 1 else None
+            if asked_by is not None and asked_by.startswith("entry:"):
+                _answer_command(tx, EntryId(int(asked_by.removeprefix("entry:"))), back)
+
+        await self._writer.write("workers.report", operation)
+
+    async def restarted_by(self, by: str) -> Worker | None:
+        row = await self._readers.read(lambda tx: tx.row("worker_restarted_by", by=by))
+        return None if row is None else worker_of(row)
 
     async def end(self, worker_id: WorkerId, how: EndedHow) -> None:
         await self._writer.write(
             "workers.end",
             lambda tx: tx.change("worker_end", worker_id=worker_id, how=how, now=tx.now_ms),
         )
+
+
+def ask_restart(tx: Transaction, worker_id: WorkerId, by: str) -> None:
+    """The worker is to end and come back; the first who asks is remembered."""
+    tx.change("worker_restart", worker_id=worker_id, by=by)
+    tx.hints.add(WORKERS)
+
+
+def _answer_command(tx: Transaction, entry_id: EntryId, words: str) -> None:
+    """Whoever asked for a restart is told that it is over, in the same thread, once."""
+    row = tx.row("view_entry", entry_id=entry_id)
+    if row is None or row[1] is None:
+        return
+    owe_once(tx, SessionId(number(row[1])), f"restarted:{entry_id}", words, anchor="")

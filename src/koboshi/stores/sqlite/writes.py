@@ -144,6 +144,14 @@ def owe(
     tx.hints.add(OUTBOX)
 
 
+def owe_once(
+    tx: Transaction, session_id: SessionId, cause: str, words: str, *, anchor: str
+) -> None:
+    """Say something for a cause for which nothing was ever said in this session."""
+    if tx.row("delivery_by_cause", session_id=session_id, cause=cause) is None:
+        owe(tx, session_id, None, cause, (words,), anchor=anchor)
+
+
 def open_turn(
     tx: Transaction, session: Session, entry: Entry, opening_notes: Sequence[Note] = ()
 ) -> TurnId:

@@ -1,0 +1,58 @@
+"""Leaving in four phases. Killed in any of them, the next boot reaches the same end by facts."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from anyio import Event
+
+from koboshi.ports.wakeups import TURNS, Wakeups
+
+
+class Phase(StrEnum):
+    SERVING = "serving"
+    DRAINING = "draining"  # nothing new is begun; messages are accepted, running steps may finish
+    RELEASING = "releasing"  # what still runs gives its turn back
+    STOPPED = "stopped"
+
+
+class Leave(StrEnum):
+    """How somebody asked the gateway to end."""
+
+    STOP = "stop"
+    RESTART = "restart"
+    DRAIN = "drain"  # however long the turns take that run now
+
+
+@dataclass(slots=True, kw_only=True)
+class Drain:
+    wakeups: Wakeups
+    seconds: float
+    """How long running steps may take to finish."""
+    asked: Event = field(default_factory=Event)
+    how: Leave = Leave.STOP
+    phase: Phase = Phase.SERVING
+    is_hurried: bool = False
+    """Somebody asked twice: nothing is waited for."""
+    released: int = 0
+    """Turns that were given back unfinished."""
+
+    @property
+    def is_begun(self) -> bool:
+        return self.phase is not Phase.SERVING
+
+    @property
+    def has_time(self) -> bool:
+        """Whether there is no limit to it."""
+        return self.how is Leave.DRAIN and not self.is_hurried
+
+    def ask(self, how: Leave) -> None:
+        """End, as somebody wishes. A restart that was asked for stays one."""
+        if self.how is not Leave.RESTART:
+            self.how = how
+        self.asked.set()
+        self.wakeups.hint(TURNS)
+
+    def hurry(self) -> None:
+        """End without waiting for anything."""
+        self.is_hurried = True
+        self.ask(Leave.STOP if self.how is Leave.DRAIN else self.how)
