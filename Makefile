@@ -29,9 +29,9 @@ test: environment-dev ## lint, then run all tests; ARGS="…" goes to pytest, WO
 	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
 .PHONY: test-systemd
-test-systemd: environment-dev ## only the tests under a real systemd, as root; `make test` has them, too
+test-systemd: environment-dev ## all tests under a real systemd, as root; `make test` has the quick ones
 	@scripts/system_packages.sh
-	@$(BIN)/pytest -m systemd $(ARGS)
+	@KOBOSHI_TEST_SYSTEMD=1 $(BIN)/pytest -n $(WORKERS) -m systemd $(ARGS)
 
 .PHONY: lint
 lint: environment-dev ## check formatting, style, types and the allowed imports

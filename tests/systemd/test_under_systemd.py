@@ -1,5 +1,6 @@
 """A gateway under a real systemd, from the unit that `koboshi service show` prints."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -13,6 +14,11 @@ from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway
 Install = Callable[..., UnitGateway]
 
 pytestmark = [pytest.mark.systemd, pytest.mark.timeout(90)]
+
+
+only_by_itself = pytest.mark.skipif(
+    "KOBOSHI_TEST_SYSTEMD" not in os.environ, reason="takes long; `make test-systemd` runs it"
+)
 
 
 def start(one: UnitGateway) -> None:
@@ -37,6 +43,7 @@ def test_start_returns_when_the_first_message_can_be_accepted(
     assert one.home.stat().st_uid == UID
 
 
+@only_by_itself
 def test_it_stops_in_time_and_counts_as_stopped(machine: Machine, install: Install) -> None:
     one = install()
     start(one)
@@ -107,6 +114,7 @@ def slow_to_stop(machine: Machine, each_time: str) -> str:
     return f"ExecStart=\nExecStart={command}\nTimeoutStopSec=2\n"
 
 
+@only_by_itself
 def test_a_stop_longer_than_the_limit_is_killed_and_recovered(
     machine: Machine, install: Install
 ) -> None:
@@ -124,6 +132,7 @@ def test_a_stop_longer_than_the_limit_is_killed_and_recovered(
     assert told["turn"]["recoveries"] == 1
 
 
+@only_by_itself
 def test_a_stop_that_asks_for_more_time_outlives_a_short_limit(
     machine: Machine, install: Install
 ) -> None:
@@ -158,6 +167,7 @@ def test_the_watchdog_ends_a_frozen_gateway_and_it_comes_back(
     assert "Fatal Python error: Aborted" in one.err, "it shows where it hung"
 
 
+@only_by_itself
 def test_a_healthy_gateway_is_left_alone_by_the_watchdog(install: Install) -> None:
     one = install("WatchdogSec=1\n")
     start(one)
@@ -167,6 +177,7 @@ def test_a_healthy_gateway_is_left_alone_by_the_watchdog(install: Install) -> No
     assert one.restarts == 0
 
 
+@only_by_itself
 def test_a_killed_gateway_is_started_again(install: Install) -> None:
     one = install()
     start(one)
@@ -205,6 +216,7 @@ TOOLS_NEED = {
 }
 
 
+@only_by_itself
 def test_hardening_takes_nothing_from_commands_that_they_need(
     machine: Machine, install: Install
 ) -> None:
