@@ -8,6 +8,7 @@ from functools import partial
 from anyio import Event
 
 from koboshi.agent.prompt import system_prompt
+from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
 from koboshi.app.world import web_token
 from koboshi.channels.web.channel import WebChannel
@@ -43,6 +44,7 @@ from koboshi.tools.ask import ASK
 from koboshi.tools.files.tools import file_tools
 from koboshi.tools.mcp import McpServers
 from koboshi.tools.pause import PAUSE
+from koboshi.tools.plugins import PluginTools
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
 from koboshi.tools.terminal import TerminalTool, store_end
@@ -205,16 +207,15 @@ class Built:
     gateway: Gateway
     web: list[WebChannel]
     servers: McpServers
+    plugins: PluginTools
 
 
 def build(parts: Parts, on_stopping: Callable[[], None]) -> Built:
     """The gateway, and what runs beside it. Raises Unusable."""
     own_tools = parts.own_tools()
-    servers = open_servers(
-        parts.config,
-        environment_of_commands(os.environ),
-        taken=[tool.spec.name for tool in own_tools],
-    )
+    environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
+    servers = open_servers(parts.config, environment, taken=taken)
+    plugins = open_plugins(parts.config, environment, taken=taken)
     store, is_allowed = parts.store, parts.world.is_allowed
     heartbeat = parts.heartbeat()
     web = parts.web_channels(heartbeat)
@@ -223,7 +224,7 @@ def build(parts: Parts, on_stopping: Callable[[], None]) -> Built:
         store=store,
         channels=list(channels.values()),
         intake=Intake(store=store, clock=parts.clock, is_allowed=is_allowed, respond=respond),
-        dispatch=parts.dispatch(channels, Toolbox(own_tools, [servers])),
+        dispatch=parts.dispatch(channels, Toolbox(own_tools, [servers, plugins])),
         deliver=parts.deliver(channels),
         rescue=parts.rescue(),
         supervise=parts.supervise(),
@@ -234,7 +235,7 @@ def build(parts: Parts, on_stopping: Callable[[], None]) -> Built:
             answer=lambda request: answer(store, request, is_running=True),
         ),
     )
-    return Built(gateway=gateway, web=web, servers=servers)
+    return Built(gateway=gateway, web=web, servers=servers, plugins=plugins)
 
 
 def _text_max(channel: Channel | None) -> int:

@@ -14,6 +14,7 @@ from anyio.abc import TaskStatus
 
 from koboshi import __version__
 from koboshi.app.parts import PROCESSES_NAME, Parts, build
+from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.world import opened_model, world_of
 from koboshi.channels.web.channel import WebChannel
@@ -78,6 +79,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> None:
             for channel in built.web:
                 tasks.start_soon(_announce, channel, options.announce)
             tasks.start_soon(keep_connected, built.servers, built.web)
+            tasks.start_soon(load_plugins, built.plugins, built.web, parts.has_recovered)
             await built.gateway.run(stop_asked)
             tasks.cancel_scope.cancel()
     finally:
