@@ -32,6 +32,9 @@ MAY_CATCH_EVERYTHING = frozenset(
         "src/koboshi/stores/sqlite/writer.py",  # the thread that hands errors to who waits
         "src/koboshi/stores/sqlite/reader.py",  # likewise
         "src/koboshi/tools/mcp/server.py",  # the connection to a tool server
+        "src/koboshi/tools/plugins.py",  # loading somebody else's tools
+        "src/koboshi/tools/guarded.py",  # somebody else's tool
+        "src/koboshi/models/plugin.py",  # somebody else's model
         "src/koboshi/dashboard/app.py",  # a dashboard request
     }
 )

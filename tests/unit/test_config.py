@@ -661,3 +661,15 @@ def test_a_key_is_never_sent_to_another_provider(tmp_path: Path, name: str, vari
 
     assert model.api_key is not None
     assert model.api_key.reveal() == environ[variable]
+
+
+def test_a_model_of_a_plugin_gets_only_the_key_that_is_named_for_it(tmp_path: Path) -> None:
+    environ = {
+        "KOBOSHI__MODEL__NAME": "parrot:grey",
+        "OPENAI_API_KEY": "key-of-openai",
+        "PARROT_KEY": "key-of-parrot",
+    }
+    named = environ | {"KOBOSHI__MODEL__API_KEY_ENV": "PARROT_KEY"}
+
+    assert load(tmp_path, None, environ).model.api_key is None
+    assert load(tmp_path, None, named).model.api_key == Secret("key-of-parrot")

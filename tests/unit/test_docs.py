@@ -12,6 +12,7 @@ from koboshi.domain.recovery import RULES, Rule
 from koboshi.domain.turn import TRANSITIONS, TurnState
 from koboshi.domain.watch import WatcherState
 from scripts import rules_table, state_diagrams
+from tests.fakes.plugins.installing import EXAMPLE
 
 PAGES = {
     "state-machines": (state_diagrams.PAGE, state_diagrams.render),
@@ -67,3 +68,11 @@ def test_every_rule_on_the_page_has_a_verdict(rule: Rule) -> None:
     everywhere = {rules_table.verdicts(rule, is_interactive=with_a) for with_a in (False, True)}
 
     assert everywhere != {"—"}
+
+
+@pytest.mark.parametrize("name", ["koboshi_jot.py", "pyproject.toml"])
+def test_the_example_of_a_tool_is_the_one_that_is_tested(name: str) -> None:
+    page = (state_diagrams.PAGE.parent / "writing-a-tool.md").read_text(encoding="utf-8")
+    example = (EXAMPLE / name).read_text(encoding="utf-8")
+
+    assert f"\n{example}```\n" in page

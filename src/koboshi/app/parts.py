@@ -9,6 +9,7 @@ from anyio import Event
 
 from koboshi.agent.prompt import system_prompt
 from koboshi.agent.summary import ContextLimits
+from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
 from koboshi.app.world import web_token
 from koboshi.channels.web.channel import WebChannel
@@ -52,6 +53,7 @@ from koboshi.tools.files.tools import file_tools
 from koboshi.tools.mcp import McpServers
 from koboshi.tools.patterns import matcher
 from koboshi.tools.pause import PAUSE
+from koboshi.tools.plugins import PluginTools
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
 from koboshi.tools.restart import RestartTool
@@ -285,6 +287,7 @@ class Built:
     gateway: Gateway
     web: list[WebChannel]
     servers: McpServers
+    plugins: PluginTools
 
 
 def build(
@@ -292,11 +295,9 @@ def build(
 ) -> Built:
     """The gateway, and what runs beside it. Raises Unusable."""
     own_tools = parts.own_tools()
-    servers = open_servers(
-        parts.config,
-        environment_of_commands(os.environ),
-        taken=[tool.spec.name for tool in own_tools],
-    )
+    environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
+    servers = open_servers(parts.config, environment, taken=taken)
+    plugins = open_plugins(parts.config, environment, taken=taken)
     store = parts.store
     jobs = replace(
         jobs_of(parts.config, store, parts.clock, is_running=True), leave=parts.drain.ask
@@ -308,7 +309,7 @@ def build(
         store=store,
         channels=list(channels.values()),
         intake=parts.intake(),
-        dispatch=parts.dispatch(channels, Toolbox(own_tools, [servers])),
+        dispatch=parts.dispatch(channels, Toolbox(own_tools, [servers, plugins])),
         deliver=parts.deliver(channels),
         rescue=parts.rescue(),
         supervise=parts.supervise(),
@@ -324,7 +325,7 @@ def build(
             answer=partial(answer, jobs),
         ),
     )
-    return Built(gateway=gateway, web=web, servers=servers)
+    return Built(gateway=gateway, web=web, servers=servers, plugins=plugins)
 
 
 def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemClock) -> Ends:

@@ -14,6 +14,7 @@ from anyio.abc import TaskStatus
 
 from koboshi import __version__
 from koboshi.app.parts import PROCESSES_NAME, Built, Parts, build, jobs_of, report_limits
+from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.world import opened_model, world_of
 from koboshi.channels.web.channel import WebChannel
@@ -97,6 +98,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             if not built.web:
                 options.notifier.ready()
             tasks.start_soon(keep_connected, built.servers, built.web)
+            tasks.start_soon(load_plugins, built.plugins, built.web, parts.has_recovered)
             await built.gateway.run()
             tasks.cancel_scope.cancel()
         return drain.how is Leave.RESTART

@@ -5,13 +5,19 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from koboshi.config import Config, WebConfig
-from koboshi.domain.errors import StoreFailed
+from koboshi.domain.errors import ModelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.model import Model
+
+if TYPE_CHECKING:
+    from koboshi.models.limits import ModelLimits
+    from koboshi.models.plugin import PluginModel
+    from koboshi.models.remote import RemoteModel
 
 WEB_TOKEN_NAME = "web-token"
 
@@ -40,28 +46,62 @@ async def opened_model(config: Config) -> AsyncIterator[Model]:
         yield ScriptedModel()
         return
     # Only who uses a provider pays for loading what reaches it.
-    from koboshi.models.limits import ModelLimits
-    from koboshi.models.provider import open_model
+    from koboshi.models.provider import is_ours, open_model, read_name
 
-    limits, key = config.limits, config.model.api_key
-    model = open_model(
-        config.model.name,
-        base_url=config.model.base_url,
-        api_key=key.reveal() if key is not None else None,
-        key_variable=config.model.api_key_env,
-        limits=ModelLimits(
-            load_s=limits.model_load_seconds,
-            connect_s=limits.model_connect_seconds,
-            first_s=limits.model_first_seconds,
-            idle_s=limits.model_idle_seconds,
-            total_s=limits.model_total_seconds,
-            reply_chars_max=limits.reply_chars_max,
-        ),
-    )
+    prefix, _ = read_name(config.model.name)
+    if is_ours(prefix):
+        key = config.model.api_key
+        model: RemoteModel | PluginModel = open_model(
+            config.model.name,
+            base_url=config.model.base_url,
+            api_key=key.reveal() if key is not None else None,
+            key_variable=config.model.api_key_env,
+            limits=_model_limits(config),
+        )
+    else:
+        model = _plugin_model(config)
     try:
         yield model
     finally:
         await model.aclose()
+
+
+def _plugin_model(config: Config) -> "PluginModel":
+    """The model of a plug-in; its code is not loaded yet. Raises ModelUnusable."""
+    from koboshi.app.plugins import MODELS, find_plugins
+    from koboshi.models.plugin import PluginModel
+    from koboshi.models.provider import read_name, unknown_provider
+    from koboshi.ports.plugin import ModelSetting
+
+    name, key = config.model.name, config.model.api_key
+    prefix, behind = read_name(name)
+    installed = find_plugins(MODELS)
+    ours = [plugin for plugin in installed if plugin.name == prefix]
+    if not ours:
+        raise unknown_provider(name, [plugin.name for plugin in installed])
+    if len(ours) > 1:
+        listed = ", ".join(sorted(plugin.distribution for plugin in ours))
+        raise ModelUnusable(f'more than one plug-in has "{prefix}": {listed}; uninstall the others')
+    setting = ModelSetting(
+        model=behind,
+        base_url=config.model.base_url,
+        api_key=None if key is None else key.reveal(),
+    )
+    return PluginModel(ours[0], setting, _model_limits(config))
+
+
+def _model_limits(config: Config) -> "ModelLimits":
+    from koboshi.models.limits import ModelLimits
+
+    limits = config.limits
+    return ModelLimits(
+        load_s=limits.model_load_seconds,
+        connect_s=limits.model_connect_seconds,
+        first_s=limits.model_first_seconds,
+        idle_s=limits.model_idle_seconds,
+        total_s=limits.model_total_seconds,
+        reply_chars_max=limits.reply_chars_max,
+    )
 
 
 def web_token(home: Path, channel: WebConfig) -> str:

@@ -60,6 +60,12 @@ class Limits:
     mcp_retry_seconds_max: int = 60  # between two attempts to connect
     mcp_message_bytes_max: int = 8_000_000  # one message; a longer one ends the connection
 
+    # Plug-ins.
+    plugin_load_seconds: int = 60  # to import one and to make its tools
+    plugin_settle_seconds: int = 10  # the first model call of a boot waits so long for all of them
+    plugin_reach_seconds: int = 30  # a call waits so long for all of them
+    plugin_call_seconds: int = 1_800  # one call
+
     # What goes out.
     deliveries_in_flight_max: int = 32  # sends at once, all channels together
     delivery_attempts_max: int = 200  # tries of one delivery before it is abandoned

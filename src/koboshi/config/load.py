@@ -35,8 +35,12 @@ from koboshi.config.specs import fit_secret
 from koboshi.config.tokens import TOKEN_KEYS, TokenKeys, find_token, is_clear
 from koboshi.config.warn import warnings_about
 
-KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
-"""Where the key of a provider lies if nothing else is said; OPENAI_API_KEY for all others."""
+KEY_VARIABLES = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GOOGLE_API_KEY",
+    "openai": "OPENAI_API_KEY",
+}
+"""Where the key of a provider lies if nothing else is said; all others get none."""
 
 
 def load(home: Path | None, config_file: Path | None, environ: Mapping[str, str]) -> Config:
@@ -87,7 +91,9 @@ class _Draft:
             gateway=GatewayConfig(**parts["gateway"]),
             model=self._with_api_key(ModelConfig(**parts["model"])),
             recovery=RecoveryConfig(**parts["recovery"]),
-            tools=ToolsConfig(terminal=TerminalConfig(**parts["tools.terminal"])),
+            tools=ToolsConfig(
+                **(parts["tools"] | {"terminal": TerminalConfig(**parts["tools.terminal"])})
+            ),
             store=StoreConfig(**parts["store"]),
             limits=Limits(**parts["limits"]),
             channels=channels,
@@ -124,9 +130,9 @@ class _Draft:
     def _with_api_key(self, model: ModelConfig) -> ModelConfig:
         """The model with its key, if it needs one and the variable is set. Where none is named,
         each provider has its own: a key is never sent to another one."""
-        if ("model", "api_key_env") not in self.settings.values:
+        if ("model", "api_key_env") not in self.settings.values and not model.is_scripted:
             provider = model.name.partition(":")[0]
-            model = replace(model, api_key_env=KEY_VARIABLES.get(provider, model.api_key_env))
+            model = replace(model, api_key_env=KEY_VARIABLES.get(provider, ""))
         text = self.environ.get(model.api_key_env, "") if model.api_key_env else ""
         if model.is_scripted or not text:
             return model

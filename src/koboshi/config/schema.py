@@ -38,7 +38,11 @@ def _grow() -> Table:
     top: dict[str, Node] = {}
     for name, section in SECTIONS.items():
         outer, _, inner = name.partition(".")
-        top[outer] = Table({inner: Table(keys_of(section))}) if inner else Table(keys_of(section))
+        keys: dict[str, Node] = dict(keys_of(section))
+        around = top.get(outer)
+        if inner:
+            keys = {inner: Table(keys)}
+        top[outer] = Table({**(around.children if isinstance(around, Table) else {}), **keys})
     platforms = {name: Accounts(Table(keys_of(kind))) for name, kind in PLATFORMS.items()}
     servers = Accounts(Table(keys_of(McpConfig)), noun="server", example="github")
     return Table({**top, "channels": Table(platforms), "mcp": servers})

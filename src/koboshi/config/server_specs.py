@@ -1,4 +1,4 @@
-"""The kinds of values that describe a server: programs, lists of texts, tables of secrets."""
+"""The kinds of values that describe servers and plug-ins: programs, lists, tables of secrets."""
 
 import json
 import re
@@ -57,6 +57,49 @@ def names(count_max: int, chars_max: int) -> Spec:
         return tuple(dict.fromkeys(found))
 
     return Spec(check, _parse_json_or(_split))
+
+
+def switch_or_names(count_max: int, chars_max: int) -> Spec:
+    """true for all, false for none, or a list of names."""
+    some = names(count_max, chars_max)
+
+    def parse(text: str) -> object:
+        said = {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
+        return some.parse(text) if said is None else said
+
+    def check(raw: object) -> object:
+        if isinstance(raw, bool):
+            return raw
+        if not isinstance(raw, list):
+            raise Unfit(f'must be true, false or a list of names, as in ["one"], not {told(raw)}')
+        if not raw:
+            raise Unfit("must not be empty", "write false to mean none")
+        return some.check(raw)
+
+    return Spec(check, parse)
+
+
+def free_tables(count_max: int, chars_max: int) -> Spec:
+    """A table of tables whose keys only somebody else knows. Each is kept as JSON."""
+
+    def check(raw: object) -> NamedSecrets:
+        if not isinstance(raw, dict) or not all(isinstance(each, dict) for each in raw.values()):
+            raise Unfit("must be a table of tables, one for each plug-in")
+        if len(raw) > count_max:
+            raise Unfit(f"must have at most {count_max} entries")
+        found: list[tuple[str, Secret]] = []
+        for name, table in raw.items():
+            try:
+                text = json.dumps(table, ensure_ascii=False, allow_nan=False)
+            except (TypeError, ValueError, RecursionError):
+                # TOML knows dates and times, and numbers that are none.
+                message = f'"{shown(str(name))}" must hold texts, numbers, switches and lists only'
+                raise Unfit(message) from None
+            require_text(text, chars_max)
+            found.append((str(name), Secret(text)))
+        return tuple(found)
+
+    return Spec(check, _parse_json_or(lambda text: text))
 
 
 def variable_names(count_max: int) -> Spec:

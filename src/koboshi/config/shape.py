@@ -12,10 +12,12 @@ from koboshi.config.limits import Limits
 from koboshi.config.secret import Secret
 from koboshi.config.server_specs import (
     NamedSecrets,
+    free_tables,
     named_headers,
     named_variables,
     names,
     program,
+    switch_or_names,
     texts,
     variable_names,
 )
@@ -98,6 +100,10 @@ class TerminalConfig:
 class ToolsConfig:
     """The settings of the tools."""
 
+    # The entry points of other distributions to use: all, none, or these.
+    plugins: bool | tuple[str, ...] = field(default=True, metadata=key(switch_or_names(256, 256)))
+    # By entry point, as JSON: nobody but the plug-in knows which of it is secret.
+    settings: NamedSecrets = field(default=(), metadata=key(free_tables(256, 64_000)))
     terminal: TerminalConfig = field(default_factory=TerminalConfig)
 
 
@@ -207,6 +213,7 @@ Section: TypeAlias = (
     | type[ModelConfig]
     | type[RecoveryConfig]
     | type[TerminalConfig]
+    | type[ToolsConfig]
     | type[StoreConfig]
     | type[Limits]
     | type[TelegramConfig]
@@ -218,6 +225,7 @@ SECTIONS: Mapping[str, Section] = {
     "gateway": GatewayConfig,
     "model": ModelConfig,
     "recovery": RecoveryConfig,
+    "tools": ToolsConfig,
     "tools.terminal": TerminalConfig,
     "store": StoreConfig,
     "limits": Limits,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -34,6 +34,8 @@ def secrets_of(config: Config) -> tuple[str, ...]:
     known = [secret.reveal() for secret in (config.model.api_key, *tokens) if secret]
     for server in config.mcp:
         known.extend(_secrets_of_server(server))
+    for _, settings in config.tools.settings:
+        known.extend(_secrets_of_plugin(json.loads(settings.reveal())))
     for _, value in _keys(config):
         if isinstance(value, str):
             known.extend(passwords_in(value))
@@ -70,11 +72,20 @@ def _secrets_of_server(server: McpConfig) -> Iterator[str]:
             yield secret.reveal()
 
 
+def _secrets_of_plugin(settings: Mapping[str, object]) -> Iterator[str]:
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _secrets_of_plugin(value)
+        elif isinstance(value, str) and is_secret_variable(name) and value:
+            yield value
+
+
 def _keys(config: Config) -> Iterator[tuple[str, object]]:
     sections = {
         "gateway": config.gateway,
         "model": config.model,
         "recovery": config.recovery,
+        "tools": config.tools,
         "tools.terminal": config.tools.terminal,
         **{section_of(channel): channel for channel in config.channels},
         **{f"mcp.{server.name}": server for server in config.mcp},

@@ -4,6 +4,7 @@ Nothing here loads a provider's library: that takes a second, and the gateway ha
 before it. Only what can be known without it is checked.
 """
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,10 @@ def open_model(
     Raises ModelUnusable, with the remedy, if the provider is unknown, its library is not installed
     or its key is missing.
     """
-    provider, model = _read_name(name)
+    prefix, model = read_name(name)
+    if not is_ours(prefix):
+        raise unknown_provider(name, ())
+    provider = Provider(prefix)
     _require_library(name, provider)
     if not api_key and _needs_key(provider, base_url):
         raise ModelUnusable(
@@ -66,24 +70,33 @@ def open_model(
     return RemoteModel(endpoint, limits, transport)
 
 
-def _read_name(name: str) -> tuple[Provider, str]:
+def read_name(name: str) -> tuple[str, str]:
+    """Whose model it is, and which. Raises ModelUnusable if the name does not say both."""
     prefix, colon, model = name.partition(":")
-    known = ", ".join(Provider)
     if not colon:
         raise ModelUnusable(
             f'model "{name}" does not say whose it is: write "openai:{name}", for example; '
-            f"known providers: {known}"
+            f"known providers: {', '.join(Provider)}"
         )
-    try:
-        provider = Provider(prefix)
-    except ValueError:
-        raise ModelUnusable(
-            f'the provider "{prefix}" of model "{name}" is unknown; known providers: {known}; any '
-            "OpenAI-compatible server works as openai:<model> with its address as base_url"
-        ) from None
     if not model.strip():
         raise ModelUnusable(f'model "{name}" lacks its name behind the colon')
-    return provider, model.strip()
+    return prefix, model.strip()
+
+
+def is_ours(prefix: str) -> bool:
+    """Whether the gateway itself can reach the models of that provider."""
+    return prefix in frozenset(Provider)
+
+
+def unknown_provider(name: str, plugins: Sequence[str]) -> ModelUnusable:
+    """The error for a model whose prefix is neither ours nor that of a plug-in."""
+    prefix = name.partition(":")[0]
+    known = ", ".join(sorted({*Provider, *plugins}))
+    return ModelUnusable(
+        f'the provider "{prefix}" of model "{name}" is unknown; known providers: {known}; any '
+        "OpenAI-compatible server works as openai:<model> with its address as base_url; a plug-in "
+        f"can add others, by an entry point koboshi.models with the name {prefix}"
+    )
 
 
 def _require_library(name: str, provider: Provider) -> None:

@@ -10,6 +10,11 @@ from koboshi.ports.tool import Tool, ToolSource
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
+def is_name(name: str) -> bool:
+    """Whether a tool can be called that."""
+    return _NAME.fullmatch(name) is not None
+
+
 class Toolbox:
     """Tools in the order given, then those that the sources have at the moment.
 
@@ -22,7 +27,7 @@ class Toolbox:
         self._fixed: dict[str, Tool] = {}
         for tool in tools:
             name = tool.spec.name
-            if not _NAME.fullmatch(name):
+            if not is_name(name):
                 raise ValueError(f'"{name}" can not be the name of a tool; use a-z, 0-9 and _')
             if name in self._fixed:
                 raise ValueError(f'there are two tools with the name "{name}"')
@@ -37,7 +42,7 @@ class Toolbox:
         told: dict[str, ToolSpec] = {}
         for tool in self._all():
             spec = tool.spec
-            if _NAME.fullmatch(spec.name):
+            if is_name(spec.name):
                 told.setdefault(spec.name, spec)
         return tuple(told.values())
 
