@@ -23,6 +23,7 @@ from koboshi.domain.recovery import (
 )
 from koboshi.domain.transcript import Author, Effect, Tail
 from koboshi.domain.turn import TurnState
+from koboshi.domain.worker import Breaker
 
 HOUR_MS = 3_600_000
 POLICY = Policy()
@@ -118,6 +119,11 @@ def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
         return "stale" if facts.is_interactive else "stale-unattended", ask_or_give_up
     if facts.under_way is Effect.ONCE and facts.is_interactive and not facts.message_waits:
         return "outcome-unknown", kind.ASK_USER
+    held_back = {Breaker.CLOSED: False, Breaker.HALF: facts.crash_streak >= 2, Breaker.OPEN: True}
+    if held_back[facts.breaker] and not facts.is_postponed:
+        if facts.message_waits:
+            return "breaker-moved-on", kind.CLEAR
+        return "boot-breaker", kind.STAND
     return "fresh", kind.RESUME
 
 
@@ -221,6 +227,13 @@ def few_facts() -> Iterator[TurnFacts]:
     return consistent_facts((0, 10), (0, 3), (0, HOUR_MS + 1))
 
 
+def facts_of_crash_loops() -> Iterator[TurnFacts]:
+    """What a gateway meets that has died again and again."""
+    for facts in consistent_facts((0, 10), (0, 1, 2, 3), (0, HOUR_MS + 1)):
+        yield replace(facts, breaker=Breaker.HALF)
+        yield replace(facts, breaker=Breaker.OPEN)
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     facts = consistent_facts(AROUND_RECOVERIES, AROUND_DEATHS, AROUND_AN_HOUR)
@@ -228,4 +241,5 @@ def cases() -> tuple[Case, ...]:
     return (
         *(Case(each, POLICY, decide(each, POLICY)) for each in facts),
         *(Case(each, p, decide(each, p)) for p in always_fresh for each in few_facts()),
+        *(Case(each, POLICY, decide(each, POLICY)) for each in facts_of_crash_loops()),
     )

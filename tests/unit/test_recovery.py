@@ -86,7 +86,7 @@ def test_the_rules_stand_in_the_order_of_the_design() -> None:
     assert [rule.label for rule in RULES] == (
         "answered replied question-open person-not-allowed channel-unknown exhausted worn-out "
         "policy-moved-on policy-off policy-ask stale-moved-on stale stale-unattended "
-        "outcome-unknown fresh"
+        "outcome-unknown breaker-moved-on boot-breaker fresh"
     ).split()
 
 
@@ -115,8 +115,8 @@ def test_every_verdict_can_be_carried_out() -> None:
     changes_nothing = {
         (TurnState.QUEUED, VerdictKind.RESUME),
         (TurnState.SUSPENDED, VerdictKind.SUSPEND),
-        (TurnState.WAITING, VerdictKind.STAND),
         (TurnState.ANSWERED, VerdictKind.DELIVER),
+        *((state, VerdictKind.STAND) for state in TurnState),
     }
     for state, kind in {(case.facts.state, case.verdict.kind) for case in cases()}:
         assert (state, kind) in changes_nothing or (state, event_of[kind]) in TRANSITIONS

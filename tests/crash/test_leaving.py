@@ -1,0 +1,242 @@
+"""A gateway is asked to leave, once, twice and over and over, and killed while it does."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import Gateway, gateway, koboshi, starting, until
+from tests.crash.stories import pauses, script
+from tests.harness.rows import Rows, read_rows
+
+SLOW = script(pauses(0.2), pauses(0.2), pauses(0.2), pauses(0.2), {"text": "through"})
+LONG = {"KOBOSHI__GATEWAY__DRAIN_SECONDS": "30"}
+BREAKER = {"KOBOSHI__RECOVERY__BOOT_BREAKER": "true"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def rows(home: Path) -> Rows:
+    return read_rows(home)
+
+
+def said(home: Path) -> list[str]:
+    return [row["text"] for row in rows(home).of("outbox", state="delivered")]
+
+
+def wait_results(home: Path, number: int) -> None:
+    until(lambda: len(rows(home).of("steps", kind="result")) >= number, f"{number} results")
+
+
+def wait_work(home: Path, boot: int) -> None:
+    """Until the boot works on a turn and has come a step further."""
+    before = len(rows(home).of("steps", kind="result"))
+    until(lambda: rows(home).of("turns", state="running", worker_id=boot), "it works")
+    wait_results(home, before + 1)
+
+
+def wait_draining(one: Gateway) -> None:
+    until(lambda: one.events("gateway_draining"), "it is draining", otherwise=lambda: one.err)
+
+
+def finish(home: Path, message: str) -> Rows:
+    """The story after one more boot, when the turn of the message is done."""
+    with gateway(home) as one:
+        one.wait_state(message, "done")
+        one.stop()
+    return rows(home)
+
+
+def test_a_stop_lets_the_step_finish_and_the_turn_goes_on_after_it(home: Path) -> None:
+    """S10, S15, S22: what runs comes to the end of its step, nothing new is begun, the thread is
+    told once, and the turn goes on in the next boot with what was done."""
+    with gateway(home, **LONG) as one:
+        message = one.say("a", SLOW)
+        wait_results(home, 1)
+        assert one.stop() == 0
+    left = rows(home)
+    assert left.one("turns")["state"] == "queued"
+    assert left.one("workers")["ended_how"] == "leftovers"
+    assert all(call["finished_ms"] for call in left.calls), "no call was cut off"
+
+    after = finish(home, message)
+
+    (note,) = after.of("steps", cause="recovery")
+    assert "was restarted" in note["body"]
+    assert after.one("turns")["crash_streak"] == 0
+    told = [text for text in said(home) if "restarted" in text]
+    assert told == ["I am being restarted. What I can not finish now goes on afterwards."]
+    assert said(home).count("through") == 1
+
+
+@pytest.mark.parametrize("seconds", ["30", "0"])
+def test_a_gateway_that_is_killed_inside_its_drain(home: Path, seconds: str) -> None:
+    """S16, S33, S34: SIGTERM, and SIGKILL before it has left."""
+    with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS=seconds) as one:
+        message = one.say("a", script(pauses(0.05), pauses(2), {"text": "through"}))
+        wait_results(home, 1)
+        one.signal(signal.SIGTERM)
+        wait_draining(one)
+        one.kill()
+
+    finish(home, message)
+
+    assert said(home).count("through") == 1
+    assert sum("restarted" in text for text in said(home)) <= 1
+
+
+def test_a_turn_that_ends_during_the_drain_is_not_taken_up_again(home: Path) -> None:
+    """S14: of two turns one comes to its end; only the other is resumed."""
+    with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS="1") as one:
+        short = one.say("a", script({"sleep_ms": 500, "text": "short"}))
+        long = one.say("b", script(pauses(60), {"text": "long"}))
+        until(lambda: len(rows(home).of("journal", event="claimed")) == 2, "both are at work")
+        one.stop()
+    left = {row["turn_id"]: row["state"] for row in rows(home).turns}
+    assert sorted(left.values()) in (["done", "queued"], ["answered", "queued"])
+
+    with gateway(home) as one:
+        assert one.wait_state(short, "done")["turn"]["recoveries"] == 0
+        assert one.wait_state(long, "running")["turn"]["recoveries"] == 1
+    assert said(home).count("short") == 1
+
+
+def test_a_second_signal_waits_for_nothing(home: Path) -> None:
+    with gateway(home, **LONG) as one:
+        one.say("a", script(pauses(60), {"text": "never"}))
+        until(lambda: rows(home).of("calls"), "it works")
+        one.signal(signal.SIGTERM)
+        wait_draining(one)
+        one.signal(signal.SIGTERM)
+        assert one.wait_end() == 0
+    assert rows(home).one("turns")["state"] == "queued"
+
+
+def test_a_message_during_the_drain_is_kept_and_its_sender_told(home: Path) -> None:
+    """S11, S12: accepted, not begun, and answered by the next boot."""
+    with gateway(home, **LONG) as one:
+        one.say("a", script({"sleep_ms": 1500, "text": "first"}))
+        until(lambda: rows(home).of("turns", state="running"), "it works")
+        one.signal(signal.SIGTERM)
+        wait_draining(one)
+        until(lambda: rows(home).one("workers")["draining"], "it has said so")
+        late = one.say("b", "echo late")
+        assert one.wait_end() == 0
+    assert "Queued: I am being restarted and will answer afterwards." in said(home)
+    assert rows(home).one("inbox", entry_id=int(late[1:]))["state"] == "attached"
+
+    finish(home, late)
+
+    assert said(home).count("late") == 1
+
+
+def test_a_restart_from_the_chat_comes_back_in_the_same_thread_once(home: Path) -> None:
+    """S164: and the same command, delivered again, does not restart again."""
+    with gateway(home) as one:
+        one.say("a", "/restart", key="again")
+        one.wait_serving(times=2)
+        until(lambda: [each for each in said(home) if each.startswith("I am back")], "it is back")
+        one.say("a", "/restart", key="again")
+        one.wait_state(one.say("a", "echo still here"), "done")
+        pid = koboshi("status", "--json", home=home).document["worker"]["pid"]
+        assert pid == one.pid, "the same process, made anew: nobody else would start it"
+        one.stop()
+    assert [row["ended_how"] for row in rows(home).workers] == ["restart", "stopped"]
+    assert len([each for each in said(home) if each.startswith("I am back")]) == 1
+
+
+def calls_restart(reason: str) -> dict[str, object]:
+    return {"calls": [{"tool": "gateway_restart", "arguments": {"reason": reason}}]}
+
+
+@pytest.mark.parametrize("moment", ["", "before", "after"])
+def test_an_agent_restarts_its_own_gateway_and_knows_it(home: Path, moment: str) -> None:
+    """S71: its turn is given back at once, and the result says that it happened; so also when the
+    gateway is killed around the request."""
+    crash = {"KOBOSHI_CRASH_AT": f"workers.request_restart:{moment}"} if moment else {}
+    with starting(home, **crash) as one:
+        message = one.say("a", script(calls_restart("new settings"), {"text": "through"}))
+        if moment:
+            one.wait_end()
+        else:
+            one.wait_state(message, "done")
+    after = finish(home, message) if moment else rows(home)
+
+    (result,) = after.of("steps", kind="result")
+    told = json.loads(json.loads(result["body"])["text"])
+    assert told["status"] == "restarted"
+    assert told["boot"] >= 2
+    assert said(home).count("through") == 1
+
+
+def test_an_agent_that_restarts_its_gateway_for_ever_is_asked_about(home: Path) -> None:
+    """S72, S75: with other words each time; the person decides, and others are served."""
+    items = [calls_restart(f"because {number}") for number in range(12)]
+    with gateway(home) as one:
+        message = one.say("a", script(*items, {"text": "through"}))
+        told = until(lambda: _if_waiting(one, message), "the person is asked", within_s=120)
+        assert told["turn"]["recoveries"] == 10
+        one.wait_state(one.say("b", "echo served"), "done")
+    assert sum("Shall I keep trying?" in text for text in said(home)) == 1
+
+
+def _if_waiting(one: Gateway, message: str) -> dict[str, dict[str, object]] | None:
+    """What is told of a turn that waits; nothing while it works, or the gateway is away."""
+    told = koboshi("explain", message, "--json", home=one.home)
+    if told.code != 0:
+        return None
+    document: dict[str, dict[str, object]] = told.document
+    return document if document["turn"]["state"] == "waiting" else None
+
+
+def test_a_gateway_that_dies_over_and_over_resumes_nothing_and_serves_on(home: Path) -> None:
+    """S73: after five boots that found a dead turn, with progress in each, nothing is resumed; new
+    messages and commands are served, and it says so."""
+    with gateway(home, **BREAKER) as one:
+        message = one.say("a", script(*[pauses(0.3)] * 30, {"text": "through"}))
+        wait_work(home, 1)
+        one.kill()
+    for boot in range(2, 6):
+        with gateway(home, **BREAKER) as one:
+            wait_work(home, boot)
+            one.kill()
+    with gateway(home, **BREAKER) as one:
+        until(lambda: one.events("boot_report"), "it has looked around")
+        assert one.explained(message)["why"]["rule"] == "boot-breaker"
+        one.wait_state(one.say("b", "echo served"), "done")
+        status = koboshi("status", home=home)
+        assert "nothing is resumed until ten minutes have been quiet" in status.out
+        one.say("a", "echo here I am")
+        until(lambda: "here I am" in said(home), "who writes again is answered")
+        one.stop()
+    assert "through" not in said(home)
+    assert rows(home).of("turns", state="stopped", rule="breaker-moved-on")
+
+
+@pytest.mark.parametrize("how", ["stop", "drain"])
+def test_the_command_line_asks_it_to_leave(home: Path, how: str) -> None:
+    with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS="0") as one:
+        one.say("a", script({"sleep_ms": 700, "text": "first"}))
+        until(lambda: rows(home).of("turns", state="running"), "it works")
+
+        told = koboshi(how, home=home)
+
+        assert told.code == 0, told.err
+        assert told.out.endswith("it has stopped\n")
+        assert one.wait_end() == 0
+    is_through = how == "drain"
+    assert ("first" in said(home)) == is_through
+    assert koboshi(how, home=home).err.endswith("no gateway is running in this home\n")
+
+
+def test_the_command_line_restarts_it(home: Path) -> None:
+    with gateway(home) as one:
+        told = koboshi("restart", home=home)
+
+        assert told.out.endswith("it is back\n"), told.err
+        one.stop()
+    assert [row["ended_how"] for row in rows(home).workers] == ["restart", "stopped"]
