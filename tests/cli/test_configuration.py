@@ -98,7 +98,7 @@ def test_show_tells_each_key_with_its_value_and_where_it_was_set(home: Path) -> 
     assert f"home = {home}" in lines
     assert "gateway.max_turns = 3 (koboshi.toml line 2)" in lines
     assert 'gateway.busy = "steer" (KOBOSHI__GATEWAY__BUSY)' in lines
-    assert "gateway.drain_seconds = 45 (default)" in lines
+    assert "gateway.progress_seconds = 180 (default)" in lines
 
 
 def test_show_masks_secrets(home: Path) -> None:

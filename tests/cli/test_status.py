@@ -38,6 +38,7 @@ KEYS = [
     "outbox_unsettled",
     "sessions",
     "sqlite",
+    "breaker",
     "home",
 ]
 WORKER_KEYS = [
@@ -51,6 +52,9 @@ WORKER_KEYS = [
     "is_draining",
     "ended_ms",
     "ended_how",
+    "restart_by",
+    "found_dead",
+    "report",
 ]
 TURN_KEYS = ["queued", "running", "waiting", "suspended", "answered"]
 CPU_SECONDS_MAX = 0.4

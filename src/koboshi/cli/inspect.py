@@ -89,7 +89,7 @@ class StatusAnswer:
     inbox_waiting: int
     outbox_unsettled: int
     sessions: int
-    breaker: str
+    breaker: str = "closed"
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
