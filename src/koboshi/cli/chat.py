@@ -10,6 +10,7 @@ import click
 from koboshi.cli.chat_input import typed_lines
 from koboshi.cli.chat_link import ChatOver, Link
 from koboshi.cli.chat_talk import Screen, Talk, one_line
+from koboshi.config import WebConfig, load
 from koboshi.config.places import find_places, read_secret_text
 from koboshi.config.problems import ConfigError, Unfit
 
@@ -21,14 +22,14 @@ WRONG_SETUP = 78
 @click.option("--chat", "chat_name", default="terminal", show_default=True, help="Which chat.")
 @click.option("--thread", default="", help="A thread of the chat.")
 @click.option("--home", type=click.Path(path_type=Path), help="The gateway's home.")
-@click.option("--url", default=URL, show_default=True, help="Where the gateway listens.")
+@click.option("--url", help="Where the gateway listens, if not where its configuration says.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="Instead of HOME/web-token.")
 @click.option("--once", metavar="TEXT", help="Send this, show what comes back, and leave.")
 def chat(
     chat_name: str,
     thread: str,
     home: Path | None,
-    url: str,
+    url: str | None,
     token_file: Path | None,
     once: str | None,
 ) -> None:
@@ -41,6 +42,7 @@ def chat(
 
     try:
         file = token_file or find_places(home, None, os.environ).home / "web-token"
+        url = url or configured_url(home)
         link = Link(
             url=checked(url),
             chat=chat_name,
@@ -66,6 +68,16 @@ async def _run(talk: Talk, once: str | None) -> int:
         return await talk.run(one_line(once))
     async with typed_lines(sys.stdin.fileno()) as lines:
         return await talk.run(lines)
+
+
+def configured_url(home: Path | None) -> str:
+    """Where the configuration has the web channel. Raises ConfigError."""
+    channels = load(home, None, os.environ).enabled_channels
+    web = [channel for channel in channels if isinstance(channel, WebConfig)]
+    if not web or not web[0].port:
+        return URL
+    host = f"[{web[0].host}]" if ":" in web[0].host else web[0].host
+    return f"http://{host}:{web[0].port}"
 
 
 def checked(url: str) -> str:
