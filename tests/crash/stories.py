@@ -169,7 +169,9 @@ async def long_talk(life: Lives, chat: str) -> None:
 async def stopped_gateway(life: Lives, chat: str) -> None:
     """The gateway is asked to stop while a turn runs."""
     person = life.person(chat)
-    await person.say(script(pauses(0.05), {"text": "carried over", "sleep_ms": 700}), "1")
+    await person.say(
+        script(pauses(0.05), pauses(0.4), pauses(0.4), pauses(0.4), {"text": "carried over"}), "1"
+    )
     await person.sees(lambda event: event.fields.get("kind") == "result", "the first result")
     life.gateway.terminate()
     await person.hears("carried over")

@@ -173,4 +173,11 @@ def _dying_with_us() -> list[str]:
 def _clean_environment() -> dict[str, str]:
     """The defaults, whatever the one who runs the tests has set; and any free port."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("KOBOSHI")}
-    return kept | {"KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0", "KOBOSHI_LOG": "json"}
+    settings = {
+        "KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0",
+        "KOBOSHI__GATEWAY__DRAIN_SECONDS": "1",
+        # Most tests kill more often than a gateway that is well should die.
+        "KOBOSHI__RECOVERY__BOOT_BREAKER": "false",
+        "KOBOSHI_LOG": "json",
+    }
+    return kept | settings
