@@ -282,19 +282,52 @@ async def test_a_message_behind_a_report_gets_a_turn_of_its_own(home: Home) -> N
 
 
 async def test_a_report_joins_a_turn_that_waits_for_its_next_worker(home: Home) -> None:
-    """Released with a call that has no result: the note comes between, and the call is not lost."""
+    claim = await home.work_on("start it")
+    process = await begin(home, claim, EXIT)
+    await home.store.turns.release(claim)
+    await end(home, process)
+
+    assert await reports(home, process) == [("attached", None)]
+    assert len(await heard_in(home, claim.turn_id)) == 1
+
+
+async def test_a_report_comes_behind_the_result_that_a_turn_goes_on_with(home: Home) -> None:
+    """Released with a call that has no result: nothing comes between a call and its result."""
     claim = await home.work_on("start it")
     process = await begin(home, claim, EXIT)
     (call_id,) = await home.propose(claim, a_call("fetch"))
     await home.store.turns.release(claim)
     await end(home, process)
-    assert await reports(home, process) == [("attached", None)]
+    assert await reports(home, process) == [("waiting", None)]
     claim = await home.claim()
     await home.start(claim, call_id)
     await home.finish(claim, call_id)
     await home.answer(claim)
 
     assert len(await heard_in(home, claim.turn_id)) == 1
+    assert len(await home.turns()) == 1
+
+
+async def test_an_end_that_the_call_itself_will_show_is_not_told_as_well(home: Home) -> None:
+    """S113: the gateway died over the call that started it; the next life adopts the process, which
+    has ended, before the call is taken up and tells the same."""
+    claim = await home.work_on("start it")
+    (call_id,) = await home.propose(claim, a_call("terminal", effect=Effect.RESUMABLE))
+    await home.start(claim, call_id)
+    process = await home.store.processes.begin(
+        claim, call_id, command="make", workdir=".", is_foreground=False, watchers=(EXIT,)
+    )
+    await home.store.processes.born(process.process_id, BIRTH)
+    await home.die_and_recover(claim.turn_id)
+    await end(home, process)
+    await home.wait_until_due()
+    claim = await home.claim()
+    result = Result(call_id=call_id, status=ResultStatus.OK, text="it ended")
+    await home.store.turns.finish_call(claim, result, exits_read=[process.process_id])
+    await home.answer(claim)
+
+    assert await reports(home, process) == [("dropped", "already-read")]
+    assert await heard_in(home, claim.turn_id) == []
     assert len(await home.turns()) == 1
 
 

@@ -193,12 +193,18 @@ def _file(tx: Transaction, ground: Ground, entry: Entry) -> None:
     match admission_of(tx, ground, session, as_open, entry):
         case Open():
             open_turn(tx, session, entry)
-        case Attach() if turn is not None:
+        case Attach() if turn is not None and not _has_open_calls(tx, turn.turn_id):
             attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, entry)
             tx.hints.add(TURNS)
         case admission:
             put_aside(tx, ground, entry, admission)
     tx.hints.update((JOURNAL, PROCESSES))
+
+
+def _has_open_calls(tx: Reading, turn_id: TurnId) -> bool:
+    """Whether the turn goes on with the result of a call, which may show the end itself. What
+    waits until then joins behind it."""
+    return bool(tx.number("calls_unresolved_count", turn_id=turn_id))
 
 
 def _open_turn(tx: Reading, process: Process) -> OpenTurn | None:
