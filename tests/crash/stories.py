@@ -166,6 +166,38 @@ async def long_talk(life: Lives, chat: str) -> None:
     await person.hears("looked")
 
 
+async def job(life: Lives, chat: str) -> None:
+    """A command in the background ends by itself, and the agent says so without being asked."""
+    person = life.person(chat)
+    command = "echo ran >> ran; until [ -e go ]; do sleep 0.05; done; echo worked; exit 3"
+    await person.say(f"in background {command}", "1")
+    await person.hears("It runs in the background as p1.")
+    (life.gateway.workdir / "go").touch()
+    said = await person.hears("exited with code 3")
+    assert said.kind == "answer"
+    assert said.fields["text"].endswith("worked")
+    assert sum("exited" in words for words in person.heard()) == 1
+    ran = (life.gateway.workdir / "ran").read_text(encoding="ascii")
+    assert ran == "ran\n", "it ran twice, or not at all"
+
+
+async def watched(life: Lives, chat: str) -> None:
+    """A command in the background prints what the agent looks for, and later ends; nobody asked to
+    be told of that, so the person is."""
+    person = life.person(chat)
+    command = "until [ -e go ]; do sleep 0.05; done; echo it is ready; sleep 0.5"
+    start = {"command": command, "background": True, "watch_patterns": ["ready"]}
+    call: dict[str, object] = {"calls": [{"tool": "terminal", "arguments": start}]}
+    await person.say(script(call, {"text": "I am watching it"}), "1")
+    await person.hears("I am watching it")
+    (life.gateway.workdir / "go").touch()
+    found = await person.hears("it is ready")
+    assert found.kind == "answer"
+    ended = await person.sees(lambda event: event.kind == "notice", "the end is told")
+    assert "exited with code 0" in ended.fields["text"]
+    assert len(person.heard()) == 3
+
+
 async def stopped_gateway(life: Lives, chat: str) -> None:
     """The gateway is asked to stop while a turn runs."""
     person = life.person(chat)
@@ -191,5 +223,7 @@ STORIES = {
     "long-talk": Story(long_talk, env={"KOBOSHI__LIMITS__CONTEXT_TOKENS_MAX": "13000"}),
     "command": Story(command),
     "killed-command": Story(killed_command, is_repeatable=False),
+    "job": Story(job, is_repeatable=False),
+    "watched": Story(watched, is_repeatable=False),
     "stopped-gateway": Story(stopped_gateway, stops=True),
 }

@@ -76,7 +76,8 @@ def answers(rows: Rows, chat: str, thread: str = "") -> list[str]:
 
 
 def _every_message_has_its_place(rows: Rows) -> None:
-    """No accepted message is lost: it is in a turn, or was dropped with a reason."""
+    """No accepted message and no report is lost: it is in a turn, or a person was told, or it was
+    dropped with a reason."""
     for entry in rows.inbox:
         assert entry["state"] != "waiting", entry
         assert entry["state"] != "dropped" or entry["reason"], entry
@@ -84,6 +85,10 @@ def _every_message_has_its_place(rows: Rows) -> None:
     steps = [json.loads(row["body"])["entry_id"] for row in rows.of("steps", kind="message")]
     assert len(steps) == len(set(steps)), "a message is in the transcript twice"
     assert set(steps) <= {entry["entry_id"] for entry in turned}
+    causes = Counter(row["cause"] for row in rows.of("steps", kind="note"))
+    for entry in turned:
+        if entry["kind"] == "report":
+            assert causes[f"entry:{entry['entry_id']}"] == 1, "a report is heard once"
 
 
 def _every_turn_is_over(rows: Rows) -> None:
@@ -127,7 +132,8 @@ def _summaries_cover_more_and_more(steps: Sequence[Row]) -> None:
 def _check_turn(steps: Sequence[Row], rows: Rows) -> None:
     assert _grows(step["epoch"] for step in steps)
     kinds = [step["kind"] for step in steps]
-    assert "message" in kinds
+    reported = any(step["cause"].startswith("entry:") for step in steps if step["kind"] == "note")
+    assert "message" in kinds or reported, "a turn that nobody asked for"
     assert "answer" not in kinds[:-1], "something was said after the answer"
     notes = Counter(step["epoch"] for step in steps if step["cause"] == "recovery")
     assert all(count == 1 for count in notes.values()), "two recovery notes for one life"

@@ -21,6 +21,8 @@ ORDERED_BY = {
     "steps": "seq",
     "calls": "place",
     "outbox": "delivery_id",
+    "processes": "process_id",
+    "watchers": "watcher_id",
     "journal": "seq",
     "cursors": "channel",
 }
@@ -39,6 +41,8 @@ class Rows:
     steps: list[Row]
     calls: list[Row]
     outbox: list[Row]
+    processes: list[Row]
+    watchers: list[Row]
     journal: list[Row]
     cursors: list[Row]
     damage: list[str]

@@ -7,7 +7,10 @@ import pytest
 
 from koboshi.domain.errors import ModelBusy
 from koboshi.domain.recovery import Policy, RecoveryPolicy
+from tests.crash.stories import CHAT, pauses
+from tests.crash.stories import script as scripted
 from tests.harness.invariants import check_rows
+from tests.harness.jobs import UNTIL_GO, process, saying, scene, terminal
 from tests.runtime.gateway import Setting, living
 from tests.runtime.models import WatchedModel
 from tests.runtime.scripts import calls, says, script
@@ -203,3 +206,54 @@ async def test_a_turn_behind_a_cut_is_recovered_with_its_own_transcript(setting:
     shown = [getattr(step.body, "text", "") for step in model.requests[-1].steps]
     assert "echo old secrets" not in shown
     assert WORK in shown
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("ends_first", [False, True], ids=["running", "ended"])
+async def test_a_process_killed_by_the_agent_does_not_come_back_with_a_turn(
+    tmp_path: Path, ends_first: bool
+) -> None:
+    """S113, S114, S115: the requested answer was sent after the kill; then the watcher put
+    "completed" into the session, and a second answer followed. Killing one that had ended by
+    itself reads its end as well."""
+    command = "true" if ends_first else "sleep 600"
+    start = terminal(command, notify_on_complete=True)
+    waits = [pauses(0.5)] if ends_first else []
+    items: list[dict[str, object]] = [start, *waits, process("kill"), {"text": "it is over"}]
+    async with scene(tmp_path / "home") as place:
+        person = place.person(CHAT)
+        await place.says(CHAT, scripted(*items))
+        await person.hears("it is over")
+        place.gateway.kill()
+        await place.restarts()
+        await place.says(CHAT, "echo last")
+        await person.hears("last")
+        rows = place.rows()
+
+    assert person.heard() == ["it is over", "last"]
+    assert len(rows.turns) == 2
+    check_rows(rows)
+
+
+@pytest.mark.crash
+async def test_matches_of_a_finished_turn_are_not_put_into_its_session(tmp_path: Path) -> None:
+    """S117, S127: what was queued while the turn ran was injected when it had ended, and opened a
+    turn in a finished topic. What comes after the answer is news, and opens one."""
+    command = f"for i in 1 2 3; do echo probe $i ready; done; {UNTIL_GO}; echo done and ready"
+    start = terminal(command, watch_patterns=["ready"])
+    async with scene(tmp_path / "home") as place:
+        person = place.person(CHAT)
+        text = scripted(start, {"text": "the final answer", "sleep_ms": 1_500})
+        await place.says(CHAT, text, thread="topic")
+        await person.hears("the final answer")
+        place.gateway.kill()
+        await place.restarts()
+        await place.says(CHAT, "echo still quiet", thread="topic")
+        await person.hears("still quiet")
+        assert saying(person, "probe") == []
+        place.touch()
+        await person.hears("exited with code 0")
+        rows = place.rows()
+
+    dropped = [row["reason"] for row in rows.of("inbox", kind="report", state="dropped")]
+    assert dropped == ["turn-ended"]

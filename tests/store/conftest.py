@@ -3,6 +3,7 @@ backend."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ async def open_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
     """Opens a home of its own at each call; all are closed at the end of the test."""
     homes: list[Home] = []
 
-    async def open_one(world: World | None = None, **limits: int) -> Home:
+    async def open_one(world: World | None = None, **limits: Any) -> Home:
         home = Home(
             backend=BACKENDS[request.param](tmp_path / f"home-{len(homes)}"),
             world=world or a_world(),

@@ -31,6 +31,7 @@ from koboshi.domain.transcript import (
     Step,
 )
 from koboshi.domain.turn import Claim
+from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.clock import Clock
@@ -105,6 +106,8 @@ class Limits:
     waiting_max: int = 1_000
     question_age_ms_max: int = DAY_MS
     context_steps_max: int = 400
+    notify: Notify = Notify.ALL
+    reports: ReportLimits = ReportLimits()  # noqa: RUF009  (frozen)
 
 
 class Backend(Protocol):
@@ -150,6 +153,8 @@ class SqliteBackend:
             waiting_max=limits.waiting_max,
             question_age_ms_max=limits.question_age_ms_max,
             context_steps_max=limits.context_steps_max,
+            notify=limits.notify,
+            report_limits=limits.reports,
         )
         return await open_store(
             self.path,

@@ -77,8 +77,10 @@ def unfinished(request: str) -> str:
 
 
 def report(headline: str, output: str) -> str:
-    """What a process has to say: what is the matter, and then its output as data."""
-    return f"{MARK} {headline}\n{output or '(no output)'}"
+    """What a process has to say: what is the matter, and then its output as data. A program that
+    prints our mark does not speak for us."""
+    said = f"{headline}\n{output or '(no output)'}"
+    return f"{MARK} {said.replace(MARK, '(koboshi)')}"
 
 
 def message_age(age: str) -> str:

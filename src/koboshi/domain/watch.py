@@ -69,6 +69,8 @@ class Finding:
 
     watcher: Watcher
     output: str = ""
+    turn_log_size: int | None = None
+    """What was known, when it looked, of where the turn that started the process has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +116,18 @@ Matches = Callable[[str], bool]
 """Whether a line is one that a watcher looks for."""
 
 
-def examine(watcher: Watcher, chunk: Chunk, matches: Matches, *, until: int | None) -> Finding:
+def examine(
+    watcher: Watcher,
+    chunk: Chunk,
+    matches: Matches,
+    *,
+    until: int | None,
+    redact: Callable[[str], str] = str,
+) -> Finding:
     """What a MATCH watcher finds in `chunk`, below the offset `until` if there is one. A line that
     is not complete is left for the next chunk, so that a match split over two reads is found; a
-    line of unreasonable length is examined as it is.
+    line of unreasonable length is examined as it is. Lines are redacted before they are cut, so
+    that no half of a secret is shown.
 
     Reports that can not show all they found, `NOISY_MAX` times in a row, are the last: then only
     the end is worth a report.
@@ -137,7 +147,7 @@ def examine(watcher: Watcher, chunk: Chunk, matches: Matches, *, until: int | No
     moved = replace(watcher, log_offset=begin + len(complete))
     if not matched:
         return Finding(watcher=moved)
-    shown_lines = [line[:SHOWN_CHARS_MAX] for line in matched[:MATCH_LINES_MAX]]
+    shown_lines = [redact(line)[:SHOWN_CHARS_MAX] for line in matched[:MATCH_LINES_MAX]]
     left_out = len(matched) - len(shown_lines)
     if left_out:
         shown_lines.append(f"… and {left_out} more matching lines")
@@ -157,11 +167,16 @@ def is_due(watcher: Watcher, process: Process, now_ms: int, limits: ReportLimits
         case WatcherKind.EXIT:
             return False
         case WatcherKind.MATCH:
-            return now_ms - watcher.reported_ms >= limits.every_ms
+            return _is_past(watcher.reported_ms, limits.every_ms, now_ms)
         case WatcherKind.EVERY:
-            since_ms = max(process.started_ms, watcher.reported_ms)
+            since_ms = watcher.reported_ms or process.started_ms
             every_ms = max(int(float(watcher.argument) * 1000), limits.every_ms)
-            return process.ended_ms is None and now_ms - since_ms >= every_ms
+            return process.ended_ms is None and _is_past(since_ms, every_ms, now_ms)
+
+
+def _is_past(since_ms: int, span_ms: int, now_ms: int) -> bool:
+    """Whether the span is over; a clock that was set back does not make it longer."""
+    return not 0 <= now_ms - since_ms < span_ms
 
 
 def may_say(said: Said, limits: ReportLimits) -> bool:

@@ -121,6 +121,8 @@ class Supervise:
             found = await self.runners.end(process_id, grace_s=GRACE_SECONDS)
             await self.store_end(process_id, found)
             log.info("process_stopped", process=process_id, life=found.life)
+        except OSError as error:
+            log.warning("process_unseen", process=process_id, error=str(error))
         finally:
             self._ending.discard(process_id)
 

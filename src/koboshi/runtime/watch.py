@@ -34,6 +34,8 @@ log = structlog.get_logger()
 
 READ_BYTES = 4_000_000
 """What is examined of one log in one look; the rest is for the next."""
+PUT_OFF_SECONDS = 2.0
+"""What there was no room to say is not read again at once: it would be read over and over."""
 PROGRESS_BYTES = 100_000
 PROGRESS_CHARS = 4_000
 
@@ -51,6 +53,8 @@ class WatchLogs:
     poll_seconds: float
     _examined: dict[WatcherId, Watcher] = field(default_factory=dict)
     """Watchers that found nothing since their row moved, and how far they have come."""
+    _put_off: dict[WatcherId, float] = field(default_factory=dict)
+    """Watchers that found something which could not be said, and when they look again."""
 
     async def keep_watching(self) -> None:
         """Look at everything that somebody watches, again and again."""
@@ -68,19 +72,22 @@ class WatchLogs:
     async def _look_at(self, watcher: Watcher, process: Process) -> None:
         if not is_due(watcher, process, self.clock.now_ms(), self.limits):
             return
+        if self.clock.monotonic() < self._put_off.get(watcher.watcher_id, 0.0):
+            return
         try:
             found = await self._found(watcher, process)
         except OSError as error:
             log.warning("watch_failed", process=process.process_id, error=str(error))
             return
-        if found.output:
-            found = replace(found, output=self.redact(found.output))
-        elif found.watcher.state is WatcherState.ARMED:
+        if not found.output and found.watcher.state is WatcherState.ARMED:
             self._examined[watcher.watcher_id] = found.watcher
             return
+        found = replace(found, turn_log_size=process.turn_log_size)
         if await self.store.processes.report(watcher, found):
             self._examined.pop(watcher.watcher_id, None)
             log.info("process_reported", process=process.process_id, kind=watcher.kind)
+        else:
+            self._put_off[watcher.watcher_id] = self.clock.monotonic() + PUT_OFF_SECONDS
 
     async def _found(self, watcher: Watcher, process: Process) -> Finding:
         if watcher.kind is WatcherKind.EVERY:
@@ -91,7 +98,7 @@ class WatchLogs:
         """What was printed since it was last told."""
         newest = self.runners.read_log(watcher.process_id, -PROGRESS_BYTES, PROGRESS_BYTES)
         fresh = newest.content[max(0, watcher.log_offset - newest.offset) :]
-        words = last_lines(plain(fresh.decode("utf-8", "replace")), PROGRESS_CHARS)
+        words = last_lines(self.redact(plain(fresh.decode("utf-8", "replace"))), PROGRESS_CHARS)
         moved = replace(watcher, log_offset=newest.total, reports=watcher.reports + 1)
         return Finding(watcher=moved, output=words or "(no new output)")
 
@@ -105,13 +112,15 @@ class WatchLogs:
         chunk = Chunk(offset=piece.offset, content=piece.content, is_last=is_last)
         matches = self.matcher(watcher.patterns)
         # What the turn that started it could have seen is told apart from what came later.
-        found = examine(current, chunk, matches, until=process.turn_log_size or 0)
+        size, redact = process.turn_log_size or 0, self.redact
+        found = examine(current, chunk, matches, until=size, redact=redact)
         if not found.output:
-            found = examine(found.watcher, chunk, matches, until=None)
+            found = examine(found.watcher, chunk, matches, until=None, redact=redact)
         if is_last and not found.output:
             return Finding(watcher=replace(found.watcher, state=WatcherState.DISARMED))
         return found
 
     def _forget_all_but(self, kept: set[WatcherId]) -> None:
-        for watcher_id in self._examined.keys() - kept:
-            del self._examined[watcher_id]
+        for remembered in (self._examined, self._put_off):
+            for watcher_id in remembered.keys() - kept:
+                del remembered[watcher_id]

@@ -73,7 +73,7 @@ class Ends:
         process = await self.processes.get(process_id)
         if process is None or process.is_foreground or process.ended_ms is not None:
             return ""
-        output = await output_of(self.runners, process_id)
+        output = self.redact(await output_of(self.runners, process_id))
         tail = last_lines(output, END_CHARS_MAX)
         watchers = await self.processes.watchers(process_id)
         for watcher in watchers:
@@ -82,7 +82,7 @@ class Ends:
             matched = await to_thread.run_sync(self._unsaid, watcher)
             if matched and matched not in tail:
                 tail = f"{matched}\n…\n{tail}"
-        return self.redact(tail)
+        return tail
 
     def _unsaid(self, watcher: Watcher) -> str:
         try:
@@ -90,7 +90,8 @@ class Ends:
         except OSError:
             return ""
         chunk = Chunk(offset=log.offset, content=log.content, is_last=True)
-        return examine(watcher, chunk, self.matcher(watcher.patterns), until=None).output
+        matches = self.matcher(watcher.patterns)
+        return examine(watcher, chunk, matches, until=None, redact=self.redact).output
 
 
 def why_ended(seen: Seen) -> str:

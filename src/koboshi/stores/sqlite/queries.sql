@@ -206,9 +206,10 @@ SELECT 1 FROM inbox WHERE session_id = :session_id AND state = 'waiting' AND kin
     AND json_extract(body, '$.process_id') = :process_id LIMIT 1;
 
 -- name: reports_lately
--- How much was reported since a moment, in the session and in all.
+-- How much was reported since a moment, in the session and in all. What a clock that was set back
+-- has left in the future does not count.
 SELECT coalesce(sum(session_id = :session_id), 0), count(*) FROM inbox INDEXED BY inbox_reports
-WHERE kind = 'report' AND received_ms > :since_ms AND state <> 'dropped'
+WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND state <> 'dropped'
     AND json_extract(body, '$.kind') <> 'exit';
 
 -- ── turns ──────────────────────────────────────────────────────────────────────────────────────
@@ -605,7 +606,8 @@ SELECT process_id FROM processes
 WHERE turn_id = :turn_id AND foreground = 0 ORDER BY process_id;
 
 -- name: processes_outdated
--- Ended long ago, or one of too many; oldest first.
+-- Ended long ago, or one of too many; oldest first. Not while its call has no result, or what is
+-- said about it was not heard.
 SELECT process_id FROM processes INDEXED BY processes_ended
 WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
     (SELECT ended_ms FROM processes INDEXED BY processes_ended WHERE ended_ms IS NOT NULL
@@ -613,6 +615,9 @@ WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
     AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.turn_id = processes.turn_id
                     AND calls.call_id = processes.call_id AND calls.finished_ms IS NULL
                     AND calls.started_ms IS NOT NULL)
+    AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.session_id = processes.session_id
+                    AND inbox.state = 'waiting' AND inbox.kind = 'report'
+                    AND json_extract(inbox.body, '$.process_id') = processes.process_id)
 ORDER BY ended_ms LIMIT :limit;
 
 -- name: watchers_delete_of

@@ -65,6 +65,8 @@ def file_finding(tx: Transaction, ground: Ground, before: Watcher, found: Findin
     process = process_of(row)
     if not found.output:
         return _move(tx, before, found.watcher, is_heard=False)
+    if _came_too_late(tx, process, found):
+        return False
     if not may_say(_said(tx, ground, process), ground.report_limits):
         return False
     key = f"{process.process_id}:{before.watcher_id}:{found.watcher.reports}"
@@ -80,6 +82,13 @@ def file_finding(tx: Transaction, ground: Ground, before: Watcher, found: Findin
         tx.change("watchers_disarm_output", process_id=process.process_id)
     _file(tx, ground, entry)
     return True
+
+
+def _came_too_late(tx: Reading, process: Process, found: Finding) -> bool:
+    """Whether the turn was answered after the look: what belongs to it was not told apart."""
+    turn = read_turn(tx, process.turn_id)
+    is_over = turn is None or turn.state not in OPEN
+    return is_over and found.turn_log_size != process.turn_log_size
 
 
 def _move(tx: Transaction, before: Watcher, after: Watcher, *, is_heard: bool) -> bool:
@@ -112,7 +121,9 @@ def _promise_end(tx: Transaction, process: Process) -> None:
 
 def _said(tx: Reading, ground: Ground, process: Process) -> Said:
     since_ms = tx.now_ms - ground.report_limits.every_ms
-    lately = tx.row("reports_lately", session_id=process.session_id, since_ms=since_ms)
+    lately = tx.row(
+        "reports_lately", session_id=process.session_id, since_ms=since_ms, now=tx.now_ms
+    )
     assert lately is not None
     session_id, process_id = process.session_id, process.process_id
     waiting = tx.row("reports_waiting_of", session_id=session_id, process_id=process_id)
@@ -182,12 +193,18 @@ def _file(tx: Transaction, ground: Ground, entry: Entry) -> None:
     match admission_of(tx, ground, session, as_open, entry):
         case Open():
             open_turn(tx, session, entry)
-        case Attach() if turn is not None:
+        case Attach() if turn is not None and not _has_open_calls(tx, turn.turn_id):
             attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, entry)
             tx.hints.add(TURNS)
         case admission:
             put_aside(tx, ground, entry, admission)
     tx.hints.update((JOURNAL, PROCESSES))
+
+
+def _has_open_calls(tx: Reading, turn_id: TurnId) -> bool:
+    """Whether the turn goes on with the result of a call, which may show the end itself. What
+    waits until then joins behind it."""
+    return bool(tx.number("calls_unresolved_count", turn_id=turn_id))
 
 
 def _open_turn(tx: Reading, process: Process) -> OpenTurn | None:

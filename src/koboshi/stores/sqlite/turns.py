@@ -63,6 +63,7 @@ from koboshi.stores.sqlite.writes import (
     read_session,
     read_turn,
     resolve_calls,
+    tell_held,
 )
 
 DEADLY_MS = 20_000
@@ -185,6 +186,7 @@ class SqliteTurns:
                 question_seq=step.seq,
                 expires_ms=tx.now_ms + age_ms_max,
             )
+            tell_held(tx, self._ground, claim.session_id)
             owe(
                 tx,
                 claim.session_id,

@@ -227,6 +227,19 @@ def put_aside(tx: Transaction, ground: Ground, entry: Entry, admission: Admissio
         _tell(tx, ground, entry)
 
 
+def tell_held(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
+    """The open turn works no longer, but waits for a person or was set aside: what it might have
+    looked at itself is told now."""
+    turn = read_open_turn(tx, session_id)
+    if turn is None:
+        return
+    session = read_session(tx, session_id)
+    as_open = OpenTurn(turn_id=turn.turn_id, state=turn.state, question=turn.question_seq)
+    for entry in (entry_of(row).entry for row in tx.rows("entries_waiting", session_id=session_id)):
+        if isinstance(entry.body, ReportWords):
+            put_aside(tx, ground, entry, admission_of(tx, ground, session, as_open, entry))
+
+
 def _tell(tx: Transaction, ground: Ground, entry: Entry) -> None:
     """The person is told how a process ended, if they want to be told such things."""
     assert isinstance(entry.body, ReportWords)
