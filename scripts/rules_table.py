@@ -105,11 +105,11 @@ def some_facts() -> Iterator[TurnFacts]:
         (0, POLICY.recoveries_max), (0, POLICY.deaths_max), (0, POLICY.fresh_ms + 1)
     )
     for shape, history, switches, policy in product(
-        shapes, tuple(histories), product(BOTH, repeat=7), RecoveryPolicy
+        shapes, tuple(histories), product(BOTH, repeat=8), RecoveryPolicy
     ):
         state, tail, under_way, asked_by = shape
         recoveries, crash_streak, idle_ms = history
-        claimed, willed, postponed, waits, allowed, known, interactive = switches
+        claimed, willed, postponed, waits, behind, allowed, known, interactive = switches
         facts = TurnFacts(
             state=state,
             tail=tail,
@@ -122,6 +122,7 @@ def some_facts() -> Iterator[TurnFacts]:
             crash_streak=crash_streak,
             idle_ms=idle_ms,
             message_waits=waits,
+            message_behind=behind,
             asked_by=asked_by,
             is_person_allowed=allowed,
             is_channel_known=known,

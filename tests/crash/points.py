@@ -81,7 +81,12 @@ EXEMPT = {
     "tests/store/test_crash_points.py",
     "outbox.label": "the web channel repeats a send under the same key and never needs a label; "
     "killed there in tests/crash/test_rig.py, on a platform that can not",
-    "sessions.set": "no command of this version sets anything: nobody calls it",
+    "sessions.set": "settings are stored with the command that sets them, by inbox.accept: nobody "
+    "calls it",
+    "turns.will": "only the operator comes by it, at the command line; killed there in "
+    "tests/store/test_crash_points.py",
+    "outbox.retry": "likewise",
+    "outbox.drop": "likewise",
     "workers.request_drain": "the command that asks for a drain comes later: nobody calls it",
 }
 """Verbs that a gateway with the web channel does not come by, and why."""

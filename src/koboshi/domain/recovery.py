@@ -80,6 +80,8 @@ class TurnFacts:
     idle_ms: int
     message_waits: bool
     """A message of an allowed person, accepted after the question or the death, waits."""
+    message_behind: bool
+    """A message of an allowed person waits, whenever it was accepted."""
     asked_by: Author | None
     is_person_allowed: bool
     is_channel_known: bool
@@ -132,6 +134,12 @@ def _is_taken_up(facts: TurnFacts) -> bool:
 
 def _is_up_to_policy(facts: TurnFacts) -> bool:
     return _is_taken_up(facts) and not facts.is_postponed
+
+
+def _is_left_alone(facts: TurnFacts) -> bool:
+    """The policy would set it aside, and everything behind it with it."""
+    is_unasked = facts.policy is RecoveryPolicy.ASK and not facts.is_interactive
+    return facts.policy is RecoveryPolicy.OFF or is_unasked
 
 
 def _always(kind: VerdictKind) -> Then:
@@ -204,6 +212,16 @@ RULES: tuple[Rule, ...] = (
         then=_always(VerdictKind.CLEAR),
         says="it was interrupted, recovery is `ask` or `off`, and the person has written since",
         because="the person went on with a new message; it sees what was done so far",
+    ),
+    Rule(
+        label="policy-behind",
+        when=lambda facts, _: (
+            _is_up_to_policy(facts) and facts.message_behind and _is_left_alone(facts)
+        ),
+        then=_always(VerdictKind.CLEAR),
+        says="it was interrupted, recovery is `off` (or `ask`, and nobody can be asked), and a "
+        "message waits behind it",
+        because="recovery does not continue it in this session, and a message waits behind it",
     ),
     Rule(
         label="policy-off",
@@ -296,6 +314,8 @@ def contradiction_in(facts: TurnFacts) -> str | None:
         and not facts.is_claimed_before,
         "worked on without ever having been claimed": not facts.is_claimed_before
         and (facts.tail is not Tail.TRIGGER or facts.state is TurnState.WAITING),
+        "a message waits since the death, and none waits": facts.message_waits
+        and not facts.message_behind,
         "postponed without waiting in the queue": facts.is_postponed
         and (facts.state is not TurnState.QUEUED or not facts.is_claimed_before),
     }
