@@ -17,6 +17,7 @@ from koboshi.domain.recovery import (
 )
 from koboshi.domain.transcript import Author, Effect, Tail
 from koboshi.domain.turn import TurnState
+from koboshi.domain.worker import Breaker
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "recovery-rules.md"
 POLICY = Policy()
@@ -104,12 +105,16 @@ def some_facts() -> Iterator[TurnFacts]:
     histories = product(
         (0, POLICY.recoveries_max), (0, POLICY.deaths_max), (0, POLICY.fresh_ms + 1)
     )
-    for shape, history, switches, policy in product(
-        shapes, tuple(histories), product(BOTH, repeat=7), RecoveryPolicy
+    for shape, history, switches, policy, breaker in product(
+        shapes,
+        tuple(histories),
+        product(BOTH, repeat=8),
+        RecoveryPolicy,
+        (Breaker.CLOSED, Breaker.OPEN),
     ):
         state, tail, under_way, asked_by = shape
         recoveries, crash_streak, idle_ms = history
-        claimed, willed, postponed, waits, allowed, known, interactive = switches
+        claimed, willed, postponed, waits, behind, allowed, known, interactive = switches
         facts = TurnFacts(
             state=state,
             tail=tail,
@@ -122,12 +127,14 @@ def some_facts() -> Iterator[TurnFacts]:
             crash_streak=crash_streak,
             idle_ms=idle_ms,
             message_waits=waits,
+            message_behind=behind,
             asked_by=asked_by,
             is_person_allowed=allowed,
             is_channel_known=known,
             is_interactive=interactive,
             interruption=Interruption.CRASH,
             policy=policy,
+            breaker=breaker,
         )
         if contradiction_in(facts) is None:
             yield facts

@@ -95,7 +95,7 @@ async def test_a_command_that_kills_every_gateway_is_given_up_and_ended(home: Pa
 
     assert it.lines("deaths") == ["deadly"]
     assert "«guard yourself»" in apology.fields["text"]
-    assert "Write again" in apology.fields["text"]
+    assert "/retry" in apology.fields["text"]
     assert it.person.heard()[:-1] == [apology.fields["text"], "here I am"]
     assert words_for(other, "answer") == ["answer 1", "answer 2"]
     failed = rows.one("turns", rule="exhausted")

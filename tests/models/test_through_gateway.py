@@ -141,5 +141,5 @@ async def test_a_lasting_failure_is_told_once_with_what_to_do(
     assert it.person.heard()[:-1] == [words, help_text, "here I am"]
     assert [turn["state"] for turn in rows.turns] == ["failed", "done"]
     commands = re.findall(r"(?<!\S)/[a-z]+", words)
-    assert commands or "Write again to try once more" in words
+    assert commands or "/retry tries it once more" in words
     assert all(f"{command} – " in help_text for command in commands), "it names no such command"

@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 STORES = ROOT / "src" / "koboshi" / "stores"
 
 VERBS = frozenset(
-    "inbox.accept outbox.claim outbox.label outbox.settle "
+    "inbox.accept outbox.claim outbox.drop outbox.label outbox.retry outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "
     "processes.report "
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
-    "turns.start_call turns.summarise "
+    "turns.start_call turns.summarise turns.will "
     "workers.beat workers.begin_drain workers.end workers.report workers.request_restart "
     "workers.start".split()
 )

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
+from koboshi.domain.command import Standing, Will
 from koboshi.domain.ids import TurnId
 from koboshi.domain.recovery import RecoveryPolicy
 from koboshi.domain.session import Busy, Settings
@@ -226,6 +227,33 @@ async def gave_up_from_suspended(home: Home) -> TurnId:
     return claim.turn_id
 
 
+async def resumed_from_queued(home: Home) -> TurnId:
+    return await willed(home, await postponed(home), Will.RESUME)
+
+
+async def dropped_while_queued(home: Home) -> TurnId:
+    return await willed(home, await released(home), Will.DROP)
+
+
+async def dropped_while_running(home: Home) -> TurnId:
+    turn_id = await claimed(home)
+    await home.reopen(crash=True)
+    return await willed(home, turn_id, Will.DROP)
+
+
+async def dropped_while_waiting(home: Home) -> TurnId:
+    return await willed(home, await prompted_from_running(home), Will.DROP)
+
+
+async def dropped_while_suspended(home: Home) -> TurnId:
+    return await willed(home, await parked_from_running(home), Will.DROP)
+
+
+async def willed(home: Home, turn_id: TurnId, will: Will) -> TurnId:
+    assert await home.store.turns.will(turn_id, will) is Standing.LEFT
+    return turn_id
+
+
 S, E = TurnState, TurnEvent
 STORIES: dict[tuple[TurnState, TurnEvent], Story] = {
     (S.QUEUED, E.CLAIMED): claimed,
@@ -245,6 +273,11 @@ STORIES: dict[tuple[TurnState, TurnEvent], Story] = {
     (S.RUNNING, E.CUT): cut_while_running,
     (S.WAITING, E.CUT): cut_while_waiting,
     (S.SUSPENDED, E.CUT): cut_while_suspended,
+    (S.QUEUED, E.DROPPED): dropped_while_queued,
+    (S.RUNNING, E.DROPPED): dropped_while_running,
+    (S.WAITING, E.DROPPED): dropped_while_waiting,
+    (S.SUSPENDED, E.DROPPED): dropped_while_suspended,
+    (S.QUEUED, E.RESUMED): resumed_from_queued,
     (S.RUNNING, E.RESUMED): resumed_from_running,
     (S.SUSPENDED, E.RESUMED): resumed_from_suspended,
     (S.WAITING, E.RESUMED): resumed_from_waiting,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from koboshi.domain import notes
 from koboshi.domain.ids import DeliveryId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.notes import MOVED_ON
@@ -243,15 +244,48 @@ async def test_a_message_ends_a_turn_that_was_set_aside_whatever_the_clock_says(
     assert (await home.view(claim.turn_id)).state == "stopped"
 
 
-async def test_words_from_before_it_was_set_aside_do_not_end_it(home: Home) -> None:
-    """The same millisecond, and still before."""
+async def test_words_from_before_it_was_set_aside_get_their_turn(home: Home) -> None:
+    """S92, S97: what waited behind a turn that is not continued does not wait for ever. The model
+    is told what was left unfinished, and /retry can still ask it again."""
     claim = await home.work_on("one")
     await home.say("two")
+    await home.say("three")
     await set_policy(home, RecoveryPolicy.OFF)
-    await home.die_and_recover(claim.turn_id)
+    verdict = await home.die_and_recover(claim.turn_id)
 
-    assert (await home.recover(claim.turn_id)).rule == "policy-off"
-    assert (await home.view(claim.turn_id)).state == "suspended"
+    assert verdict is not None
+    assert verdict.rule == "policy-behind"
+    assert (await home.view(claim.turn_id)).state == "stopped"
+    next_claim = await home.claim()
+    assert (await home.view(next_claim.turn_id)).request == "two"
+    steps = (await home.store.turns.load(next_claim)).steps
+    assert [step.body.text for step in steps if isinstance(step.body, Note)] == [
+        notes.unfinished("one")
+    ]
+
+
+async def test_words_of_nobody_do_not_end_it(home: Home) -> None:
+    """Only a message of somebody who is still allowed makes it give way."""
+    claim = await home.work_on("one")
+    await home.say("two", person="eve")
+    await set_policy(home, RecoveryPolicy.OFF)
+    verdict = await home.die_and_recover(claim.turn_id, world=a_world(revoked=["eve"]))
+
+    assert verdict is not None
+    assert verdict.rule == "policy-off"
+
+
+async def test_a_question_holds_up_what_waits_only_until_it_is_answered(home: Home) -> None:
+    """With `ask` a person decides first: a no lets the next message have its turn."""
+    claim = await home.work_on("one")
+    await home.say("two")
+    await set_policy(home, RecoveryPolicy.ASK)
+    verdict = await home.die_and_recover(claim.turn_id)
+
+    assert verdict is not None
+    assert verdict.rule == "policy-ask"
+    await home.say("no")
+    assert (await home.view((await home.claim()).turn_id)).request == "two"
 
 
 async def test_a_released_turn_whose_person_moved_on_is_cleared_when_it_is_claimed(

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+from koboshi.domain.command import Standing, Will
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, Seq
 from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle
@@ -25,6 +26,7 @@ from koboshi.domain.transcript import Note, Summary
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, WatcherKind, WatcherSpec
 from koboshi.domain.worker import EndedHow
+from koboshi.ports.views import Page
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore
 from tests.store.homes import DAY_MS, IMPATIENT, Home, SqliteBackend, a_call
@@ -92,6 +94,8 @@ async def story(home: Home) -> AsyncIterator[str]:
     yield "turns.expire"
     async for verb in with_deliveries(home):
         yield verb
+    async for verb in with_an_operator(home):
+        yield verb
     async for verb in with_the_end(home):
         yield verb
 
@@ -122,6 +126,25 @@ async def with_a_process(home: Home, claim: Claim, call_id: CallId) -> AsyncIter
     yield "processes.ended"
     await processes.forget(process_id)
     yield "processes.forget"
+
+
+async def with_an_operator(home: Home) -> AsyncIterator[str]:
+    """A turn that nobody works on is dropped; what is owed is dropped and then owed again."""
+    await home.say("two")
+    yield "inbox.accept"
+    claim = await home.claim()
+    yield "turns.claim"
+    await home.store.turns.release(claim)
+    yield "turns.release"
+    assert await home.store.turns.will(claim.turn_id, Will.DROP) is Standing.LEFT
+    yield "turns.will"
+    await home.stop()
+    yield "inbox.accept"
+    (owed,) = await home.store.views.deliveries(Page(limit=1, before=2**40, is_open=True))
+    assert await home.store.outbox.drop(owed.delivery_id)
+    yield "outbox.drop"
+    assert await home.store.outbox.retry(owed.delivery_id)
+    yield "outbox.retry"
 
 
 async def with_deliveries(home: Home) -> AsyncIterator[str]:
@@ -166,10 +189,10 @@ async def with_the_end(home: Home) -> AsyncIterator[str]:
     yield "turns.fail"
     await store.workers.report(home.worker.worker_id, "found nothing", "back")
     yield "workers.report"
-    await store.workers.request_restart(home.worker.worker_id, "entry:1")
-    yield "workers.request_restart"
     await store.workers.begin_drain(home.worker.worker_id)
     yield "workers.begin_drain"
+    await store.workers.request_restart(home.worker.worker_id, "entry:1")
+    yield "workers.request_restart"
     await store.workers.end(home.worker.worker_id, EndedHow.STOPPED)
     yield "workers.end"
 

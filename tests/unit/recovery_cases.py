@@ -28,6 +28,8 @@ from koboshi.domain.worker import Breaker
 HOUR_MS = 3_600_000
 POLICY = Policy()
 BOTH = (False, True)
+WAITING = ((False, False), (False, True), (True, True))
+"""Whether a message waits since the death, and whether any waits."""
 
 AROUND_DEATHS = (0, 2, 3, 4)
 AROUND_RECOVERIES = (0, 9, 10, 11)
@@ -45,6 +47,7 @@ FRESH = TurnFacts(
     crash_streak=0,
     idle_ms=0,
     message_waits=False,
+    message_behind=False,
     asked_by=None,
     is_person_allowed=True,
     is_channel_known=True,
@@ -85,7 +88,9 @@ def is_impossible(facts: TurnFacts) -> bool:
     is_unclaimed_work = (has_history or not is_untouched) and not facts.is_claimed_before
     is_set_down = facts.state is TurnState.QUEUED and facts.is_claimed_before
     is_never_set_down = facts.is_postponed and not is_set_down
-    return not agree or is_of_old_generation or is_unclaimed_work or is_never_set_down
+    is_nobody = facts.message_waits and not facts.message_behind
+    is_strange = is_of_old_generation or is_unclaimed_work or is_never_set_down
+    return not agree or is_nobody or is_strange
 
 
 def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
@@ -109,6 +114,9 @@ def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
     policy_in_force = RecoveryPolicy.AUTO if facts.is_postponed else facts.policy
     if policy_in_force is not RecoveryPolicy.AUTO and facts.message_waits:
         return "policy-moved-on", kind.CLEAR
+    is_unasked = policy_in_force is RecoveryPolicy.ASK and not facts.is_interactive
+    if facts.message_behind and (policy_in_force is RecoveryPolicy.OFF or is_unasked):
+        return "policy-behind", kind.CLEAR
     if policy_in_force is RecoveryPolicy.OFF:
         return "policy-off", kind.SUSPEND
     if policy_in_force is RecoveryPolicy.ASK:
@@ -155,6 +163,7 @@ def facts_that_may_exclude_each_other() -> Iterator[TurnFacts]:
             idle_ms=idle_ms,
             is_willed=others,
             message_waits=others,
+            message_behind=others,
             is_person_allowed=others,
             is_channel_known=others,
             is_interactive=others,
@@ -170,8 +179,11 @@ def consistent_facts(
         if is_impossible(shape):
             continue
         histories = product(recoveries, crash_streaks) if shape.is_claimed_before else [(0, 0)]
-        for (again, deaths), idle_ms, willed, waits, allowed, known, interactive, policy in product(
-            histories, idles, BOTH, BOTH, BOTH, BOTH, BOTH, RecoveryPolicy
+        for (
+            again,
+            deaths,
+        ), idle_ms, willed, wait, allowed, known, interactive, policy in product(
+            histories, idles, BOTH, WAITING, BOTH, BOTH, BOTH, RecoveryPolicy
         ):
             yield combined(
                 shape,
@@ -179,7 +191,8 @@ def consistent_facts(
                 crash_streak=deaths,
                 idle_ms=idle_ms,
                 is_willed=willed,
-                message_waits=waits,
+                message_waits=wait[0],
+                message_behind=wait[1],
                 is_person_allowed=allowed,
                 is_channel_known=known,
                 is_interactive=interactive,
@@ -195,6 +208,7 @@ def combined(
     idle_ms: int,
     is_willed: bool,
     message_waits: bool,
+    message_behind: bool,
     is_person_allowed: bool,
     is_channel_known: bool,
     is_interactive: bool,
@@ -215,6 +229,7 @@ def combined(
         idle_ms=idle_ms,
         is_willed=is_willed,
         message_waits=message_waits,
+        message_behind=message_behind,
         is_person_allowed=is_person_allowed,
         is_channel_known=is_channel_known,
         is_interactive=is_interactive,

@@ -31,7 +31,7 @@ from tests.unit.recovery_cases import (
 )
 
 RULES_ABOUT_HISTORY = frozenset(
-    "exhausted worn-out policy-moved-on policy-off policy-ask "
+    "exhausted worn-out policy-moved-on policy-behind policy-off policy-ask "
     "stale-moved-on stale stale-unattended outcome-unknown".split()
 )
 """Rules 6 to 12 of the design."""
@@ -85,8 +85,8 @@ def test_every_kind_of_verdict_is_reached() -> None:
 def test_the_rules_stand_in_the_order_of_the_design() -> None:
     assert [rule.label for rule in RULES] == (
         "answered replied question-open person-not-allowed channel-unknown exhausted worn-out "
-        "policy-moved-on policy-off policy-ask stale-moved-on stale stale-unattended "
-        "outcome-unknown breaker-moved-on boot-breaker fresh"
+        "policy-moved-on policy-behind policy-off policy-ask stale-moved-on stale "
+        "stale-unattended outcome-unknown breaker-moved-on boot-breaker fresh"
     ).split()
 
 
@@ -176,7 +176,7 @@ def test_a_turn_that_a_person_asked_for_is_not_judged_by_its_past() -> None:
 def test_a_turn_is_cleared_only_for_a_message_that_waits() -> None:
     """S51: nothing is dropped without something that takes its place."""
     assert all(
-        case.facts.message_waits for case in cases() if case.verdict.kind is VerdictKind.CLEAR
+        case.facts.message_behind for case in cases() if case.verdict.kind is VerdictKind.CLEAR
     )
 
 

@@ -33,7 +33,8 @@ postponed    running                              -> queued
 interrupted  running, queued                      -> stopped
 erred        running                              -> failed
 cut          queued, running, waiting, suspended  -> stopped
-resumed      running, suspended, waiting          -> queued
+dropped      queued, running, waiting, suspended  -> stopped
+resumed      queued, running, waiting, suspended  -> queued
 prompted     queued, running, suspended           -> waiting
 parked       queued, running                      -> suspended
 cleared      queued, running, suspended           -> stopped
@@ -59,8 +60,8 @@ def test_there_are_exactly_eight_states() -> None:
     assert len(TurnState) == 8
 
 
-def test_there_are_exactly_eighteen_events() -> None:
-    assert len(TurnEvent) == 18
+def test_there_are_exactly_nineteen_events() -> None:
+    assert len(TurnEvent) == 19
 
 
 def test_the_transitions_are_those_of_the_design() -> None:

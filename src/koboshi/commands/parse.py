@@ -2,8 +2,19 @@
 
 from koboshi.commands.jobs import process_named
 from koboshi.domain.command import Command, CommandName
+from koboshi.domain.session import Busy
 
 _NAMES = {name.value: name for name in CommandName}
+
+
+_BUSY = {CommandName.QUEUE: Busy.QUEUE, CommandName.STEER: Busy.STEER}
+
+
+def message_in(command: Command) -> tuple[str, Busy] | None:
+    """The message that a command carries, and what it does while a turn runs; None if it carries
+    none. What a person says with `/queue` or `/steer` is a message of theirs like any other."""
+    busy = None if command.name is None else _BUSY.get(command.name)
+    return None if busy is None or not command.argument else (command.argument, busy)
 
 
 def parse_command(text: str) -> Command | None:
@@ -16,7 +27,7 @@ def parse_command(text: str) -> Command | None:
     if not said.startswith("/") or not said[1:2].isalpha() or "/" in said[1:]:
         return None
     # In a group, platforms let people name the bot they mean: `/help@koboshi_bot`.
-    word = said[1:].partition("@")[0].rstrip(".,;:!?").casefold()
+    word = said[1:].partition("@")[0].rstrip(".,;:!?").casefold().replace("_", "-")
     name, argument = _NAMES.get(word), "".join(rest).strip()
     process_id = process_named(argument) if name is CommandName.JOBS else None
     return Command(name=name, said=said, argument=argument, process_id=process_id)

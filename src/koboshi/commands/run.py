@@ -5,6 +5,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from koboshi.commands.jobs import jobs
+from koboshi.commands.settings import busy, resume_policy, whoami
+from koboshi.commands.will import drop, resume, retry
 from koboshi.domain.command import (
     Command,
     CommandName,
@@ -30,9 +32,15 @@ HELP = """\
 /stop – stop what I am doing and drop what waits; /stop all also ends background processes
 /status – what I am doing now
 /jobs – background processes; /jobs log p1 shows the output of one, /jobs kill p1 ends it
+/queue – say something for after this; /steer – say something to what I am doing now
+/busy – what messages do while I work: wait, steer or interrupt
+/resume, /drop – go on with what was interrupted, or end it
+/retry – ask again what failed
+/resume-policy – whether I go on by myself after an interruption: auto, ask or off
 /why – what happened to your last request, and why
 /approve, /deny – answer when I ask whether I may do something; /deny can say what you want instead
 /restart – start the gateway again; nothing is lost
+/whoami – who you are to me
 /help – this list
 Anything else you write is for the agent."""
 
@@ -40,8 +48,8 @@ Anything else you write is for the agent."""
 def respond(command: Command, facts: SessionFacts) -> Response:
     """What the command does in a session with these facts.
 
-    The reply is true when the cut or the ruling, if there is one, is made in the transaction that
-    read the facts. `/help`, `/status`, `/why` and words that are no command do neither.
+    The reply is true when its effect, if there is one, is made in the transaction that
+    read the facts. `/help`, `/status`, `/why`, `/whoami` and words that are no command have none.
     """
     response = _DOES[command.name](command, facts)
     if len(response.reply) <= REPLY_CHARS_MAX:
@@ -149,6 +157,12 @@ def _no_approval(facts: SessionFacts) -> str | None:
             return None
 
 
+def _bare(command: Command, _facts: SessionFacts) -> Response:
+    """`/queue` or `/steer` without words; with words it is a message and never comes here."""
+    what = "what I shall do next" if command.name is CommandName.QUEUE else "what I shall mind now"
+    return Response(reply=f"Write it behind the command: /{command.name} {what}.")
+
+
 def _question(facts: SessionFacts) -> str:
     return "" if facts.question is None else f"«{excerpt(facts.question.text, 200)}»"
 
@@ -168,6 +182,14 @@ _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     CommandName.RESTART: _restart,
     CommandName.APPROVE: _approve,
     CommandName.DENY: _deny,
+    CommandName.QUEUE: _bare,
+    CommandName.STEER: _bare,
+    CommandName.BUSY: busy,
+    CommandName.RESUME: resume,
+    CommandName.DROP: drop,
+    CommandName.RETRY: retry,
+    CommandName.RESUME_POLICY: resume_policy,
+    CommandName.WHOAMI: whoami,
 }
 
 

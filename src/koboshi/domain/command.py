@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from koboshi.domain.ids import ProcessId
+from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.process import ProcessState
-from koboshi.domain.session import CutKind, Session
+from koboshi.domain.recovery import RecoveryPolicy
+from koboshi.domain.session import Busy, CutKind, Session, Settings
 from koboshi.domain.turn import TurnState
 
 
@@ -19,6 +20,14 @@ class CommandName(StrEnum):
     RESTART = "restart"
     APPROVE = "approve"
     DENY = "deny"
+    QUEUE = "queue"
+    STEER = "steer"
+    BUSY = "busy"
+    RESUME = "resume"
+    DROP = "drop"
+    RETRY = "retry"
+    RESUME_POLICY = "resume-policy"
+    WHOAMI = "whoami"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +54,9 @@ class TurnGlance:
     changed_ms: int
     steps: int
     reason: str | None
+    is_worked_on: bool = False
+    """This boot holds the claim on it."""
+    is_claimed_before: bool = True
     story: tuple[str, ...] = ()
     """What happened to it, a line each, oldest first."""
 
@@ -86,6 +98,15 @@ class JobGlance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The newest turn that can be asked again: it failed or was dropped, and nobody has retried
+    it. `words` are all that a person said in it, empty if nobody did."""
+
+    turn_id: TurnId
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
     """What a command may rest its reply on, read in the transaction that stores the command."""
 
@@ -102,6 +123,12 @@ class SessionFacts:
     """The one that the command names, if it is one of this session."""
     question: QuestionGlance | None = None
     """The open question, or else the one that ended last and needs a word."""
+    failed: Failed | None = None
+    sender: str = ""
+    """Who sent the command; only people who are allowed are heard."""
+    busy: Busy = Busy.QUEUE
+    """What the configuration says, where the session has no setting of its own."""
+    policy: RecoveryPolicy = RecoveryPolicy.AUTO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +137,49 @@ class Ruling:
 
     is_yes: bool
     words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """A turn that has ended is asked again, with the same words."""
+
+    turn_id: TurnId
+    words: str
+
+
+class Will(StrEnum):
+    """What a person wants of a turn that nobody works on."""
+
+    RESUME = "resume"
+    DROP = "drop"
+
+
+class Standing(StrEnum):
+    """Whether a person's will concerns a turn, and why not."""
+
+    LEFT = "left"  # nobody works on it, and no answer would continue it: it does
+    WORKED_ON = "worked-on"
+    NEXT = "next"  # it is in the queue, and nobody has tried it yet
+    ASKED = "asked"  # it waits for a person's answer to the model
+    CLOSED = "closed"
+    NOT_SERVED = "not-served"  # its person is no longer allowed, or its channel is gone
+
+
+def standing_of(
+    state: TurnState, *, is_worked_on: bool, is_claimed_before: bool, asked: QuestionKind | None
+) -> Standing:
+    """Whether `/resume` and `/drop` concern a turn. `asked` is what its open question wants."""
+    match state:
+        case TurnState.RUNNING if is_worked_on:
+            return Standing.WORKED_ON
+        case TurnState.QUEUED if not is_claimed_before:
+            return Standing.NEXT
+        case TurnState.WAITING if asked is not QuestionKind.OFFER:
+            return Standing.ASKED
+        case TurnState.QUEUED | TurnState.RUNNING | TurnState.WAITING | TurnState.SUSPENDED:
+            return Standing.LEFT
+        case _:
+            return Standing.CLOSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,3 +192,6 @@ class Response:
     restarts: bool = False
     """The gateway is to end and come back."""
     ruling: Ruling | None = None
+    settings: Settings | None = None
+    will: Will | None = None
+    retry: Retry | None = None

@@ -29,13 +29,16 @@ class EntryState(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
     """What a person sent. `question` and `choice_id` come from a button, bound to what it answers;
-    `anchor` is the platform's id of the message, for replies to it."""
+    `anchor` is the platform's id of the message, for replies to it. `busy` says what these words do
+    while a turn runs, where the person said so (`/queue`, `/steer`); None means: as the session
+    does."""
 
     text: str
     sent_ms: int
     anchor: str = ""
     question: Seq | None = None
     choice_id: str | None = None
+    busy: Busy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +134,13 @@ def admit(
     question stays where it is, because nobody asks again until the turn has closed.
     `generation` is the session's, `is_boundary` says that the claim holder of the open turn asks,
     with every call of its last reply resolved; `is_exit_read` that the model already knows how the
-    reporting process ended.
+    reporting process ended. Words sent with `/queue` or `/steer` never answer a question.
     """
     if entry.kind not in (EntryKind.MESSAGE, EntryKind.REPORT):
         raise ValueError(f"a {entry.kind} never becomes input of a turn")
     is_report = entry.kind is EntryKind.REPORT
+    if isinstance(entry.body, Words) and entry.body.busy is not None:
+        busy = entry.body.busy
     if is_report and is_exit_read:
         return Drop(reason="already-read")
     if _is_for_person(entry, generation):
@@ -193,6 +198,8 @@ def _presses(entry: Entry) -> bool:
 
 def _admit_to_question(entry: Entry, open_turn: OpenTurn) -> Admission:
     if entry.kind is not EntryKind.MESSAGE or not isinstance(entry.body, Words):
+        return Hold()
+    if entry.body.busy is not None:
         return Hold()
     if entry.body.question is not None and entry.body.question != open_turn.question:
         return Drop(reason="question-closed")

@@ -45,17 +45,20 @@ def gave_up_deaths(request: str, deaths: int) -> str:
     return (
         f"I am sorry: I was stopped {deaths} times in a row while working on "
         f"«{excerpt(request)}» and have given it up. Nothing else is affected. "
-        "Write again if you still want it."
+        "/retry tries it once more, /drop lets it rest."
     )
 
 
 def gave_up_stale(request: str) -> str:
-    return f"I was interrupted while working on «{excerpt(request)}» long ago and gave it up."
+    return (
+        f"I was interrupted while working on «{excerpt(request)}» long ago and gave it up. "
+        "/retry tries it once more."
+    )
 
 
 def failed(request: str, reason: str) -> str:
     why = excerpt(reason, 300).rstrip(".")
-    return f"I could not finish «{excerpt(request)}»: {why}. Write again to try once more."
+    return f"I could not finish «{excerpt(request)}»: {why}. /retry tries it once more."
 
 
 FAILURES = {
@@ -105,6 +108,10 @@ def back(seconds: float, resumed: int) -> str:
 
 def queued(ahead: int) -> str:
     return "Queued: I will answer after this one." if ahead < 2 else f"Queued: {ahead} before it."
+
+
+def steering() -> str:
+    return "I will take that in at my next step, or answer it afterwards if there is none."
 
 
 def undeliverable(reason: str) -> str:

@@ -83,6 +83,8 @@ class TurnFacts:
     idle_ms: int
     message_waits: bool
     """A message of an allowed person, accepted after the question or the death, waits."""
+    message_behind: bool
+    """A message of an allowed person waits, whenever it was accepted."""
     asked_by: Author | None
     is_person_allowed: bool
     is_channel_known: bool
@@ -145,6 +147,12 @@ def _is_held_back(facts: TurnFacts) -> bool:
         return False
     dies_again = facts.crash_streak > 1
     return facts.breaker is Breaker.OPEN or (facts.breaker is Breaker.HALF and dies_again)
+
+
+def _is_left_alone(facts: TurnFacts) -> bool:
+    """The policy would set it aside, and everything behind it with it."""
+    is_unasked = facts.policy is RecoveryPolicy.ASK and not facts.is_interactive
+    return facts.policy is RecoveryPolicy.OFF or is_unasked
 
 
 def _always(kind: VerdictKind) -> Then:
@@ -217,6 +225,16 @@ RULES: tuple[Rule, ...] = (
         then=_always(VerdictKind.CLEAR),
         says="it was interrupted, recovery is `ask` or `off`, and the person has written since",
         because="the person went on with a new message; it sees what was done so far",
+    ),
+    Rule(
+        label="policy-behind",
+        when=lambda facts, _: (
+            _is_up_to_policy(facts) and facts.message_behind and _is_left_alone(facts)
+        ),
+        then=_always(VerdictKind.CLEAR),
+        says="it was interrupted, recovery is `off` (or `ask`, and nobody can be asked), and a "
+        "message waits behind it",
+        because="recovery does not continue it in this session, and a message waits behind it",
     ),
     Rule(
         label="policy-off",
@@ -325,6 +343,8 @@ def contradiction_in(facts: TurnFacts) -> str | None:
         and not facts.is_claimed_before,
         "worked on without ever having been claimed": not facts.is_claimed_before
         and (facts.tail is not Tail.TRIGGER or facts.state is TurnState.WAITING),
+        "a message waits since the death, and none waits": facts.message_waits
+        and not facts.message_behind,
         "postponed without waiting in the queue": facts.is_postponed
         and (facts.state is not TurnState.QUEUED or not facts.is_claimed_before),
     }

@@ -39,6 +39,7 @@ class TurnEvent(StrEnum):
     INTERRUPTED = "interrupted"
     ERRED = "erred"
     CUT = "cut"
+    DROPPED = "dropped"
     RESUMED = "resumed"
     PROMPTED = "prompted"
     PARKED = "parked"
@@ -71,7 +72,8 @@ def _table() -> dict[tuple[TurnState, TurnEvent], TurnState]:
         event.INTERRUPTED: {state.RUNNING: state.STOPPED, state.QUEUED: state.STOPPED},
         event.ERRED: {state.RUNNING: state.FAILED},
         event.CUT: dict.fromkeys(sorted(OPEN), state.STOPPED),
-        event.RESUMED: dict.fromkeys((state.RUNNING, state.SUSPENDED, state.WAITING), state.QUEUED),
+        event.DROPPED: dict.fromkeys(sorted(OPEN), state.STOPPED),
+        event.RESUMED: dict.fromkeys(sorted(OPEN), state.QUEUED),
         event.PROMPTED: dict.fromkeys(
             (state.QUEUED, state.RUNNING, state.SUSPENDED), state.WAITING
         ),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
-from koboshi.domain.command import Command, Response, SessionFacts
+from koboshi.domain.command import Command, Response, SessionFacts, Standing, Will
 from koboshi.domain.ids import (
     CallId,
     ChannelName,
@@ -39,7 +39,7 @@ from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.ports.channel import Inbound, Receipt
-from koboshi.ports.views import Views
+from koboshi.ports.views import OwnerViews
 
 NO_SIZES: Mapping[ProcessId, int] = MappingProxyType({})
 
@@ -195,6 +195,12 @@ class Turns(Protocol):
         decide any more."""
         ...
 
+    async def will(self, turn_id: TurnId, will: Will) -> Standing | None:
+        """Do with a turn what the operator wants, as `/resume` and `/drop` do. It is done exactly
+        when LEFT comes back; any other standing says why nothing was written, and None that there
+        is no such turn."""
+        ...
+
     async def expire(self, limit: int) -> int:
         """End turns whose question nobody answered in time. Returns how many."""
         ...
@@ -217,6 +223,18 @@ class Outbox(Protocol):
 
     async def label(self, delivery: Delivery, worker_id: WorkerId) -> None:
         """From now on it says that it may be a duplicate."""
+        ...
+
+    async def retry(self, delivery_id: DeliveryId) -> DeliveryId | None:
+        """Owe again what was rejected or abandoned, as a new delivery that names the old one; what
+        is owed and waits for a time is due now. Returns the delivery that is owed: the one there
+        is already, if it was retried before. None if nothing was done: it was delivered, it is
+        being sent, or there is no such delivery."""
+        ...
+
+    async def drop(self, delivery_id: DeliveryId) -> bool:
+        """Abandon what is owed. False if nothing was done: it is settled, it is being sent, or
+        there is no such delivery."""
         ...
 
 
@@ -341,7 +359,7 @@ class Store(Protocol):
     @property
     def workers(self) -> Workers: ...
     @property
-    def views(self) -> Views: ...
+    def views(self) -> OwnerViews: ...
 
     @property
     def trouble(self) -> str | None:

@@ -8,6 +8,7 @@ from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, Sess
 from koboshi.domain.process import Process
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
+from koboshi.domain.session import Settings
 from koboshi.domain.transcript import Body, Choice
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
@@ -134,6 +135,54 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    """A session at a glance. `settings` are its own; None means: as the configuration says."""
+
+    session_id: SessionId
+    route: Route
+    generation: int
+    settings: Settings
+    open_turn: TurnView | None
+    waiting: int
+    owed: int
+    created_ms: int
+    changed_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallView:
+    call_id: str
+    tool: str
+    effect: str
+    approved_by: str | None
+    started_ms: int | None
+    finished_ms: int | None
+    skipped_ms: int | None
+    outcome: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The way of a message: what arrived, the turn that it became part of, what that did, and what
+    was said because of it, with the platform's ids."""
+
+    message: EntryView
+    turn: TurnView | None
+    calls: tuple[CallView, ...]
+    deliveries: tuple[DeliveryView, ...]
+    lines: tuple[JournalLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Which rows are looked at: the newest before one, all of them or only the open ones."""
+
+    limit: int
+    before: int
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessView:
     """A process, where it belongs, and what looks at it."""
 
@@ -189,3 +238,22 @@ class Views(Protocol):
     async def last_event(self, channel: ChannelName, chat: str) -> int:
         """The newest journal line of a chat; 0 if there is none."""
         ...
+
+
+class OwnerViews(Views, Protocol):
+    """What the owner of the home is asked about, beside what a channel needs. Lists are newest
+    first."""
+
+    async def trace(self, entry_id: EntryId) -> Trace | None: ...
+
+    async def calls_of(self, turn_id: TurnId) -> tuple[CallView, ...]: ...
+
+    async def sessions(self, page: Page) -> tuple[SessionView, ...]: ...
+
+    async def session(self, session_id: SessionId) -> SessionView | None: ...
+
+    async def turns(self, page: Page) -> tuple[TurnView, ...]: ...
+
+    async def entries(self, page: Page) -> tuple[EntryView, ...]: ...
+
+    async def deliveries(self, page: Page) -> tuple[DeliveryView, ...]: ...

@@ -7,7 +7,7 @@ import structlog
 from anyio import sleep
 
 from koboshi.commands.jobs import asks_for_log
-from koboshi.commands.parse import parse_command
+from koboshi.commands.parse import message_in, parse_command
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
@@ -52,7 +52,12 @@ class Intake:
             return Arrival(inbound=inbound, ignored="not-allowed")
         if not inbound.words.text.strip() and inbound.words.choice_id is None:
             return Arrival(inbound=inbound, ignored="blank")
-        return Arrival(inbound=inbound, command=parse_command(inbound.words.text))
+        command = parse_command(inbound.words.text)
+        carried = None if command is None else message_in(command)
+        if carried is None:
+            return Arrival(inbound=inbound, command=command)
+        words = replace(inbound.words, text=carried[0], busy=carried[1])
+        return Arrival(inbound=replace(inbound, words=words))
 
     async def _with_output(self, arrival: Arrival) -> Arrival:
         """What a command has to show is read before the transaction that answers it."""

@@ -10,11 +10,12 @@ from koboshi.domain.command import (
     QuestionKind,
     SessionFacts,
     TurnGlance,
+    Will,
 )
 from koboshi.domain.ids import ProcessId, SessionId, shown
 from koboshi.domain.inbox import Words
 from koboshi.domain.process import ProcessState
-from koboshi.domain.session import Session
+from koboshi.domain.session import Busy, Session
 from koboshi.domain.turn import TurnEvent
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Respond
@@ -22,9 +23,10 @@ from koboshi.ports.wakeups import PROCESSES
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.replies import question_kind, rule_on_approval
 from koboshi.stores.sqlite.rows import TurnRow, maybe_number, number, process_of, text, turn_of
-from koboshi.stores.sqlite.sessions import cut_session
+from koboshi.stores.sqlite.sessions import cut_session, set_session
 from koboshi.stores.sqlite.story import story_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.will import apply_will, ask_again, is_worked_on, read_failed
 from koboshi.stores.sqlite.workers import ask_restart
 from koboshi.stores.sqlite.writes import (
     owe,
@@ -48,7 +50,7 @@ def carry_out(
 ) -> None:
     """A command's effect and its reply, in the transaction that stores it."""
     words, open_row = inbound.words, read_open_turn(tx, session.session_id)
-    response = respond(command, _facts(tx, session, open_row, words, command))
+    response = respond(command, _facts(tx, ground, session, open_row, inbound, command))
     cause = f"command:{receipt.entry_id}"
     owe(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
     if response.cut is not None:
@@ -58,22 +60,44 @@ def carry_out(
         rule_on_approval(tx, open_row, inbound.sender, words.anchor, response.ruling)
     if response.restarts and ground.worker_id is not None:
         ask_restart(tx, ground.worker_id, f"entry:{receipt.entry_id}")
+    if response.settings is not None:
+        set_session(tx, session.session_id, response.settings)
+    if response.will is not None:
+        assert open_row is not None, "a will about a turn that is not there"
+        _apply_will(tx, ground, open_row, inbound, response.will)
+    if response.retry is not None:
+        ask_again(tx, ground, session, inbound.sender, words, response.retry)
     if response.end_process is not None:
         tx.change("process_ask_end", process_id=response.end_process, now=tx.now_ms)
         tx.hints.add(PROCESSES)
 
 
+def _apply_will(
+    tx: Transaction, ground: Ground, turn: TurnRow, inbound: Inbound, will: Will
+) -> None:
+    """From here on the turn is theirs who wants it to go on, and is answered where they said so."""
+    if will is Will.RESUME:
+        anchor = inbound.words.anchor
+        tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
+    apply_will(tx, ground, turn, will, "the person")
+
+
 def _facts(
-    tx: Transaction, session: Session, open_row: TurnRow | None, words: Words, command: Command
+    tx: Transaction,
+    ground: Ground,
+    session: Session,
+    open_row: TurnRow | None,
+    inbound: Inbound,
+    command: Command,
 ) -> SessionFacts:
-    session_id = session.session_id
+    session_id, words = session.session_id, inbound.words
     newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=2)]
     jobs = _jobs(tx, session_id)
     return SessionFacts(
         session=session,
         now_ms=tx.now_ms,
-        open_turn=None if open_row is None else _glance(tx, open_row),
-        last_turn=_glance(tx, newest[0]) if newest else None,
+        open_turn=None if open_row is None else _glance(tx, ground, open_row),
+        last_turn=_glance(tx, ground, newest[0]) if newest else None,
         waiting=tx.number("entries_waiting_count", session_id=session_id),
         owed=tx.number("deliveries_unsettled_count", session_id=session_id),
         running_processes=tuple(
@@ -84,6 +108,10 @@ def _facts(
         question=_open_question(tx, open_row, words) or _expired_question(tx, newest),
         jobs=jobs,
         named_job=_named_job(tx, session_id, command.process_id),
+        failed=read_failed(tx, session),
+        sender=inbound.sender,
+        busy=Busy(ground.world.busy),
+        policy=ground.world.policy.recovery,
     )
 
 
@@ -143,7 +171,7 @@ def _expired_question(tx: Transaction, newest: Sequence[TurnRow]) -> QuestionGla
     return None
 
 
-def _glance(tx: Transaction, turn: TurnRow) -> TurnGlance:
+def _glance(tx: Transaction, ground: Ground, turn: TurnRow) -> TurnGlance:
     return TurnGlance(
         turn_id=turn.turn_id,
         state=turn.state,
@@ -157,5 +185,7 @@ def _glance(tx: Transaction, turn: TurnRow) -> TurnGlance:
             turn_id=turn.turn_id,
         ),
         reason=turn.reason,
+        is_worked_on=is_worked_on(ground, turn),
+        is_claimed_before=turn.epoch > 0,
         story=story_of(tx, turn),
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from koboshi.domain.ids import EntryId
-from koboshi.domain.inbox import EntryKind
+from koboshi.domain.inbox import EntryKind, Words
 from koboshi.domain.recovery import Interruption, Policy, TurnFacts
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Effect, StepKind, tail_of
@@ -55,6 +55,7 @@ def facts_of(
         crash_streak=turn.crash_streak + int(is_dead),
         idle_ms=max(0, tx.now_ms - max(turn.progressed_ms, worked_ms_of(tx, turn))),
         message_waits=waiting_message(tx, ground, turn, session, arrived) is not None,
+        message_behind=_message_behind(tx, ground, session),
         asked_by=asked_by,
         is_person_allowed=world.is_allowed(channel, turn.person),
         is_channel_known=channel in world.channels,
@@ -104,10 +105,32 @@ def waiting_message(
             is_after = (waiting.accepted_by or 0) > (turn.worker_id or 0)
         else:
             is_after = waiting.entry.entry_id > newest_before
-        is_message = waiting.entry.kind is EntryKind.MESSAGE
-        if is_after and is_message and _is_allowed(ground, session, waiting.entry.sender):
+        if (
+            is_after
+            and _is_heard(turn, waiting)
+            and _is_allowed(ground, session, waiting.entry.sender)
+        ):
             return waiting
     return None
+
+
+def _is_heard(turn: TurnRow, waiting: EntryRow) -> bool:
+    """Whether it is a message that matters to the turn: what a person sent to wait, or to steer,
+    answers no question."""
+    body = waiting.entry.body
+    is_answer = isinstance(body, Words) and body.busy is None
+    is_message = waiting.entry.kind is EntryKind.MESSAGE
+    return is_message and (is_answer or turn.state is not TurnState.WAITING)
+
+
+def _message_behind(tx: Reading, ground: Ground, session: Session) -> bool:
+    """Whether a message of an allowed person waits, whenever it was accepted."""
+    rows = tx.rows("entries_waiting", session_id=session.session_id)
+    entries = (entry_of(row).entry for row in rows)
+    return any(
+        entry.kind is EntryKind.MESSAGE and _is_allowed(ground, session, entry.sender)
+        for entry in entries
+    )
 
 
 def _is_allowed(ground: Ground, session: Session, person: str) -> bool:

@@ -4,56 +4,20 @@ from collections.abc import Sequence
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
-from koboshi.domain.inbox import (
-    Attach,
-    Drop,
-    Entry,
-    EntryKind,
-    EntryState,
-    Hold,
-    Interrupt,
-    Open,
-    OpenTurn,
-    Redecide,
-    Words,
-)
-from koboshi.domain.session import Session
-from koboshi.domain.turn import TurnEvent
+from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
+from koboshi.domain.session import Busy, Session
 from koboshi.ports.channel import Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
+from koboshi.stores.sqlite.admitting import admit_message
 from koboshi.stores.sqlite.commands import carry_out
-from koboshi.stores.sqlite.facts import is_postponed
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.replies import answer_question
-from koboshi.stores.sqlite.rows import (
-    TurnRow,
-    encoded,
-    number,
-    text,
-    words_of,
-)
-from koboshi.stores.sqlite.sessions import (
-    abandon_deliveries,
-    find_or_make_session,
-)
+from koboshi.stores.sqlite.rows import encoded, number, text, words_of
+from koboshi.stores.sqlite.sessions import find_or_make_session
 from koboshi.stores.sqlite.transaction import Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
-from koboshi.stores.sqlite.writes import (
-    admission_of,
-    ask_processes_to_end,
-    drop_entry,
-    move_turn,
-    open_next,
-    open_turn,
-    owe,
-    owe_once,
-    read_open_turn,
-    read_question,
-    resolve_calls,
-)
+from koboshi.stores.sqlite.writes import owe, owe_once
 
 
 class SqliteInbox:
@@ -99,7 +63,10 @@ def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond
     receipt = _insert(tx, ground, arrival, session, EntryKind.MESSAGE, EntryState.WAITING)
     if receipt.is_duplicate:
         return receipt
-    state = _admit(tx, ground, session, _entry(arrival, session, receipt.entry_id))
+    entry = _entry(arrival, session, receipt.entry_id)
+    state = admit_message(tx, ground, session, entry)
+    if state is EntryState.WAITING:
+        _acknowledge(tx, session, entry)
     if ground.is_draining and state is not EntryState.DROPPED:
         cause, anchor = f"drain:{ground.worker_id}", arrival.inbound.words.anchor
         owe_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
@@ -154,10 +121,11 @@ def _is_same_place(stored: Value, session: Session | None) -> bool:
 def _is_same(stored: object, words: Words) -> bool:
     """Whether a repeated key came with the same words; when they were sent does not matter."""
     before = words_of(str(stored))
-    return (before.text, before.question, before.choice_id) == (
+    return (before.text, before.question, before.choice_id, before.busy) == (
         words.text,
         words.question,
         words.choice_id,
+        words.busy,
     )
 
 
@@ -175,87 +143,12 @@ def _entry(arrival: Arrival, session: Session, entry_id: EntryId) -> Entry:
     )
 
 
-def _admit(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> EntryState:
-    """Do with a message what `admit()` says."""
-    turn = read_open_turn(tx, session.session_id)
-    match admission_of(tx, ground, session, _as_open(turn), entry):
-        case Open():
-            open_turn(tx, session, entry)
-            return EntryState.ATTACHED
-        case Attach() if turn is not None and not _is_offered(tx, turn, entry):
-            drop_entry(tx, entry.entry_id, "no-such-choice")
-            _tell(tx, session, entry, phrases.no_such_choice())
-        case Attach() if turn is not None:
-            answer_question(tx, ground, session, turn, entry)
-        case Interrupt() if turn is not None:
-            _interrupt(tx, ground, turn)
-        case Redecide() if turn is not None:
-            judge(tx, ground, turn, entry.entry_id)
-        case Drop(reason=reason):
-            drop_entry(tx, entry.entry_id, reason)
-            _tell_who_is_late(tx, session, entry)
-        case Hold() | _:
-            if _is_full(tx, ground, session.session_id):
-                _turn_away(tx, session, entry)
-    row = tx.row("entry_by_key", source=entry.source, external_id=entry.external_id)
-    assert row is not None
-    return EntryState(text(row[1]))
-
-
-def _as_open(turn: TurnRow | None) -> OpenTurn | None:
-    if turn is None:
-        return None
-    return OpenTurn(
-        turn_id=turn.turn_id,
-        state=turn.state,
-        question=turn.question_seq,
-        is_postponed=is_postponed(turn),
-    )
-
-
-def _interrupt(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
-    """The turn at work ends, and the message that ended it opens the next."""
-    by = "interrupted by a new message"
-    resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, by)
-    move_turn(tx, turn.turn_id, turn.epoch, turn.state, TurnEvent.INTERRUPTED, reason=by)
-    abandon_deliveries(tx, turn.session_id, turn.turn_id, by)
-    ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
-    open_next(tx, ground, turn.session_id)
-
-
-def _is_full(tx: Transaction, ground: Ground, session_id: SessionId) -> bool:
-    return tx.number("entries_waiting_count", session_id=session_id) > ground.waiting_max
-
-
-def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
-    drop_entry(tx, entry.entry_id, "inbox-full")
-    words = "Too many messages are waiting here; I did not take this one. Try again later."
-    _tell(tx, session, entry, words)
-
-
-def _tell_who_is_late(tx: Transaction, session: Session, entry: Entry) -> None:
-    """Whoever picks an answer to a question that is closed hears so. A second press of the button
-    that counted is only an echo of the first."""
-    if not isinstance(entry.body, Words) or entry.body.question is None:
+def _acknowledge(tx: Transaction, session: Session, entry: Entry) -> None:
+    """Whoever said what their words shall do while a turn runs hears that they wait for it."""
+    if not isinstance(entry.body, Words) or entry.body.busy is None:
         return
-    question, choice_id = entry.body.question, entry.body.choice_id
-    place = {"session_id": session.session_id, "question": question, "choice_id": choice_id}
-    if tx.row("entry_picked_before", **place):
-        return
-    _tell(tx, session, entry, phrases.too_late())
-
-
-def _is_offered(tx: Transaction, turn: TurnRow, entry: Entry) -> bool:
-    """Whether the open question has the choice that was pressed; words need none."""
-    if not isinstance(entry.body, Words) or entry.body.choice_id is None:
-        return True
-    assert turn.question_seq is not None
-    choices = read_question(tx, turn.question_seq).choices
-    return entry.body.choice_id in [choice.choice_id for choice in choices]
-
-
-def _tell(tx: Transaction, session: Session, entry: Entry, words: str) -> None:
-    """A notice to whoever sent what was not taken."""
-    anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
-    cause = f"refused:{entry.entry_id}"
-    owe(tx, session.session_id, None, cause, (words,), anchor=anchor)
+    ahead = tx.number("messages_waiting_count", session_id=session.session_id)
+    steers = entry.body.busy is Busy.STEER
+    words = phrases.steering() if steers else phrases.queued(ahead)
+    cause = f"queued:{entry.entry_id}"
+    owe(tx, session.session_id, None, cause, (words,), anchor=entry.body.anchor)

@@ -75,9 +75,7 @@ def _apply(
 ) -> None:
     match verdict.kind:
         case VerdictKind.STAND if facts.breaker is not Breaker.CLOSED:
-            # Nobody looks at it before the breaker closes.
-            until_ms = breaker_now(tx, ground)[1]
-            tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
+            _hold_back(tx, ground, turn)
         case VerdictKind.DELIVER | VerdictKind.STAND:
             return
         case VerdictKind.RESUME if turn.state is TurnState.QUEUED:
@@ -115,6 +113,12 @@ def _apply(
             words = _apology(tx, turn, facts, verdict)
             owe(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
             open_next(tx, ground, turn.session_id)
+
+
+def _hold_back(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
+    """Nobody looks at it before the breaker closes."""
+    until_ms = breaker_now(tx, ground)[1]
+    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
 
 
 def _move(tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict) -> None:

@@ -14,16 +14,20 @@ from koboshi.domain.outbox import (
 )
 from koboshi.domain.route import Route
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
+from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import delivery_of, number, text
 from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
 from koboshi.stores.sqlite.writer import Writer
 
+BY_OPERATOR = "dropped by the operator"
+
 
 class SqliteOutbox:
-    def __init__(self, writer: Writer, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: Readers, ground: Ground) -> None:
         self._writer = writer
         self._readers = readers
+        self._ground = ground
 
     async def due(self, after: DeliveryId) -> tuple[tuple[DeliveryId, SessionId, Route], ...]:
         def look(tx: Reading) -> tuple[tuple[DeliveryId, SessionId, Route], ...]:
@@ -63,6 +67,14 @@ class SqliteOutbox:
             _check(touched, delivery)
 
         await self._writer.write("outbox.label", operation)
+
+    async def retry(self, delivery_id: DeliveryId) -> DeliveryId | None:
+        return await self._writer.write("outbox.retry", lambda tx: _retry(tx, delivery_id))
+
+    async def drop(self, delivery_id: DeliveryId) -> bool:
+        return await self._writer.write(
+            "outbox.drop", lambda tx: _drop(tx, delivery_id, self._ground.worker_id)
+        )
 
 
 def _claim(tx: Transaction, session_id: SessionId, worker_id: WorkerId) -> Delivery | int | None:
@@ -128,6 +140,33 @@ def _settle(
                 tx.change("deliveries_move", session_id=session_id, chat=chat)
         case _:
             assert_never(change)
+
+
+def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
+    tx.hints.add(OUTBOX)
+    if tx.change("delivery_hasten", delivery_id=delivery_id, now=tx.now_ms):
+        return delivery_id
+    # A settled row never changes: the new one is known by its cause, and there is one for each.
+    tx.change("delivery_again", delivery_id=delivery_id, now=tx.now_ms)
+    row = tx.row("delivery_retried", delivery_id=delivery_id)
+    return None if row is None else DeliveryId(number(row[0]))
+
+
+def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) -> bool:
+    row = tx.row(
+        "delivery_drop",
+        delivery_id=delivery_id,
+        worker_id=worker_id,
+        reason=BY_OPERATOR,
+        now=tx.now_ms,
+    )
+    if row is None:
+        return False
+    # What stands behind it is due now, and a turn that owed nothing else is done.
+    tx.hints.update((OUTBOX, JOURNAL))
+    if row[1] is not None:
+        tx.change("turn_settle", session_id=row[0], turn_id=row[1], now=tx.now_ms)
+    return True
 
 
 def _postpone(

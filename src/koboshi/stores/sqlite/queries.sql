@@ -243,6 +243,19 @@ SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worke
        changed_ms, closed_ms, model_tries
 FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 
+-- name: turn_to_retry
+-- The newest turn of what a session may still see that failed, was dropped, or made room for what
+-- waited behind it, and that nobody has asked again. Only the newest turns are looked at.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM (SELECT * FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 20) AS ended
+WHERE first_seq >= :context_from
+    AND (state = 'failed' OR event = 'dropped' OR rule = 'policy-behind')
+    AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = 'retry'
+                    AND external_id = CAST(ended.turn_id AS TEXT))
+ORDER BY turn_id DESC LIMIT 1;
+
 -- name: turns_due
 -- Queued turns that may be claimed, those nobody has tried first.
 SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel
@@ -500,6 +513,35 @@ UPDATE outbox SET state = 'abandoned', reason = :reason, settled_ms = :now, chan
 WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
     AND state IN ('draft', 'owed') AND ambiguous = 0;
 
+-- name: delivery_hasten
+-- What is owed is due now, whatever it waited for.
+UPDATE outbox SET not_before_ms = 0, reason = NULL, changed_ms = :now
+WHERE delivery_id = :delivery_id AND state = 'owed';
+
+-- name: delivery_again
+-- What was rejected or abandoned is owed once more; the row that ended stays as it is.
+INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, state,
+                    created_ms, changed_ms)
+SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question, anchor, 'owed',
+       :now, :now
+FROM outbox WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
+ON CONFLICT (session_id, cause, part) DO NOTHING;
+
+-- name: delivery_retried
+-- The delivery that repeats one.
+SELECT again.delivery_id FROM outbox AS old JOIN outbox AS again
+    ON again.session_id = old.session_id AND again.cause = 'retry:' || old.delivery_id
+    AND again.part = 1
+WHERE old.delivery_id = :delivery_id;
+
+-- name: delivery_drop
+-- What is owed is not said, unless this boot is saying it right now.
+UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = :reason, settled_ms = :now,
+    changed_ms = :now
+WHERE delivery_id = :delivery_id AND settled_ms IS NULL
+    AND (state <> 'sending' OR worker_id IS NOT :worker_id)
+RETURNING session_id, turn_id;
+
 -- name: deliveries_move
 -- The chat moved to where a session is already: what is owed is said there.
 UPDATE outbox SET session_id = (
@@ -675,6 +717,68 @@ SELECT count(*) FROM outbox WHERE settled_ms IS NULL;
 -- name: count_sessions
 -- How many sessions there are.
 SELECT coalesce(max(session_id), 0) FROM sessions;
+
+-- name: view_sessions
+-- The newest sessions, or those before one.
+SELECT session_id, created_ms, changed_ms FROM sessions
+WHERE session_id < :before ORDER BY session_id DESC LIMIT :limit;
+
+-- name: view_session
+-- When a session was made and last changed.
+SELECT session_id, created_ms, changed_ms FROM sessions WHERE session_id = :session_id;
+
+-- name: view_turns
+-- The newest turns of all sessions, or those before one.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM turns WHERE turn_id < :before ORDER BY turn_id DESC LIMIT :limit;
+
+-- name: view_turns_open
+-- The same, of those that are not closed.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND turn_id < :before
+ORDER BY turn_id DESC LIMIT :limit;
+
+-- name: view_entries
+-- The newest entries of all inboxes, or those before one.
+SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+       received_ms FROM inbox WHERE entry_id < :before ORDER BY entry_id DESC LIMIT :limit;
+
+-- name: view_entries_open
+-- The same, of those that wait.
+SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+       received_ms FROM inbox INDEXED BY inbox_waiting
+WHERE state = 'waiting' AND entry_id < :before ORDER BY entry_id DESC LIMIT :limit;
+
+-- name: view_deliveries
+-- The newest deliveries to all sessions, or those before one.
+SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
+       text, created_ms, settled_ms
+FROM outbox WHERE delivery_id < :before ORDER BY delivery_id DESC LIMIT :limit;
+
+-- name: view_deliveries_open
+-- The same, of those that are owed.
+SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
+       text, created_ms, settled_ms
+FROM outbox INDEXED BY outbox_unsettled WHERE settled_ms IS NULL AND delivery_id < :before
+ORDER BY delivery_id DESC LIMIT :limit;
+
+-- name: view_deliveries_for
+-- What was said about one entry itself: a command's reply, that it waits, that it was not taken.
+SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
+       text, created_ms, settled_ms
+FROM outbox WHERE session_id = :session_id
+    AND cause IN ('command:' || :entry_id, 'queued:' || :entry_id, 'refused:' || :entry_id,
+                  'declined:' || :entry_id, 'report:' || :entry_id)
+ORDER BY delivery_id;
+
+-- name: view_calls_of_turn
+-- The calls of a turn, and how they ended.
+SELECT call_id, tool, effect, approved_by, started_ms, finished_ms, skipped_ms, outcome
+FROM calls WHERE turn_id = :turn_id ORDER BY place;
 
 -- name: view_turn_request
 -- The words that opened a turn.

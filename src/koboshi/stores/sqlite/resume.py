@@ -24,7 +24,8 @@ def resume(
     is_dead = turn.state is TurnState.RUNNING
     worked_ms = worked_ms_of(tx, turn)
     settle_dead_calls(tx, turn, worked_ms)
-    leave_note(tx, turn, facts)
+    if turn.state is not TurnState.QUEUED:  # one in the queue has its note, or needs none
+        leave_note(tx, turn, facts)
     move_turn(
         tx,
         turn.turn_id,

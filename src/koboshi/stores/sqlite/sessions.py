@@ -27,11 +27,12 @@ class SqliteSessions:
         return await self._readers.read(lambda tx: find_session(tx, route))
 
     async def set(self, session_id: SessionId, settings: Settings) -> None:
-        def operation(tx: Transaction) -> None:
-            words = encoded(settings)
-            tx.change("session_set", session_id=session_id, settings=words, now=tx.now_ms)
+        await self._writer.write("sessions.set", lambda tx: set_session(tx, session_id, settings))
 
-        await self._writer.write("sessions.set", operation)
+
+def set_session(tx: Transaction, session_id: SessionId, settings: Settings) -> None:
+    words = encoded(settings)
+    tx.change("session_set", session_id=session_id, settings=words, now=tx.now_ms)
 
 
 def find_session(tx: Reading, route: Route) -> Session | None:

@@ -79,7 +79,7 @@ class SqliteStore:
         self.sessions = SqliteSessions(writer, readers)
         self.inbox = SqliteInbox(writer, readers, ground)
         self.turns = SqliteTurns(writer, readers, ground)
-        self.outbox = SqliteOutbox(writer, readers)
+        self.outbox = SqliteOutbox(writer, readers, ground)
         self.processes = SqliteProcesses(writer, readers, ground)
         self.workers = SqliteWorkers(writer, readers, ground)
         self.views = SqliteViews(readers, ground)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from koboshi.domain import phrases
+from koboshi.domain.command import Standing, Will
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import (
     CallId,
@@ -51,6 +52,7 @@ from koboshi.stores.sqlite.replies import expire_question
 from koboshi.stores.sqlite.resume import leave_note
 from koboshi.stores.sqlite.rows import number, text
 from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.will import will_of_operator
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import (
     add_result,
@@ -315,6 +317,11 @@ class SqliteTurns:
             return judge(tx, self._ground, turn)
 
         return await self._writer.write("turns.recover", operation)
+
+    async def will(self, turn_id: TurnId, will: Will) -> Standing | None:
+        return await self._writer.write(
+            "turns.will", lambda tx: will_of_operator(tx, self._ground, turn_id, will)
+        )
 
     async def expire(self, limit: int) -> int:
         def operation(tx: Transaction) -> int:

@@ -9,14 +9,17 @@ from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
 from koboshi.ports.views import (
+    CallView,
     DeliveryView,
     EntryView,
     Event,
     Explanation,
-    JournalLine,
+    Page,
     ProcessView,
+    SessionView,
     Shown,
     Status,
+    Trace,
     TurnView,
 )
 from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of
@@ -24,14 +27,11 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import verdict_over
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import (
-    TurnRow,
     body_of,
     choices_of,
     maybe_number,
-    maybe_text,
     number,
     process_of,
-    report_of,
     text,
     turn_of,
     watcher_of,
@@ -40,7 +40,20 @@ from koboshi.stores.sqlite.rows import (
 )
 from koboshi.stores.sqlite.sessions import find_session
 from koboshi.stores.sqlite.transaction import Reading, Row
-from koboshi.stores.sqlite.writes import read_request, read_session, read_turn
+from koboshi.stores.sqlite.viewed import (
+    calls_of,
+    deliveries_on,
+    delivery_view,
+    entries_on,
+    entry_view,
+    journal_line,
+    session_at,
+    sessions_on,
+    trace_of,
+    turn_view,
+    turns_on,
+)
+from koboshi.stores.sqlite.writes import read_session, read_turn
 
 
 class SqliteViews:
@@ -69,7 +82,7 @@ class SqliteViews:
     async def turns_of(self, session_id: SessionId, limit: int) -> tuple[TurnView, ...]:
         def look(tx: Reading) -> tuple[TurnView, ...]:
             rows = tx.rows("turn_newest", session_id=session_id, limit=limit)
-            return tuple(_turn_view(tx, turn_of(row)) for row in rows)
+            return tuple(turn_view(tx, turn_of(row)) for row in rows)
 
         return await self._readers.read(look)
 
@@ -79,20 +92,41 @@ class SqliteViews:
 
     async def entry(self, entry_id: EntryId) -> EntryView | None:
         row = await self._readers.read(lambda tx: tx.row("view_entry", entry_id=entry_id))
-        return None if row is None else _entry_view(row)
+        return None if row is None else entry_view(row)
 
     async def entry_by_external_id(self, external_id: str) -> EntryView | None:
         row = await self._readers.read(
             lambda tx: tx.row("view_entry_by_external_id", external_id=external_id)
         )
-        return None if row is None else _entry_view(row)
+        return None if row is None else entry_view(row)
 
     async def delivery(self, delivery_id: DeliveryId) -> DeliveryView | None:
         row = await self._readers.read(lambda tx: tx.row("view_delivery", delivery_id=delivery_id))
-        return None if row is None else _delivery_view(row)
+        return None if row is None else delivery_view(row)
 
     async def explain(self, turn_id: TurnId) -> Explanation | None:
         return await self._readers.read(lambda tx: _explain(tx, self._ground, turn_id))
+
+    async def trace(self, entry_id: EntryId) -> Trace | None:
+        return await self._readers.read(lambda tx: trace_of(tx, entry_id))
+
+    async def calls_of(self, turn_id: TurnId) -> tuple[CallView, ...]:
+        return await self._readers.read(lambda tx: calls_of(tx, turn_id))
+
+    async def sessions(self, page: Page) -> tuple[SessionView, ...]:
+        return await self._readers.read(lambda tx: sessions_on(tx, page))
+
+    async def session(self, session_id: SessionId) -> SessionView | None:
+        return await self._readers.read(lambda tx: session_at(tx, session_id))
+
+    async def turns(self, page: Page) -> tuple[TurnView, ...]:
+        return await self._readers.read(lambda tx: turns_on(tx, page))
+
+    async def entries(self, page: Page) -> tuple[EntryView, ...]:
+        return await self._readers.read(lambda tx: entries_on(tx, page))
+
+    async def deliveries(self, page: Page) -> tuple[DeliveryView, ...]:
+        return await self._readers.read(lambda tx: deliveries_on(tx, page))
 
     async def processes(self, limit: int) -> tuple[ProcessView, ...]:
         def look(tx: Reading) -> tuple[ProcessView, ...]:
@@ -113,7 +147,7 @@ class SqliteViews:
         rows = await self._readers.read(
             lambda tx: tx.rows("view_reports_of", first=first, behind=behind)
         )
-        return tuple(_entry_view(row) for row in rows)
+        return tuple(entry_view(row) for row in rows)
 
     async def events(
         self, channel: ChannelName, chat: str, *, after: int, limit: int
@@ -144,25 +178,6 @@ class SqliteViews:
         )
 
 
-def _turn_view(tx: Reading, turn: TurnRow) -> TurnView:
-    return TurnView(
-        turn_id=turn.turn_id,
-        session_id=turn.session_id,
-        route=read_session(tx, turn.session_id).route,
-        state=turn.state,
-        event=turn.event,
-        reason=turn.reason,
-        epoch=turn.epoch,
-        recoveries=turn.recoveries,
-        crash_streak=turn.crash_streak,
-        request=read_request(tx, turn),
-        opened_ms=turn.opened_ms,
-        changed_ms=turn.changed_ms,
-        closed_ms=turn.closed_ms,
-        worker_id=turn.worker_id,
-    )
-
-
 def _process_view(tx: Reading, process: Process) -> ProcessView:
     rows = tx.rows("watchers_of_process", process_id=process.process_id)
     return ProcessView(
@@ -183,33 +198,12 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
         why = verdict_over(facts, policy_of(ground, session))
     place = {"session_id": turn.session_id, "turn_id": turn_id}
     return Explanation(
-        turn=_turn_view(tx, turn),
+        turn=turn_view(tx, turn),
         facts=facts,
         why=why,
         lines=tuple(journal_line(row) for row in tx.rows("view_journal_of_turn", **place)),
-        entries=tuple(_entry_view(row) for row in tx.rows("view_entries_of_turn", turn_id=turn_id)),
-        deliveries=tuple(
-            _delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)
-        ),
-    )
-
-
-def journal_line(row: Row) -> JournalLine:
-    seq, at_ms, subject, subject_number, event, before, after, rule, reason = row[:9]
-    session_id, turn_id = maybe_number(row[9]), maybe_number(row[10])
-    return JournalLine(
-        seq=number(seq),
-        at_ms=number(at_ms),
-        subject=text(subject),
-        number=number(subject_number),
-        event=text(event),
-        before=maybe_text(before),
-        after=maybe_text(after),
-        rule=maybe_text(rule),
-        reason=maybe_text(reason),
-        session_id=None if session_id is None else SessionId(session_id),
-        turn_id=None if turn_id is None else TurnId(turn_id),
-        worker_id=maybe_number(row[11]),
+        entries=tuple(entry_view(row) for row in tx.rows("view_entries_of_turn", turn_id=turn_id)),
+        deliveries=tuple(delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)),
     )
 
 
@@ -249,44 +243,4 @@ def _shown(row: Row) -> Shown:
         choices=choices_of(choices),
         question=maybe_number(question),
         may_be_duplicate=bool(labelled),
-    )
-
-
-def _entry_view(row: Row) -> EntryView:
-    entry_id, session_id, turn_id, kind, state, reason, source, external_id = row[:8]
-    sender, body, received_ms = row[8:]
-    session, turn = maybe_number(session_id), maybe_number(turn_id)
-    return EntryView(
-        entry_id=EntryId(number(entry_id)),
-        session_id=None if session is None else SessionId(session),
-        turn_id=None if turn is None else TurnId(turn),
-        kind=text(kind),
-        state=text(state),
-        reason=maybe_text(reason),
-        source=text(source),
-        external_id=text(external_id),
-        sender=text(sender),
-        text=report_of(body).headline if kind == "report" else words_of(body).text,
-        received_ms=number(received_ms),
-    )
-
-
-def _delivery_view(row: Row) -> DeliveryView:
-    delivery_id, session_id, turn_id, cause, part, parts, state, reason = row[:8]
-    attempts, platform_id, words, created_ms, settled_ms = row[8:]
-    turn = maybe_number(turn_id)
-    return DeliveryView(
-        delivery_id=DeliveryId(number(delivery_id)),
-        session_id=SessionId(number(session_id)),
-        turn_id=None if turn is None else TurnId(turn),
-        cause=text(cause),
-        part=number(part),
-        parts=number(parts),
-        state=text(state),
-        reason=maybe_text(reason),
-        attempts=number(attempts),
-        platform_id=maybe_text(platform_id),
-        text=text(words),
-        created_ms=number(created_ms),
-        settled_ms=maybe_number(settled_ms),
     )

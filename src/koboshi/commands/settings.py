@@ -1,0 +1,84 @@
+"""What a person sets for their chat, and who they are. Pure."""
+
+from dataclasses import replace
+
+from koboshi.domain.command import Command, Response, SessionFacts
+from koboshi.domain.phrases import excerpt
+from koboshi.domain.recovery import RecoveryPolicy
+from koboshi.domain.session import Busy
+
+_BUSY = {
+    Busy.QUEUE: "they wait, and each gets its own turn",
+    Busy.STEER: "they join what I am doing at its next step",
+    Busy.INTERRUPT: "they end what I am doing, and I turn to them",
+}
+_POLICY = {
+    RecoveryPolicy.AUTO: "I go on by myself",
+    RecoveryPolicy.ASK: "I ask before I go on",
+    RecoveryPolicy.OFF: "I set it aside until you say /resume",
+}
+DEFAULT = "default"
+
+
+def busy(command: Command, facts: SessionFacts) -> Response:
+    """What `/busy` does."""
+    word, own = _word(command), facts.session.settings.busy
+    if not word:
+        now = own or facts.busy
+        return Response(reply=f"{_busy_words(now)} {_origin(own)}\n{_usage('busy', Busy)}")
+    if word == DEFAULT:
+        settings = replace(facts.session.settings, busy=None)
+        return Response(reply=f"{_busy_words(facts.busy)} {_origin(None)}", settings=settings)
+    if word not in list(Busy):
+        return Response(reply=f"I do not know “{excerpt(word, 40)}”. {_usage('busy', Busy)}")
+    mode = Busy(word)
+    settings = replace(facts.session.settings, busy=mode)
+    return Response(reply=f"{_busy_words(mode)} {_origin(mode)}", settings=settings)
+
+
+def resume_policy(command: Command, facts: SessionFacts) -> Response:
+    """What `/resume-policy` does."""
+    word, own = _word(command), facts.session.settings.policy
+    usage = _usage("resume-policy", RecoveryPolicy)
+    if not word:
+        return Response(reply=f"{_policy_words(own or facts.policy)} {_origin(own)}\n{usage}")
+    if word == DEFAULT:
+        settings = replace(facts.session.settings, policy=None)
+        return Response(reply=f"{_policy_words(facts.policy)} {_origin(None)}", settings=settings)
+    if word not in list(RecoveryPolicy):
+        return Response(reply=f"I do not know “{excerpt(word, 40)}”. {usage}")
+    policy = RecoveryPolicy(word)
+    settings = replace(facts.session.settings, policy=policy)
+    return Response(reply=f"{_policy_words(policy)} {_origin(policy)}", settings=settings)
+
+
+def whoami(_command: Command, facts: SessionFacts) -> Response:
+    """What `/whoami` does. Whoever is not allowed gets no answer to any command."""
+    route = facts.session.route
+    thread = f", thread {route.thread}" if route.thread else ""
+    return Response(
+        reply=f"You are {facts.sender} on {route.channel}, and you are allowed to use me. "
+        f"This is chat {route.chat}{thread}."
+    )
+
+
+def _word(command: Command) -> str:
+    return command.argument.casefold().strip(" .,;:!?“”\"'`")
+
+
+def _busy_words(mode: Busy) -> str:
+    return f"Messages that come while I work ({mode}): {_BUSY[mode]}."
+
+
+def _policy_words(policy: RecoveryPolicy) -> str:
+    return f"When I was interrupted ({policy}): {_POLICY[policy]}."
+
+
+def _origin(own: str | None) -> str:
+    """Where what holds now comes from."""
+    return "So says the configuration." if own is None else "That is set for this chat."
+
+
+def _usage(name: str, modes: type[Busy] | type[RecoveryPolicy]) -> str:
+    words = ", ".join(f"/{name} {mode}" for mode in modes)
+    return f"To change it: {words}; /{name} {DEFAULT} goes back to the configuration."
