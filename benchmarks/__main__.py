@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.engines import Timing
 from benchmarks.place import ROOT, BenchmarkFailed, warn_if_busy, working_folder
 from benchmarks.report import Measure, carry_out, table, write_json
+from benchmarks.stages.adoption import measure_adoption
 from benchmarks.stages.boot import measure_boot
 from benchmarks.stages.peers import measure_peers
 from benchmarks.stages.runners import measure_runners
@@ -43,6 +44,9 @@ QUICK = Plan(
 )
 
 
+STAGES = ("store", "peers", "scale", "boot", "runners", "adoption")
+
+
 def main() -> int:
     chosen = _options().parse_args()
     plan = QUICK if chosen.quick else FULL
@@ -65,7 +69,7 @@ def main() -> int:
 def _options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     options.add_argument("--quick", action="store_true", help="fewer rounds, a smaller file")
-    options.add_argument("--only", choices=("store", "peers", "scale", "boot", "runners"))
+    options.add_argument("--only", choices=STAGES)
     options.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     options.add_argument(
         "--dir",
@@ -83,6 +87,7 @@ def _stages(plan: Plan, folder: Path) -> dict[str, Callable[[], list[Measure]]]:
         "scale": lambda: measure_scale(folder, plan.scale, plan.size),
         "boot": lambda: measure_boot(folder, plan.starts),
         "runners": lambda: measure_runners(folder, plan.starts),
+        "adoption": lambda: measure_adoption(folder, plan.starts),
     }
 
 

@@ -45,6 +45,59 @@ def boot(home: Path, *, measures_memory: bool = False) -> Boot:
         )
 
 
+def first_answer(home: Path, *, until_logged: str = "", times: int = 0) -> float:
+    """Seconds from exec to the answer to a message that is posted as soon as somebody listens.
+    The gateway is stopped when its log has the words so many times. Raises BenchmarkFailed."""
+    with _gateway(home) as (process, port, began):
+        _wait_until_answered(process, port, home)
+        seconds = time.monotonic() - began
+        limit = time.monotonic() + _READY_SECONDS_MAX
+        while _log_of(home).read_text(errors="replace").count(until_logged) < times:
+            if time.monotonic() > limit:
+                raise BenchmarkFailed(f"{until_logged} was not logged {times} times")
+            _wait(_IDLE_SECONDS / 10)
+        return seconds
+
+
+def _wait_until_answered(process: subprocess.Popen[bytes], port: int, home: Path) -> None:
+    """Post until somebody takes it, then follow the chat to the first answer."""
+    limit = time.monotonic() + _READY_SECONDS_MAX
+    while not _has_posted(port, home):
+        if process.poll() is not None or time.monotonic() > limit:
+            raise BenchmarkFailed("nobody took the first message")
+        _wait(_POLL_SECONDS)
+    with _request(port, home, "GET", "events?from=start") as response:
+        while (line := response.readline()) != b"event: answer\n":
+            if not line or time.monotonic() > limit:
+                raise BenchmarkFailed("the first message was not answered")
+
+
+def _has_posted(port: int, home: Path) -> bool:
+    try:
+        with _request(port, home, "POST", "messages", '{"text": "echo hello"}') as response:
+            return response.status == 202
+    except (OSError, http.client.HTTPException):
+        return False  # nobody listens yet
+
+
+@contextmanager
+def _request(
+    port: int, home: Path, method: str, what: str, body: str | None = None
+) -> Iterator[http.client.HTTPResponse]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_READY_SECONDS_MAX)
+    token = (home / "web-token").read_text().strip()
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Idempotency-Key": "first",
+        "Content-Type": "application/json",
+    }
+    try:
+        connection.request(method, f"/api/v1/sessions/first/{what}", body, headers)
+        yield connection.getresponse()
+    finally:
+        connection.close()
+
+
 @contextmanager
 def _gateway(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]:
     """A running gateway with its port and when it was started; it is stopped afterwards."""

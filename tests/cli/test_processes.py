@@ -142,3 +142,17 @@ def test_a_secret_is_shown_on_no_path(home: Path, tmp_path: Path) -> None:
     assert shown[0] == "ready: ***\n"
     stored = b"".join(path.read_bytes() for path in home.glob("koboshi.db*"))
     assert SECRET.encode() not in stored, "nothing that was said has it, on whatever path"
+
+
+def test_a_huge_log_is_shown_by_its_ends_and_says_what_is_left_out(
+    home: Path, serving: Gateway
+) -> None:
+    """S120: whatever it is made of, it comes through the socket."""
+    command = "echo first; yes '\"\\日本語' | head -c 3000000; echo; echo last"
+    in_background(serving, command)
+    until(lambda: serving.explained("p1")["process"]["ended_ms"], "it ends")
+
+    lines = koboshi("processes", "log", "p1", home=home).out.splitlines()
+
+    assert (lines[0], lines[-1]) == ("first", "last")
+    assert any("left out" in line for line in lines)

@@ -134,6 +134,22 @@ async def test_a_pid_that_came_back_is_neither_alive_nor_signalled(
     assert bystander.poll() is None
 
 
+async def test_a_zombie_does_not_count_as_alive(yard: Yard) -> None:
+    """S135: the runner was killed and nobody has buried it; its pid is still its own."""
+    process_id = await yard.start("sleep 1000")
+    birth = yard.files(process_id).read_birth()
+    assert birth is not None
+    yard.kill_runner(process_id)
+    next_life = LocalRunners(yard.folder)
+
+    seen = await next_life.wait(process_id, 5)
+
+    stat = Path(f"/proc/{birth.pid}/stat").read_text()
+    assert stat.rpartition(")")[2].split()[0] == "Z"
+    assert seen.life is Life.LOST
+    assert (await next_life.end(process_id, grace_s=0)).life is Life.LOST
+
+
 async def test_a_lock_held_by_a_stranger_makes_no_pid_trustworthy(
     yard: Yard, bystander: "subprocess.Popen[bytes]"
 ) -> None:

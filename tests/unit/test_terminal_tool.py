@@ -328,6 +328,28 @@ async def test_a_command_in_the_background_is_left_running(terminal: Terminal) -
     assert spec.takes_input
 
 
+@pytest.mark.parametrize(
+    "arguments, promised",
+    [
+        ({}, "nothing of it is reported to you, not even its end: look at it with `process`"),
+        ({"notify_on_complete": True}, "its end"),
+        ({"watch_patterns": ["ready"]}, "lines that match"),
+        ({"check_every": 60}, "how it goes, every 60 s, its end"),
+        ({"notify_on_complete": True, "watch_patterns": ["a"]}, "lines that match, its end"),
+    ],
+)
+async def test_the_agent_is_told_what_it_will_hear(
+    terminal: Terminal, arguments: dict[str, object], promised: str
+) -> None:
+    """S118, S122: nothing is promised twice, and who will hear nothing is warned."""
+    answer = await terminal.run(background=True, **arguments)
+
+    said = f"reported to you by itself: {promised}; you need not wait for it"
+    assert told(answer)["note"] == (said if arguments else promised)
+    kinds = [spec.kind for spec in terminal.processes.asked[P1]]
+    assert len(kinds) == len(set(kinds)) == len(arguments)
+
+
 async def test_a_command_in_the_background_that_ends_at_once_is_told(terminal: Terminal) -> None:
     terminal.runners.ends_at_start = exited(127)
 
@@ -549,6 +571,15 @@ def test_a_very_long_command_says_that_it_is_not_shown_whole(terminal: Terminal)
         ({"command": "ls", "timeout": 0}, "`timeout`"),
         ({"command": "ls", "shell": "zsh"}, "`shell` is not an argument"),
         ({"command": "ls", "workdir": "sub", "background": True, "timeout": 3.5}, None),
+        ({"command": "ls", "notify_on_complete": True}, "are for `background`"),
+        ({"command": "ls", "watch_patterns": ["a"]}, "are for `background`"),
+        ({"command": "ls", "check_every": 60}, "are for `background`"),
+        ({"command": "ls", "background": True, "check_every": 14}, "`check_every`"),
+        ({"command": "ls", "background": True, "watch_patterns": [""]}, "`watch_patterns"),
+        ({"command": "ls", "background": True, "watch_patterns": ["a\nb"]}, "one line"),
+        ({"command": "ls", "background": True, "watch_patterns": ["(?=a)"]}, "look-around"),
+        ({"command": "ls", "background": True, "watch_patterns": ["a"] * 11}, "`watch_patterns`"),
+        ({"command": "ls", "background": True, "watch_patterns": ["[", "a|b"]}, None),
     ],
 )
 def test_a_complaint_names_the_argument(

@@ -22,6 +22,7 @@ FOLLOWED_MAX = 200
 """Processes whose end is noticed at once; those beyond are looked at now and then."""
 SETTLED_AT_ONCE = 32
 FORGOTTEN_AT_ONCE = 10_000
+FIRST_SWEEP_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +55,12 @@ class Supervise:
                 await self.wakeups.wait(PROCESSES, self.poll_seconds, since=seen)
 
     async def keep_forgetting(self) -> None:
-        """Delete processes that ended long ago, rows and files."""
+        """Delete processes that ended long ago, rows and files. First a while after the start, so
+        that it delays nobody, and so that a gateway that is often started does so, too."""
+        pause_seconds = min(FIRST_SWEEP_SECONDS, self.retention.sweep_seconds)
         while True:
-            await sleep(self.retention.sweep_seconds)
+            await sleep(pause_seconds)
+            pause_seconds = self.retention.sweep_seconds
             before_ms = self.clock.now_ms() - self.retention.keep_ms
             kept_max = self.retention.kept_max
             for process_id in await self.store.processes.outdated(
