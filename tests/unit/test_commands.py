@@ -9,18 +9,22 @@ from koboshi.commands.run import REPLY_CHARS_MAX, respond
 from koboshi.domain.command import (
     Command,
     CommandName,
+    Failed,
     QuestionEnd,
     QuestionGlance,
     QuestionKind,
     Response,
+    Retry,
     Ruling,
     SessionFacts,
     TurnGlance,
+    Will,
 )
 from koboshi.domain.durations import ago, duration
-from koboshi.domain.ids import ChannelName, Generation, Seq, SessionId
+from koboshi.domain.ids import ChannelName, Generation, Seq, SessionId, TurnId
+from koboshi.domain.recovery import RecoveryPolicy
 from koboshi.domain.route import Route
-from koboshi.domain.session import CutKind, Session
+from koboshi.domain.session import Busy, CutKind, Session, Settings
 from koboshi.domain.turn import CLOSED, OPEN, TurnState
 
 NOW_MS = 1_800_000_000_000
@@ -440,3 +444,105 @@ def test_without_an_open_approval_nothing_is_ruled_on(
 @pytest.mark.parametrize("name", sorted(set(CommandName) - {CommandName.APPROVE, CommandName.DENY}))
 def test_no_other_command_rules_on_an_approval(name: CommandName) -> None:
     assert response_to(f"/{name}", replace(BUSY, question=APPROVAL)).ruling is None
+
+
+# ── what a person decides and sets ──────────────────────────────────────────────────────────────
+
+LEFT = replace(BUSY, open_turn=replace(TURN, state=TurnState.SUSPENDED))
+FAILED = replace(
+    IDLE,
+    last_turn=replace(TURN, state=TurnState.FAILED),
+    failed=Failed(turn_id=TurnId(12), words="build the house"),
+)
+
+
+@pytest.mark.parametrize(
+    "typed, meant",
+    [("/resum", "/resume"), ("/retri", "/retry"), ("/que", "/queue"), ("/whoamI?", None)],
+)
+def test_a_near_miss_of_a_new_command_is_answered_with_it(typed: str, meant: str | None) -> None:
+    reply = response_to(typed, IDLE).reply
+    assert (f"Did you mean {meant}?" in reply) == (meant is not None)
+
+
+def test_a_name_may_be_written_with_an_underscore() -> None:
+    """Where a platform lets no hyphen stand in a command."""
+    command = parse_command("/resume_policy ask")
+    assert command is not None
+    assert (command.name, command.argument) == (CommandName.RESUME_POLICY, "ask")
+
+
+@pytest.mark.parametrize("said, will", [("/resume", Will.RESUME), ("/drop", Will.DROP)])
+@pytest.mark.parametrize("state", sorted(OPEN))
+def test_a_will_concerns_exactly_what_nobody_works_on(
+    said: str, will: Will, state: TurnState
+) -> None:
+    """S79: and nothing that the person's answer would continue."""
+    for is_worked_on in (False, True):
+        for is_claimed_before in (False, True):
+            for kind in (None, *QuestionKind):
+                turn = replace(
+                    TURN,
+                    state=state,
+                    is_worked_on=is_worked_on,
+                    is_claimed_before=is_claimed_before,
+                )
+                question = None if kind is None else QuestionGlance(kind=kind, text="well?")
+                response = response_to(said, replace(IDLE, open_turn=turn, question=question))
+                concerned = {
+                    TurnState.QUEUED: is_claimed_before,
+                    TurnState.RUNNING: not is_worked_on,
+                    TurnState.WAITING: kind is QuestionKind.OFFER,
+                    TurnState.SUSPENDED: True,
+                }[state]
+                assert (response.will is will) == concerned
+                assert ("There is nothing to" in response.reply) != concerned
+
+
+@pytest.mark.parametrize("said", ["/resume", "/drop", "/retry"])
+def test_with_nothing_to_decide_it_says_so(said: str) -> None:
+    response = response_to(said, IDLE)
+    assert "nothing to" in response.reply
+    assert (response.will, response.retry) == (None, None)
+
+
+def test_what_failed_is_asked_again_and_nothing_else_happens() -> None:
+    response = response_to("/retry", FAILED)
+    assert response.retry == Retry(turn_id=TurnId(12), words="build the house")
+    assert (response.cut, response.will) == (None, None)
+    assert "/retry asks" in response_to("/resume", FAILED).reply
+    assert "nothing of it is left" in response_to("/drop", FAILED).reply
+    assert response_to("/retry", LEFT).retry is None
+
+
+def test_what_a_process_began_has_no_words_to_ask_again() -> None:
+    facts = replace(FAILED, failed=Failed(turn_id=TurnId(12), words=""))
+    assert response_to("/retry", facts).retry is None
+
+
+@pytest.mark.parametrize("mode", Busy)
+def test_every_mode_can_be_set_and_is_said(mode: Busy) -> None:
+    response = response_to(f"/busy {mode}", IDLE)
+    assert response.settings == Settings(busy=mode)
+    assert f"({mode})" in response.reply
+    told = response_to("/busy", replace(IDLE, busy=mode))
+    assert told.settings is None
+    assert f"({mode})" in told.reply
+    assert "configuration" in told.reply
+
+
+@pytest.mark.parametrize("policy", RecoveryPolicy)
+def test_every_policy_can_be_set_and_is_said(policy: RecoveryPolicy) -> None:
+    own = replace(IDLE, session=replace(IDLE.session, settings=Settings(busy=Busy.STEER)))
+    response = response_to(f"/resume-policy {policy}", own)
+    assert response.settings == Settings(busy=Busy.STEER, policy=policy)
+    told = response_to("/resume-policy", replace(IDLE, policy=policy))
+    assert told.settings is None
+    assert f"({policy})" in told.reply
+
+
+@pytest.mark.parametrize("said", ["/busy maybe", "/resume-policy never"])
+def test_a_word_that_is_no_mode_sets_nothing(said: str) -> None:
+    response = response_to(said, IDLE)
+    assert response.settings is None
+    assert "I do not know" in response.reply

@@ -21,6 +21,7 @@ _TURN = {
     "interrupted": "ended by a newer message",
     "erred": "failed",
     "cut": "stopped by the person",
+    "dropped": "ended for good",
     "resumed": "taken up again",
     "prompted": "it waits for a yes or a no",
     "parked": "set aside",

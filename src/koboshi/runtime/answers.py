@@ -13,6 +13,7 @@ from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.ports.store import Store
 from koboshi.ports.views import DeliveryView, EntryView, Explanation
+from koboshi.runtime.browse import Browse, refusal
 from koboshi.runtime.drain import Leave
 from koboshi.runtime.jobs import Jobs
 
@@ -37,7 +38,11 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
         case "process-kill":
             return await jobs.end(what) or _no_process(what)
         case asked:
-            return refusal("unknown-request", f"nobody here knows how to answer {asked!r}")
+            kind = str(request.get("kind", ""))
+            browse = Browse(store=store, kind=kind, what=what, request=request)
+            return await browse.answer(asked) or refusal(
+                "unknown-request", f"nobody here knows how to answer {asked!r}"
+            )
 
 
 async def _leave(jobs: Jobs, how: Leave) -> Mapping[str, object]:
@@ -52,11 +57,6 @@ async def _leave(jobs: Jobs, how: Leave) -> Mapping[str, object]:
 def _no_process(what: str) -> Mapping[str, object]:
     words = f'there is no process "{what}"; `koboshi processes list` shows them, as p1'
     return refusal("not-found", words)
-
-
-def refusal(kind: str, message: str) -> Mapping[str, object]:
-    """The answer that there is none."""
-    return {"ok": False, "error": {"type": kind, "message": message}}
 
 
 async def _status(store: Store, *, is_running: bool) -> Mapping[str, object]:

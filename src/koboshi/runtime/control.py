@@ -25,7 +25,7 @@ from anyio import (
 from anyio.abc import SocketListener, SocketStream, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from koboshi.runtime.answers import refusal
+from koboshi.runtime.browse import refusal
 
 log = structlog.get_logger()
 

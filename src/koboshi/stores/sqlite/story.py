@@ -25,6 +25,7 @@ _SAID = {
     ("turn", "released"): "set down for a restart",
     ("turn", "postponed"): "set down for a while",
     ("turn", "cut"): "stopped",
+    ("turn", "dropped"): "ended for good",
     ("step", "reply"): "the model replied",
     ("step", "result"): "a tool finished",
     ("step", "question"): "a question was put",

@@ -1,0 +1,94 @@
+"""Rows in lines for a person. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from koboshi.cli.options import counted, place_words
+from koboshi.cli.story import fate_of_message
+from koboshi.domain.durations import ago
+from koboshi.domain.ids import shown
+from koboshi.domain.phrases import excerpt, failure
+from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, TurnView
+
+WORDS_CHARS_MAX = 60
+
+
+def session_line(view: SessionView, now_ms: int) -> str:
+    turn = view.open_turn
+    at_work = "idle" if turn is None else f"{shown('turn', turn.turn_id)} {turn.state}"
+    more = [at_work]
+    if view.waiting:
+        more.append(f"{view.waiting} waiting")
+    if view.owed:
+        more.append(f"{view.owed} owed")
+    name = shown("session", view.session_id)
+    more.append(f"begun {ago(view.created_ms, now_ms)}")
+    return f"{name:<5} {place_words(view.route)}: {', '.join(more)}"
+
+
+def session_lines(view: SessionView, turns: Sequence[TurnView], now_ms: int) -> Iterator[str]:
+    """A session, then its newest turns."""
+    yield session_line(view, now_ms)
+    yield f"busy      {view.settings.busy or 'as configured'}"
+    yield f"policy    {view.settings.policy or 'as configured'}"
+    for turn in turns:
+        yield f"  {turn_line(turn, now_ms)}"
+
+
+def turn_line(view: TurnView, now_ms: int) -> str:
+    words = excerpt(view.request, WORDS_CHARS_MAX) or "a report of a process"
+    because = f" ({excerpt(failure(view.reason), WORDS_CHARS_MAX)})" if view.reason else ""
+    name, when = shown("turn", view.turn_id), ago(view.changed_ms, now_ms)
+    return f"{name:<5} {view.state}{because} {when}: «{words}» ({place_words(view.route)})"
+
+
+def turn_lines(
+    view: TurnView,
+    messages: Sequence[EntryView],
+    calls: Sequence[CallView],
+    deliveries: Sequence[DeliveryView],
+    now_ms: int,
+) -> Iterator[str]:
+    """A turn, what it was asked, what it did, and what it said."""
+    yield turn_line(view, now_ms)
+    yield from (f"  {message_line(entry, now_ms)}" for entry in messages)
+    yield from (f"  {call_line(call)}" for call in calls)
+    yield from (f"  {delivery_line(delivery, now_ms)}" for delivery in deliveries)
+
+
+def call_line(call: CallView) -> str:
+    if call.skipped_ms is not None:
+        how = "did not run"
+    elif call.started_ms is None:
+        how = "was not started yet"
+    elif call.finished_ms is None:
+        how = "is under way"
+    else:
+        how = f"ended: {call.outcome}"
+    return f"{call.tool} ({call.call_id}) {how}"
+
+
+def message_line(view: EntryView, now_ms: int) -> str:
+    name, words = shown("message", view.entry_id), excerpt(view.text, WORDS_CHARS_MAX)
+    whose = f" from {view.sender}" if view.sender else ""
+    return f"{name:<5} {view.kind}{whose}, {view.state} {ago(view.received_ms, now_ms)}: «{words}»"
+
+
+def message_lines(view: EntryView, now_ms: int) -> Iterator[str]:
+    yield message_line(view, now_ms)
+    yield f"fate      {fate_of_message(view)}"
+    yield f"arrived   over {view.source} as {view.external_id}"
+
+
+def delivery_line(view: DeliveryView, now_ms: int) -> str:
+    name, words = shown("delivery", view.delivery_id), excerpt(view.text, WORDS_CHARS_MAX)
+    part = f", part {view.part} of {view.parts}" if view.parts > 1 else ""
+    became = f" as {view.platform_id}" if view.platform_id else ""
+    because = f" ({excerpt(view.reason, WORDS_CHARS_MAX)})" if view.reason else ""
+    when = ago(view.settled_ms or view.created_ms, now_ms)
+    return f"{name:<5} {view.state}{became}{because} {when}{part}: «{words}»"
+
+
+def delivery_lines(view: DeliveryView, now_ms: int) -> Iterator[str]:
+    yield delivery_line(view, now_ms)
+    yield f"cause     {view.cause}"
+    yield f"tried     {counted(view.attempts, 'time')}"

@@ -1,0 +1,339 @@
+"""`koboshi sessions`, `turns`, `inbox`, `outbox`: what is stored, and what operators decide."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.options import Command, failures_told, home_options, json_option, show_json
+from koboshi.cli.row_lines import (
+    delivery_line,
+    delivery_lines,
+    message_line,
+    message_lines,
+    session_line,
+    session_lines,
+    turn_line,
+    turn_lines,
+)
+from koboshi.config.problems import escaped
+from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, TurnView
+from koboshi.runtime.browse import LIMIT, LIMIT_MAX
+from koboshi.runtime.clock import SystemClock
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(context_settings=_HELP)
+def sessions() -> None:
+    """Conversations, one for each chat or thread."""
+
+
+@click.group(context_settings=_HELP)
+def turns() -> None:
+    """Units of agent work, from what woke them to their answers."""
+
+
+@click.group(context_settings=_HELP)
+def inbox() -> None:
+    """What arrived: messages, commands, reports of processes, and what was ignored."""
+
+
+@click.group(context_settings=_HELP)
+def outbox() -> None:
+    """What is owed to people, and what became of it."""
+
+
+def page_options(command: Command) -> Command:
+    """`--limit` and `--before`, as every list takes them."""
+    many = click.IntRange(1, LIMIT_MAX)
+    words = "Only what is older than this id: the last one of the page before."
+    command = click.option("--before", default="", metavar="ID", help=words)(command)
+    return click.option(
+        "--limit", type=many, default=LIMIT, show_default=True, help="At most so many."
+    )(command)
+
+
+def open_option(words: str) -> Callable[[Command], Command]:
+    return click.option("--open", "is_open", is_flag=True, help=words)
+
+
+@sessions.command("list")
+@page_options
+@home_options
+@json_option
+def list_sessions(
+    limit: int, before: str, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """The newest first."""
+    with failures_told(as_json):
+        answer = _page(home, config_file, "session", limit, before)
+        if as_json:
+            show_json(answer)
+            return
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, _Sessions)
+        lines = [session_line(view, now_ms) for view in said.sessions]
+        _echo_page(lines, said.next, "there are no sessions")
+
+
+@sessions.command("show")
+@click.argument("session")
+@home_options
+@json_option
+def show_session(session: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """A session with its newest turns. SESSION is s1, as `list` shows it."""
+    with failures_told(as_json):
+        request = {"ask": "show", "kind": "session", "what": session}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        said = read_answer(answer, _Session)
+        _echo(session_lines(said.session, said.turns, SystemClock().now_ms()))
+
+
+@turns.command("list")
+@open_option("Only those that have not ended.")
+@page_options
+@home_options
+@json_option
+def list_turns(
+    is_open: bool,
+    limit: int,
+    before: str,
+    home: Path | None,
+    config_file: Path | None,
+    as_json: bool,
+) -> None:
+    """The newest first."""
+    with failures_told(as_json):
+        answer = _page(home, config_file, "turn", limit, before, is_open=is_open)
+        if as_json:
+            show_json(answer)
+            return
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, _Turns)
+        lines = [turn_line(view, now_ms) for view in said.turns]
+        _echo_page(lines, said.next, "there are no turns")
+
+
+@turns.command("show")
+@click.argument("turn")
+@home_options
+@json_option
+def show_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """A turn with its messages, calls and deliveries. TURN is t1, as `list` shows it."""
+    _ask_about_turn("show", turn, home, config_file, as_json)
+
+
+@turns.command("resume")
+@click.argument("turn")
+@home_options
+@json_option
+def resume_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """Go on now with a turn that was set aside, waits for a yes, or waits to be tried again."""
+    _ask_about_turn("turn-resume", turn, home, config_file, as_json)
+
+
+@turns.command("drop")
+@click.argument("turn")
+@home_options
+@json_option
+def drop_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """End such a turn for good; what waits behind it goes on."""
+    _ask_about_turn("turn-drop", turn, home, config_file, as_json)
+
+
+@inbox.command("list")
+@open_option("Only what waits.")
+@page_options
+@home_options
+@json_option
+def list_messages(
+    is_open: bool,
+    limit: int,
+    before: str,
+    home: Path | None,
+    config_file: Path | None,
+    as_json: bool,
+) -> None:
+    """The newest first."""
+    with failures_told(as_json):
+        answer = _page(home, config_file, "message", limit, before, is_open=is_open)
+        if as_json:
+            show_json(answer)
+            return
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, _Messages)
+        lines = [message_line(view, now_ms) for view in said.messages]
+        _echo_page(lines, said.next, "there are no messages")
+
+
+@inbox.command("show")
+@click.argument("message")
+@home_options
+@json_option
+def show_message(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """What arrived. MESSAGE is m1, as `list` shows it."""
+    with failures_told(as_json):
+        request = {"ask": "show", "kind": "message", "what": message}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        _echo(message_lines(read_answer(answer, _Message).message, SystemClock().now_ms()))
+
+
+@outbox.command("list")
+@open_option("Only what is owed.")
+@page_options
+@home_options
+@json_option
+def list_deliveries(
+    is_open: bool,
+    limit: int,
+    before: str,
+    home: Path | None,
+    config_file: Path | None,
+    as_json: bool,
+) -> None:
+    """The newest first."""
+    with failures_told(as_json):
+        answer = _page(home, config_file, "delivery", limit, before, is_open=is_open)
+        if as_json:
+            show_json(answer)
+            return
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, _Deliveries)
+        lines = [delivery_line(view, now_ms) for view in said.deliveries]
+        _echo_page(lines, said.next, "there are no deliveries")
+
+
+@outbox.command("show")
+@click.argument("delivery")
+@home_options
+@json_option
+def show_delivery(
+    delivery: str, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """One delivery. DELIVERY is d1, as `list` shows it."""
+    _ask_about_delivery("show", delivery, home, config_file, as_json)
+
+
+@outbox.command("retry")
+@click.argument("delivery")
+@home_options
+@json_option
+def retry_delivery(
+    delivery: str, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """Send again what was refused or given up, or now what waits for its time."""
+    _ask_about_delivery("outbox-retry", delivery, home, config_file, as_json)
+
+
+@outbox.command("drop")
+@click.argument("delivery")
+@home_options
+@json_option
+def drop_delivery(
+    delivery: str, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """Do not send what is owed."""
+    _ask_about_delivery("outbox-drop", delivery, home, config_file, as_json)
+
+
+def _page(
+    home: Path | None,
+    config_file: Path | None,
+    kind: str,
+    limit: int,
+    before: str,
+    *,
+    is_open: bool = False,
+) -> Mapping[str, object]:
+    request = {"ask": "list", "kind": kind, "limit": limit, "before": before, "open": is_open}
+    return ask_owner(loaded(home, config_file), request)
+
+
+def _ask_about_turn(
+    ask: str, turn: str, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    with failures_told(as_json):
+        request = {"ask": ask, "kind": "turn", "what": turn}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        said = read_answer(answer, _Turn)
+        now_ms = SystemClock().now_ms()
+        _echo(turn_lines(said.turn, said.messages, said.calls, said.deliveries, now_ms))
+
+
+def _ask_about_delivery(
+    ask: str, delivery: str, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    with failures_told(as_json):
+        request = {"ask": ask, "kind": "delivery", "what": delivery}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        _echo(delivery_lines(read_answer(answer, _Delivery).delivery, SystemClock().now_ms()))
+
+
+def _echo(lines: Iterator[str]) -> None:
+    for line in lines:
+        click.echo(escaped(line))
+
+
+def _echo_page(lines: list[str], following: str | None, nothing: str) -> None:
+    _echo(iter(lines or [nothing]))
+    if following is not None:
+        click.echo(f"there may be more: --before {following}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sessions:
+    sessions: tuple[SessionView, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    session: SessionView
+    turns: tuple[TurnView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turns:
+    turns: tuple[TurnView, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    turn: TurnView
+    messages: tuple[EntryView, ...]
+    calls: tuple[CallView, ...]
+    deliveries: tuple[DeliveryView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Messages:
+    messages: tuple[EntryView, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    message: EntryView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Deliveries:
+    deliveries: tuple[DeliveryView, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Delivery:
+    delivery: DeliveryView

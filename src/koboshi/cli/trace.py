@@ -1,0 +1,53 @@
+"""`koboshi trace`: the way of a message, from the platform through a turn back to the platform."""
+
+from collections.abc import Iterator
+from datetime import tzinfo
+from pathlib import Path
+
+import click
+
+from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.options import failures_told, home_options, json_option, moment, show_json
+from koboshi.cli.row_lines import call_line, delivery_line, message_line, turn_line
+from koboshi.cli.story import fate_of_message, told
+from koboshi.config.problems import escaped
+from koboshi.ports.views import Trace
+from koboshi.runtime.clock import SystemClock
+
+
+@click.command()
+@click.argument("message")
+@home_options
+@json_option
+def trace(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """The way of a message: its turn, calls and deliveries, with the platform's ids.
+
+    MESSAGE is a platform's own id of it, or m1.
+    """
+    with failures_told(as_json):
+        answer = ask_owner(loaded(home, config_file), {"ask": "trace", "what": message})
+        if as_json:
+            show_json(answer)
+            return
+        for line in render_trace(read_answer(answer, Trace), SystemClock().now_ms()):
+            click.echo(escaped(line))
+
+
+def render_trace(found: Trace, now_ms: int, zone: tzinfo | None = None) -> Iterator[str]:
+    """The way in lines: each stage after the one that led to it."""
+    message = found.message
+    yield f"arrived   over {message.source} as {message.external_id}"
+    yield f"  {message_line(message, now_ms)}"
+    if found.turn is None:
+        yield f"  {fate_of_message(message)}"
+    else:
+        yield "turn"
+        yield f"  {turn_line(found.turn, now_ms)}"
+    for at_ms, words in told(found.lines):
+        yield f"    {moment(at_ms, zone)}  {words}"
+    if found.calls:
+        yield "calls"
+    yield from (f"  {call_line(call)}" for call in found.calls)
+    if found.deliveries:
+        yield "said"
+    yield from (f"  {delivery_line(delivery, now_ms)}" for delivery in found.deliveries)

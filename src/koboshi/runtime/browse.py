@@ -1,0 +1,201 @@
+"""Rows, as the owner of the home is asked about them, and what an operator does to them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TypeAlias
+
+from koboshi.domain.command import Standing, Will
+from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId, parse_shown, shown
+from koboshi.domain.outbox import UNSETTLED, DeliveryState
+from koboshi.ports.store import Store
+from koboshi.ports.views import Page
+
+Answer: TypeAlias = Mapping[str, object]
+
+LIMIT = 50
+LIMIT_MAX = 500
+TURNS_OF_SESSION = 10
+NEWEST = 1 << 62
+"""Behind every id there can be."""
+
+_NOT_CONCERNED = {
+    Standing.WORKED_ON: "this gateway is working on it",
+    Standing.NEXT: "it is in the queue, and nobody has tried it yet",
+    Standing.ASKED: "it waits for the person's answer",
+    Standing.CLOSED: "it has ended; the person can ask again with /retry",
+    Standing.NOT_SERVED: "its person is no longer allowed, or its channel is not configured",
+}
+
+
+def refusal(kind: str, message: str) -> Answer:
+    """The answer that there is none."""
+    return {"ok": False, "error": {"type": kind, "message": message}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browse:
+    """One request about rows. `kind` is turn, session, message or delivery."""
+
+    store: Store
+    kind: str
+    what: str
+    request: Mapping[str, object]
+
+    async def answer(self, asked: object) -> Answer | None:
+        """The answer; None if this is not about rows."""
+        ways: dict[object, Callable[[], Awaitable[Answer]]] = {
+            "list": self._list,
+            "show": self._show,
+            "trace": self._trace,
+            "turn-resume": lambda: self._will(Will.RESUME),
+            "turn-drop": lambda: self._will(Will.DROP),
+            "outbox-retry": self._retry,
+            "outbox-drop": self._drop,
+        }
+        way = ways.get(asked)
+        return None if way is None else await way()
+
+    async def _list(self) -> Answer:
+        views, page = self.store.views, self._page()
+        if page is None:
+            before = self.request.get("before")
+            return refusal("bad-request", f'"{before}" is no {self.kind}; `list` shows them')
+        match self.kind:
+            case "turn":
+                turns = await views.turns(page)
+                return _listed("turns", "turn", [t.turn_id for t in turns], turns, page)
+            case "session":
+                sessions = await views.sessions(page)
+                ids: list[int] = [session.session_id for session in sessions]
+                return _listed("sessions", "session", ids, sessions, page)
+            case "message":
+                entries = await views.entries(page)
+                return _listed("messages", "message", [e.entry_id for e in entries], entries, page)
+            case "delivery":
+                owed = await views.deliveries(page)
+                return _listed("deliveries", "delivery", [d.delivery_id for d in owed], owed, page)
+            case other:
+                return refusal("bad-request", f"there is no list of {other!r}")
+
+    def _page(self) -> Page | None:
+        """Which rows are asked for; None if they begin before something that is no id."""
+        limit, before = self.request.get("limit"), self.request.get("before")
+        number: int | None = NEWEST
+        if isinstance(before, str) and before:
+            number = _number(self.kind, before)
+        if number is None:
+            return None
+        wanted = limit if isinstance(limit, int) else LIMIT
+        is_open = self.request.get("open") is True
+        return Page(limit=max(1, min(wanted, LIMIT_MAX)), before=number, is_open=is_open)
+
+    async def _show(self) -> Answer:
+        number = _number(self.kind, self.what)
+        views = self.store.views
+        match self.kind:
+            case _ if number is None:
+                return self._not_found()
+            case "turn":
+                return await self._turn(TurnId(number)) or self._not_found()
+            case "session":
+                session = await views.session(SessionId(number))
+                if session is None:
+                    return self._not_found()
+                turns = await views.turns_of(session.session_id, TURNS_OF_SESSION)
+                newest = [asdict(turn) for turn in turns]
+                return {"ok": True, "session": asdict(session), "turns": newest}
+            case "message":
+                entry = await views.entry(EntryId(number))
+                found = None if entry is None else {"ok": True, "message": asdict(entry)}
+                return found or self._not_found()
+            case _:
+                return await self._delivery(DeliveryId(number)) or self._not_found()
+
+    async def _turn(self, turn_id: TurnId) -> Answer | None:
+        explained = await self.store.views.explain(turn_id)
+        if explained is None:
+            return None
+        return {
+            "ok": True,
+            "turn": asdict(explained.turn),
+            "messages": [asdict(entry) for entry in explained.entries],
+            "calls": [asdict(call) for call in await self.store.views.calls_of(turn_id)],
+            "deliveries": [asdict(delivery) for delivery in explained.deliveries],
+        }
+
+    async def _delivery(self, delivery_id: DeliveryId) -> Answer | None:
+        delivery = await self.store.views.delivery(delivery_id)
+        return None if delivery is None else {"ok": True, "delivery": asdict(delivery)}
+
+    async def _trace(self) -> Answer:
+        """By a platform's own id of a message, or by ours."""
+        views, number = self.store.views, _number("message", self.what)
+        entry = await views.entry_by_external_id(self.what)
+        if entry is None and number is not None:
+            entry = await views.entry(EntryId(number))
+        trace = None if entry is None else await views.trace(entry.entry_id)
+        if trace is None:
+            words = f'no message "{self.what}" has arrived; a platform\'s own id is meant, or m1'
+            return refusal("not-found", words)
+        return {"ok": True, **asdict(trace)}
+
+    async def _will(self, will: Will) -> Answer:
+        number = _number("turn", self.what)
+        if number is None:
+            return self._not_found()
+        standing = await self.store.turns.will(TurnId(number), will)
+        if standing is None:
+            return self._not_found()
+        if standing is not Standing.LEFT:
+            verb = "resumed" if will is Will.RESUME else "dropped"
+            return refusal("refused", f"{self.what} is not {verb}: {_NOT_CONCERNED[standing]}")
+        return await self._turn(TurnId(number)) or self._not_found()
+
+    async def _retry(self) -> Answer:
+        delivery = await self._find_delivery()
+        if delivery is None:
+            return self._not_found()
+        owed = await self.store.outbox.retry(delivery)
+        again = None if owed is None else await self.store.views.delivery(owed)
+        if again is None:
+            return await self._refused(delivery, "retried")
+        if again.state not in UNSETTLED:
+            words = f"{self.what} was retried as {shown('delivery', again.delivery_id)}, which was "
+            return refusal("refused", f"{words}{again.state}; retry that one if it is needed")
+        return {"ok": True, "delivery": asdict(again)}
+
+    async def _drop(self) -> Answer:
+        delivery = await self._find_delivery()
+        if delivery is None:
+            return self._not_found()
+        if not await self.store.outbox.drop(delivery):
+            return await self._refused(delivery, "dropped")
+        return await self._delivery(delivery) or self._not_found()
+
+    async def _find_delivery(self) -> DeliveryId | None:
+        number = _number("delivery", self.what)
+        found = None if number is None else await self.store.views.delivery(DeliveryId(number))
+        return None if found is None else found.delivery_id
+
+    async def _refused(self, delivery_id: DeliveryId, verb: str) -> Answer:
+        found = await self.store.views.delivery(delivery_id)
+        state = DeliveryState.SENDING if found is None else found.state
+        how = "it is being sent right now" if state == DeliveryState.SENDING else f"it was {state}"
+        return refusal("refused", f"{self.what} is not {verb}: {how}")
+
+    def _not_found(self) -> Answer:
+        example = shown(self.kind, 1)
+        words = f'there is no {self.kind} "{self.what}"; `list` shows them, as {example}'
+        return refusal("not-found", words)
+
+
+def _number(kind: str, text: str) -> int | None:
+    named = parse_shown(text)
+    return named[1] if named is not None and named[0] == kind else None
+
+
+def _listed(name: str, kind: str, ids: list[int], views: tuple[object, ...], page: Page) -> Answer:
+    """The rows, and before which one the next page begins; None if this was the last."""
+    is_full = len(ids) == page.limit
+    following = shown(kind, ids[-1]) if is_full else None
+    return {"ok": True, name: [asdict(view) for view in views], "next": following}  # type: ignore[call-overload]
