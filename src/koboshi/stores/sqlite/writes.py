@@ -350,12 +350,16 @@ def read_question(tx: Reading, seq: Seq) -> Question:
 
 
 def read_request(tx: Reading, turn: TurnRow) -> str:
-    """The words that opened a turn; empty if it was not opened by a person."""
-    row = tx.row(
-        "view_turn_request",
-        session_id=turn.session_id,
-        first_seq=turn.first_seq,
-        turn_id=turn.turn_id,
-    )
+    """The words that opened a turn: a person's, or else the first line of a report."""
+    place = {
+        "session_id": turn.session_id,
+        "first_seq": turn.first_seq,
+        "turn_id": turn.turn_id,
+    }
+    row = tx.row("view_turn_request", **place)
     body = None if row is None else body_of("message", row[0])
-    return body.text if isinstance(body, Message) else ""
+    if isinstance(body, Message):
+        return body.text
+    row = tx.row("turn_first_report", **place)
+    note = None if row is None else body_of("note", row[0])
+    return notes.headline_in(note.text) if isinstance(note, Note) else ""
