@@ -380,6 +380,21 @@ async def test_what_the_agent_is_to_hear_waits_for_the_answer_to_its_question(ho
 
     assert await reports(home, process) == [("attached", None)]
     assert await told(home) == []
+    assert len(await home.turns()) == 1
+
+
+async def test_a_match_while_a_turn_waits_for_a_person_is_not_lost_to_it(home: Home) -> None:
+    """It belongs to the turn that started the process, which goes on with the answer."""
+    claim = await home.work_on("start it")
+    process = await begin(home, claim, MATCH)
+    await home.ask(claim)
+    assert await match(home, process)
+    await home.say("this one")
+    claim = await home.claim()
+    await home.answer(claim)
+
+    assert await reports(home, process) == [("attached", None)]
+    assert len(await heard_in(home, claim.turn_id)) == 1
 
 
 @pytest.mark.parametrize(

@@ -219,17 +219,24 @@ def put_aside(tx: Transaction, ground: Ground, entry: Entry, admission: Admissio
         _tell(tx, ground, entry)
 
 
-def tell_held(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
-    """The open turn works no longer, but waits for a person or was set aside: what it might have
-    looked at itself is told now."""
+def readmit_reports(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
+    """The open turn begins to wait, was set aside, or waits no longer: what is said about processes
+    is decided anew. A turn that does not work looks at nothing itself, so the person is told; one
+    that goes on hears what it was to hear, if no result of a call is to come first."""
     turn = read_open_turn(tx, session_id)
     if turn is None:
         return
     session = read_session(tx, session_id)
     as_open = OpenTurn(turn_id=turn.turn_id, state=turn.state, question=turn.question_seq)
+    has_calls = bool(tx.number("calls_unresolved_count", turn_id=turn.turn_id))
     for entry in (entry_of(row).entry for row in tx.rows("entries_waiting", session_id=session_id)):
-        if isinstance(entry.body, ReportWords):
-            put_aside(tx, ground, entry, admission_of(tx, ground, session, as_open, entry))
+        if not isinstance(entry.body, ReportWords):
+            continue
+        admission = admission_of(tx, ground, session, as_open, entry)
+        if isinstance(admission, Attach) and not has_calls:
+            attach_entry(tx, session_id, turn.turn_id, turn.epoch, entry)
+        else:
+            put_aside(tx, ground, entry, admission)
 
 
 def _tell(tx: Transaction, ground: Ground, entry: Entry) -> None:
