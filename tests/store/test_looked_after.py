@@ -247,6 +247,17 @@ async def test_what_there_is_no_room_to_say_is_not_read_over_and_over(
     assert await reports(home, noisy) == []
 
 
+async def test_output_that_went_by_too_fast_to_be_looked_at_is_mentioned(home: Home) -> None:
+    """S117: the log has forgotten its middle; nobody says that nothing was there."""
+    care, process = await running(home, MATCH, log=b"busy\n" * 4 + b"ready 1\n" * 50)
+    care.runners.head_max, care.runners.tail_max = 20, 16
+    async with care.going_on():
+        await care.said(process, 1)
+
+    words = await words_of_newest_turn(home)
+    assert words.endswith(f"… {50 * 8 - 16} bytes went by unseen …\nready 1\nready 1")
+
+
 async def test_progress_is_what_was_printed_since(home: Home) -> None:
     care, process = await running(home, EVERY, log=f"one\n{SECRET}\n".encode())
     runner = care.runners.commands[process.process_id]

@@ -277,8 +277,9 @@ async def test_a_message_behind_a_report_gets_a_turn_of_its_own(home: Home) -> N
     await home.answer(claim)
     await home.answer(await home.claim())
 
-    requests = [turn.request for turn in await home.turns()]
-    assert requests == ["start it", "", "and now?"]
+    first, second, third = [turn.request for turn in await home.turns()]
+    assert (first, third) == ("start it", "and now?")
+    assert second.startswith("Background process p1 (make) exited")
 
 
 async def test_a_report_joins_a_turn_that_waits_for_its_next_worker(home: Home) -> None:
@@ -379,6 +380,21 @@ async def test_what_the_agent_is_to_hear_waits_for_the_answer_to_its_question(ho
 
     assert await reports(home, process) == [("attached", None)]
     assert await told(home) == []
+    assert len(await home.turns()) == 1
+
+
+async def test_a_match_while_a_turn_waits_for_a_person_is_not_lost_to_it(home: Home) -> None:
+    """It belongs to the turn that started the process, which goes on with the answer."""
+    claim = await home.work_on("start it")
+    process = await begin(home, claim, MATCH)
+    await home.ask(claim)
+    assert await match(home, process)
+    await home.say("this one")
+    claim = await home.claim()
+    await home.answer(claim)
+
+    assert await reports(home, process) == [("attached", None)]
+    assert len(await heard_in(home, claim.turn_id)) == 1
 
 
 @pytest.mark.parametrize(
@@ -435,6 +451,25 @@ async def test_a_person_who_is_no_longer_allowed_opens_no_turn_by_their_process(
     assert await home.claims() == ()
     _, turn = await home.turns()
     assert turn.state in (TurnState.SUSPENDED, TurnState.FAILED)
+
+
+@pytest.mark.parametrize("way", ["failed", "stale"])
+async def test_a_turn_that_nobody_asked_for_is_named_by_what_opened_it(
+    home: Home, way: str
+) -> None:
+    """An apology or an offer says what it is about: there are no words of a person to quote."""
+    process = await left_running(home, EXIT)
+    await end(home, process, code=3)
+    claim = await home.claim()
+    if way == "failed":
+        await home.store.turns.fail(claim, "empty-reply")
+    else:
+        home.clock.move(2 * 3_600 * SECOND_MS)
+        await home.die_and_recover(claim.turn_id)
+
+    (words,) = [each.text for each in await home.deliver()]
+    assert "«Background process p1 (make) exited with code 3" in words
+    assert "last words" not in words
 
 
 # ── /new ────────────────────────────────────────────────────────────────────────────────────────

@@ -83,6 +83,11 @@ def report(headline: str, output: str) -> str:
     return f"{MARK} {said.replace(MARK, '(koboshi)')}"
 
 
+def headline_in(text: str) -> str:
+    """The first line of such a report."""
+    return text.removeprefix(MARK).strip().partition("\n")[0].removesuffix(":")
+
+
 def message_age(age: str) -> str:
     return f"{MARK} The message is {age} old; the gateway could not take it up earlier."
 

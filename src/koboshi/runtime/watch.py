@@ -118,6 +118,9 @@ class WatchLogs:
             found = examine(found.watcher, chunk, matches, until=None, redact=redact)
         if is_last and not found.output:
             return Finding(watcher=replace(found.watcher, state=WatcherState.DISARMED))
+        if found.output and piece.dropped:
+            unseen = f"… {piece.dropped} bytes went by unseen …"
+            return replace(found, output=f"{unseen}\n{found.output}")
         return found
 
     def _forget_all_but(self, kept: set[WatcherId]) -> None:

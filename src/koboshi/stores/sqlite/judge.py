@@ -38,8 +38,8 @@ from koboshi.stores.sqlite.writes import (
     owe,
     read_request,
     read_session,
+    readmit_reports,
     resolve_calls,
-    tell_held,
 )
 
 
@@ -95,7 +95,7 @@ def _apply(
             return
         case VerdictKind.SUSPEND:
             _move(tx, turn, TurnEvent.PARKED, verdict)
-            tell_held(tx, ground, turn.session_id)
+            readmit_reports(tx, ground, turn.session_id)
         case VerdictKind.ASK_USER:
             _ask_user(tx, ground, turn, session, verdict)
         case VerdictKind.CLEAR:
@@ -153,7 +153,7 @@ def _ask_user(
         expires_ms=tx.now_ms + ground.question_age_ms_max,
         worked_ms=worked_ms_of(tx, turn),
     )
-    tell_held(tx, ground, session.session_id)
+    readmit_reports(tx, ground, session.session_id)
     owe(
         tx,
         session.session_id,

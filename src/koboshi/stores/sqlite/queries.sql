@@ -785,6 +785,11 @@ FROM calls WHERE turn_id = :turn_id ORDER BY place;
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind = 'message' ORDER BY seq LIMIT 1;
 
+-- name: turn_first_report
+-- What opened a turn that no person has opened.
+SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind = 'note' AND cause GLOB 'entry:*' ORDER BY seq LIMIT 1;
+
 -- name: view_processes
 -- Background processes of all sessions: the running ones, then the newest that have ended.
 SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,

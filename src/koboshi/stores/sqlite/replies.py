@@ -20,6 +20,7 @@ from koboshi.stores.sqlite.writes import (
     owe,
     read_question,
     read_turn,
+    readmit_reports,
     resolve_calls,
 )
 
@@ -37,6 +38,7 @@ def answer_question(
         _answer_gateway(tx, ground, session, turn, entry, entry.body)
     else:
         _answer_model(tx, turn, entry, entry.body, question)
+    readmit_reports(tx, ground, session.session_id)
 
 
 def rule_on_approval(

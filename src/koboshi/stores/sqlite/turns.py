@@ -64,8 +64,8 @@ from koboshi.stores.sqlite.writes import (
     read_request,
     read_session,
     read_turn,
+    readmit_reports,
     resolve_calls,
-    tell_held,
 )
 
 DEADLY_MS = 20_000
@@ -188,7 +188,7 @@ class SqliteTurns:
                 question_seq=step.seq,
                 expires_ms=tx.now_ms + age_ms_max,
             )
-            tell_held(tx, self._ground, claim.session_id)
+            readmit_reports(tx, self._ground, claim.session_id)
             owe(
                 tx,
                 claim.session_id,

@@ -227,17 +227,24 @@ def put_aside(tx: Transaction, ground: Ground, entry: Entry, admission: Admissio
         _tell(tx, ground, entry)
 
 
-def tell_held(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
-    """The open turn works no longer, but waits for a person or was set aside: what it might have
-    looked at itself is told now."""
+def readmit_reports(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
+    """The open turn begins to wait, was set aside, or waits no longer: what is said about processes
+    is decided anew. A turn that does not work looks at nothing itself, so the person is told; one
+    that goes on hears what it was to hear, if no result of a call is to come first."""
     turn = read_open_turn(tx, session_id)
     if turn is None:
         return
     session = read_session(tx, session_id)
     as_open = OpenTurn(turn_id=turn.turn_id, state=turn.state, question=turn.question_seq)
+    has_calls = bool(tx.number("calls_unresolved_count", turn_id=turn.turn_id))
     for entry in (entry_of(row).entry for row in tx.rows("entries_waiting", session_id=session_id)):
-        if isinstance(entry.body, ReportWords):
-            put_aside(tx, ground, entry, admission_of(tx, ground, session, as_open, entry))
+        if not isinstance(entry.body, ReportWords):
+            continue
+        admission = admission_of(tx, ground, session, as_open, entry)
+        if isinstance(admission, Attach) and not has_calls:
+            attach_entry(tx, session_id, turn.turn_id, turn.epoch, entry)
+        else:
+            put_aside(tx, ground, entry, admission)
 
 
 def _tell(tx: Transaction, ground: Ground, entry: Entry) -> None:
@@ -388,12 +395,16 @@ def read_last_question(tx: Reading, turn: TurnRow) -> Question | None:
 
 
 def read_request(tx: Reading, turn: TurnRow) -> str:
-    """The words that opened a turn; empty if it was not opened by a person."""
-    row = tx.row(
-        "view_turn_request",
-        session_id=turn.session_id,
-        first_seq=turn.first_seq,
-        turn_id=turn.turn_id,
-    )
+    """The words that opened a turn: a person's, or else the first line of a report."""
+    place = {
+        "session_id": turn.session_id,
+        "first_seq": turn.first_seq,
+        "turn_id": turn.turn_id,
+    }
+    row = tx.row("view_turn_request", **place)
     body = None if row is None else body_of("message", row[0])
-    return body.text if isinstance(body, Message) else ""
+    if isinstance(body, Message):
+        return body.text
+    row = tx.row("turn_first_report", **place)
+    note = None if row is None else body_of("note", row[0])
+    return notes.headline_in(note.text) if isinstance(note, Note) else ""
