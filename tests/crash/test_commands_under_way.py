@@ -58,7 +58,7 @@ async def test_a_command_under_way_runs_once_and_the_model_gets_its_real_outcome
         {"status": "exited", "process_id": "p1", "exit_code": 7, "output": "the word is on\n"}
     ]
     assert words_in(it.server.last).count(NOTES[how]) == 1
-    assert it.person.heard()[:-1] == ["it ended with 7"]
+    assert it.person.answered()[:-1] == ["it ended with 7"]
     assert rows.one("calls")["outcome"] == "ok"
 
 
@@ -157,7 +157,7 @@ async def test_a_command_that_died_with_its_runner_is_lost_and_not_repeated(
     assert (lost["status"], "exit_code" in lost) == ("lost", False)
     why = "the machine was restarted" if is_rebooted else "it was killed together with its runner"
     assert lost["reason"].startswith(why)
-    assert "not started again" in refused
+    assert "was not started" in refused
     assert [call["outcome"] for call in rows.calls] == ["unknown", "error"]
     assert it.person.heard()[:-1] == ["it is lost"]
 

@@ -47,7 +47,7 @@ async def test_a_call_that_kills_the_gateway_is_not_started_a_second_time(home: 
 
         def answer_to(received: Received) -> Answer:
             results = results_in(received.body)
-            if sum("not started again" in result for result in results) == 3:
+            if sum("was not started" in result for result in results) == 3:
                 return it.says("I can not go on. What shall I do?")
             return it.proposes(run(deadly, f"call_{len(results)}"))
 

@@ -155,6 +155,10 @@ class Client:
         """All words for the person, in the order they were told."""
         return [event.fields["text"] for event in self.events if event.kind in WORDS]
 
+    def answered(self) -> list[str]:
+        """The agent's answers alone, without notices of the gateway."""
+        return [event.fields["text"] for event in self.events if event.kind == "answer"]
+
     def told(self) -> str:
         lines = [f"{event.place} {event.kind} {event.fields}" for event in self.events]
         return "The follower was told:\n" + "\n".join(lines)
