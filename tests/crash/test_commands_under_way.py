@@ -58,7 +58,7 @@ async def test_a_command_under_way_runs_once_and_the_model_gets_its_real_outcome
         {"status": "exited", "process_id": "p1", "exit_code": 7, "output": "the word is on\n"}
     ]
     assert words_in(it.server.last).count(NOTES[how]) == 1
-    assert it.person.answered()[:-1] == ["it ended with 7"]
+    assert it.person.answered() == ["it ended with 7"]
     assert rows.one("calls")["outcome"] == "ok"
 
 
