@@ -43,7 +43,7 @@ class Browse:
 
     async def answer(self, asked: object) -> Answer | None:
         """The answer; None if this is not about rows."""
-        ways: dict[object, Callable[[], Awaitable[Answer]]] = {
+        ways: dict[str, Callable[[], Awaitable[Answer]]] = {
             "list": self._list,
             "show": self._show,
             "trace": self._trace,
@@ -52,7 +52,7 @@ class Browse:
             "outbox-retry": self._retry,
             "outbox-drop": self._drop,
         }
-        way = ways.get(asked)
+        way = ways.get(asked) if isinstance(asked, str) else None
         return None if way is None else await way()
 
     async def _list(self) -> Answer:
