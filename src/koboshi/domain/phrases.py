@@ -107,5 +107,9 @@ def queued(ahead: int) -> str:
     return "Queued: I will answer after this one." if ahead < 2 else f"Queued: {ahead} before it."
 
 
+def still_working(span: str, doing: str) -> str:
+    return f"Still working, {span}, {doing}."
+
+
 def undeliverable(reason: str) -> str:
     return f"A part of my answer could not be delivered: {excerpt(reason, 300)}"
