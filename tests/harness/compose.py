@@ -54,7 +54,8 @@ class Bounds:
     result_chars_max: int = 2_000
     rescue_seconds: float = 10
     drain_seconds: float = 0
-    progress_seconds: float = 180
+    progress_seconds: float = 0
+    """Nothing is said on the way, unless a test is about that."""
 
 
 def compose(

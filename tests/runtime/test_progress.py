@@ -19,7 +19,7 @@ USING = "using `do_none`."
 
 @pytest.fixture
 def setting(home: Path) -> Setting:
-    setting = Setting(home=home)
+    setting = Setting(home=home, bounds=Bounds(progress_seconds=180))
     setting.world.hangs = {"do_none"}
     return setting
 
@@ -102,14 +102,14 @@ async def test_where_the_platform_can_edit_one_message_is_kept_up_to_date(
         await _hang(life)
         await life.passes(400)
     async with living(setting) as life:
-        await life.passes(60)
+        await life.passes(100)
         _release(setting)
         await life.passes(500)
 
     assert setting.platform.texts("room") == [f"Still working, 3 min, {USING}", "at last"]
     edits = setting.platform.edited
     assert {platform_id for platform_id, _ in edits} == {"p1"}
-    assert [text.split(",")[1] for _, text in edits] == [" 6 min", " 7 min"]
+    assert [text.split(",")[1] for _, text in edits] == [" 6 min", " 6 min"]
 
 
 async def test_with_no_interval_nothing_is_said(setting: Setting) -> None:
@@ -193,7 +193,7 @@ async def test_a_turn_that_waits_for_the_person_is_not_said_to_be_working(
 
 async def test_a_gateway_that_drains_says_nothing_more(setting: Setting) -> None:
     """S101: the person is told of the restart, and that is all."""
-    setting.bounds = Bounds(drain_seconds=500)
+    setting.bounds = Bounds(drain_seconds=500, progress_seconds=180)
     async with living(setting) as life:
         await _hang(life)
         await life.passes(100)
