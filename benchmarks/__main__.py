@@ -11,6 +11,7 @@ from benchmarks.place import ROOT, BenchmarkFailed, warn_if_busy, working_folder
 from benchmarks.report import Measure, carry_out, table, write_json
 from benchmarks.stages.adoption import measure_adoption
 from benchmarks.stages.boot import measure_boot
+from benchmarks.stages.leaving import measure_leaving
 from benchmarks.stages.peers import measure_peers
 from benchmarks.stages.runners import measure_runners
 from benchmarks.stages.scale import Size, measure_scale
@@ -26,6 +27,7 @@ class Plan:
     scale: Timing
     size: Size
     starts: int
+    crowds: int
 
 
 FULL = Plan(
@@ -34,6 +36,7 @@ FULL = Plan(
     scale=Timing(warm_seconds=0.7, seconds=1.5, rounds=5),
     size=Size(sessions=100_000, turns=1_000_000),
     starts=5,
+    crowds=5,
 )
 QUICK = Plan(
     store=Timing(warm_seconds=0.4, seconds=0.8, rounds=2),
@@ -41,10 +44,11 @@ QUICK = Plan(
     scale=Timing(warm_seconds=0.4, seconds=0.8, rounds=2),
     size=Size(sessions=10_000, turns=50_000),
     starts=3,
+    crowds=2,
 )
 
 
-STAGES = ("store", "peers", "scale", "boot", "runners", "adoption")
+STAGES = ("store", "peers", "scale", "boot", "leaving", "runners", "adoption")
 
 
 def main() -> int:
@@ -86,6 +90,7 @@ def _stages(plan: Plan, folder: Path) -> dict[str, Callable[[], list[Measure]]]:
         "peers": lambda: measure_peers(folder, plan.peers),
         "scale": lambda: measure_scale(folder, plan.scale, plan.size),
         "boot": lambda: measure_boot(folder, plan.starts),
+        "leaving": lambda: measure_leaving(folder, plan.crowds),
         "runners": lambda: measure_runners(folder, plan.starts),
         "adoption": lambda: measure_adoption(folder, plan.starts),
     }

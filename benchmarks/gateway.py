@@ -1,6 +1,7 @@
-"""The real `koboshi run`, from exec to its first "ready", as the operating system sees it."""
+"""The real `koboshi run` as the operating system and a client see it, from exec to its end."""
 
 import http.client
+import json
 import os
 import select
 import signal
@@ -8,10 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from benchmarks.place import BenchmarkFailed
 
@@ -19,6 +21,7 @@ _READY_SECONDS_MAX = 30
 _STOP_SECONDS_MAX = 20
 _POLL_SECONDS = 0.004
 _IDLE_SECONDS = 1.0
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +101,81 @@ def _request(
         connection.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """A running gateway, and somebody who writes to it."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    began: float
+    home: Path
+
+    def wait_until_ready(self) -> None:
+        _wait_until_ready(self.process, self.port, _log_of(self.home))
+
+    def post(self, chat: str, text: str) -> None:
+        """Have a message stored. Raises BenchmarkFailed."""
+        status = self._ask("POST", f"/api/v1/sessions/{chat}/messages", {"text": text})[0]
+        if status != http.client.ACCEPTED:
+            raise BenchmarkFailed(f"a message was not accepted: {status}")
+
+    def wait_until_accepted(self, chat: str, text: str) -> None:
+        """Write as soon as anybody takes it."""
+        self._wait_for("a message accepted", lambda: self._is_accepted(chat, text))
+
+    def wait_until_running(self, turns: int) -> None:
+        self._wait_for(f"{turns} turns at work", lambda: self._running() >= turns)
+
+    def stop(self) -> None:
+        _stop(self.process)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def _wait_for(self, what: str, look: Callable[[], bool]) -> None:
+        limit = time.monotonic() + _READY_SECONDS_MAX
+        while not look():
+            if self.process.poll() is not None or time.monotonic() > limit:
+                raise BenchmarkFailed(f"koboshi run did not come to {what}")
+            _wait(_POLL_SECONDS)
+
+    def _is_accepted(self, chat: str, text: str) -> bool:
+        try:
+            self.post(chat, text)
+        except OSError:
+            return False
+        return True
+
+    def _running(self) -> int:
+        said = json.loads(self._ask("GET", "/api/v1/status", None)[1])
+        running: int = said["turns"].get("running", 0)
+        return running
+
+    def _ask(self, method: str, path: str, body: object) -> tuple[int, bytes]:
+        token = (self.home / "web-token").read_text(encoding="ascii").strip()
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        headers["Idempotency-Key"] = "1"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+
 @contextmanager
-def _gateway(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]:
+def serving(home: Path, **settings: str) -> Iterator[Talk]:
+    """A gateway on `home`, with these variables of its environment; it is gone afterwards."""
+    with _gateway(home, settings) as (process, port, began):
+        yield Talk(process=process, port=port, began=began, home=home)
+
+
+@contextmanager
+def _gateway(
+    home: Path, settings: Mapping[str, str] = NO_SETTINGS
+) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]:
     """A running gateway with its port and when it was started; it is stopped afterwards."""
     if not Path("/proc/self/stat").exists():
         raise BenchmarkFailed("a process is measured by /proc, which this system does not have")
@@ -109,7 +185,7 @@ def _gateway(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, float]]
         began = time.monotonic()
         process = subprocess.Popen(
             [Path(sys.executable).with_name("koboshi"), "run", "--home", str(home)],
-            env=_environment(home, port),
+            env=_environment(home, port) | dict(settings),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

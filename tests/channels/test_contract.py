@@ -182,6 +182,18 @@ async def test_typing_never_fails(make_rig: MakeRig) -> None:
             await rig.channel.typing(rig.route)
 
 
+async def test_a_message_that_arrived_can_be_edited_where_the_channel_says_so(
+    make_rig: MakeRig,
+) -> None:
+    """S102: whoever says that they can not edit is not asked to."""
+    async with make_rig() as rig, receiving(rig, FakeGateway().accept):
+        if not rig.channel.abilities.edits:
+            pytest.skip("what was sent stays as it is")
+        sent = await rig.channel.send(delivery(rig.route))
+        assert isinstance(sent, Sent)
+        await rig.channel.edit(rig.route, sent.platform_id, "other words")
+
+
 async def test_receiving_ends_soon_after_it_is_cancelled(make_rig: MakeRig) -> None:
     async with make_rig() as rig:
         with fail_after(15):

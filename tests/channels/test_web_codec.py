@@ -110,7 +110,7 @@ def test_the_same_key_in_two_chats_is_two_messages() -> None:
         ("verdict:1:2", None, (), "notice"),
         ("verdict:1:2", 12, (), "question"),
         ("report:1:1", None, (), "notice"),
-        ("progress:1", None, (), "notice"),
+        ("progress:1:1", None, (), "progress"),
     ],
 )
 def test_deliveries_are_told_by_what_they_are_to_the_person(

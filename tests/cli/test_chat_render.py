@@ -37,6 +37,13 @@ def test_an_answer_is_printed_as_it_is() -> None:
     assert render("answer", delivery("one\n\ttwo\n")) == (Said("one\n\ttwo"),)
 
 
+def test_how_a_turn_goes_is_an_aside() -> None:
+    """S102: it is not part of the conversation."""
+    said = render("progress", delivery("Still working, 3 min, thinking."))
+
+    assert said == (Said("Still working, 3 min, thinking.", is_aside=True),)
+
+
 def test_a_question_has_numbered_choices() -> None:
     said = render("question", delivery("Shall I?", "Yes", "No"))
 

@@ -142,10 +142,12 @@ def test_a_turn_without_an_answer_is_over_and_settled_by_the_words_about_it(stat
     told.send("k", "m1")
     told.arrive("m1")
     told.place_in("m1", "t1")
-    told.say("notice", "t1", cause="progress:1")
+    told.say("progress", "t1", cause="progress:1:1")
     assert not told.conversation.is_over()
 
     told.turn("t1", state)
+    # It was on its way when the turn ended: the words about the end are still to come.
+    told.say("progress", "t1", cause="progress:1:2")
     assert told.conversation.is_over()
     assert not told.conversation.settle()
     told.say("notice", "t1", cause="failure:1")

@@ -49,6 +49,9 @@ POINTS = (
     Point("turns.note", "empty-once"),
     Point("turns.retry_model", "busy-model"),
     Point("turns.postpone", "patience"),
+    # The first notice of a turn, and one that comes after a restart.
+    Point("turns.tell_progress", "long-wait"),
+    Point("turns.tell_progress", "long-wait", 1, ("turns.tell_progress:after",)),
     # Of earlier turns, and of the turn that is under way.
     Point("turns.summarise", "long-talk"),
     Point("turns.summarise", "long-talk", 2),

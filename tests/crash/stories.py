@@ -152,6 +152,16 @@ async def patience(life: Lives, chat: str) -> None:
     await person.hears("after")
 
 
+async def long_wait(life: Lives, chat: str) -> None:
+    """A turn that takes longer than the person hears nothing of it; the answer comes last."""
+    person = life.person(chat)
+    await person.say(script(pauses(1.5), {"text": "waited"}), "1")
+    await person.hears("waited")
+    *notices, answer = person.heard()
+    assert answer == "waited"
+    assert all(each.startswith("Still working, ") for each in notices)
+
+
 async def long_talk(life: Lives, chat: str) -> None:
     """More than the model is shown at once: first in earlier turns, then in one long turn."""
     person = life.person(chat)
@@ -221,6 +231,7 @@ STORIES = {
     "busy-model": Story(busy_model, is_repeatable=False),
     "patience": Story(patience, is_repeatable=False),
     "long-talk": Story(long_talk, env={"KOBOSHI__LIMITS__CONTEXT_TOKENS_MAX": "13000"}),
+    "long-wait": Story(long_wait, env={"KOBOSHI__GATEWAY__PROGRESS_SECONDS": "0.4"}),
     "command": Story(command),
     "killed-command": Story(killed_command, is_repeatable=False),
     "job": Story(job, is_repeatable=False),

@@ -12,7 +12,7 @@ from anyio import fail_after, sleep
 from tests.harness.http import connection
 from tests.harness.polling import LOOK_EVERY_S, WITHIN_S, until
 
-WORDS = ("answer", "question", "notice")
+WORDS = ("answer", "question", "notice", "progress")
 """The events that carry words for the person."""
 
 _LOST = (httpx2.TransportError, httpx2.StreamError)

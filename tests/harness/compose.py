@@ -30,6 +30,7 @@ from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.jobs import Jobs
+from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.supervise import Retention, Supervise
@@ -53,6 +54,8 @@ class Bounds:
     result_chars_max: int = 2_000
     rescue_seconds: float = 10
     drain_seconds: float = 0
+    progress_seconds: float = 0
+    """Nothing is said on the way, unless a test is about that."""
 
 
 def compose(
@@ -110,6 +113,13 @@ def compose(
         poll_seconds=5,
         release_seconds=2,
         drain=drain,
+        progress=Progress(
+            store=store,
+            clock=clock,
+            drain=drain,
+            channels=by_name,
+            every_seconds=bounds.progress_seconds,
+        ),
     )
     return Gateway(
         store=store,

@@ -3,10 +3,11 @@
 The platform outlives the gateway: what it was sent stays sent.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from anyio import Event, sleep_forever
+from anyio.lowlevel import checkpoint
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import ChannelName, Seq
@@ -50,6 +51,12 @@ class Platform:
     sending_at_once: dict[str, int] = field(default_factory=dict)
     """The most sends under way at the same time, by chat."""
     received: dict[str, Inbound] = field(default_factory=dict)
+    typed: list[Route] = field(default_factory=list)
+    """Where typing was shown."""
+    edited: list[tuple[str, str]] = field(default_factory=list)
+    """Which message was given which words."""
+    on_show: Callable[[], Awaitable[None]] = checkpoint
+    """What happens whenever something is only shown."""
 
     def texts(self, chat: str, thread: str = "") -> list[str]:
         """What people see in a place, in order."""
@@ -58,6 +65,14 @@ class Platform:
             for each in self.shown
             if (each.route.chat, each.route.thread) == (chat, thread)
         ]
+
+    async def on_typing(self, route: Route) -> None:
+        self.typed.append(route)
+        await self.on_show()
+
+    async def on_edit(self, platform_id: str, text: str) -> None:
+        self.edited.append((platform_id, text))
+        await self.on_show()
 
     async def deliver(self, delivery: Delivery) -> SendOutcome:
         chat = delivery.route.chat
@@ -114,7 +129,10 @@ class FakeChannel:
         return self._platform.found(delivery)
 
     async def typing(self, route: Route) -> None:
-        return
+        await self._platform.on_typing(route)
+
+    async def edit(self, route: Route, platform_id: str, text: str) -> None:
+        await self._platform.on_edit(platform_id, text)
 
     async def bring(
         self,

@@ -102,6 +102,9 @@ class FileChannel:
     async def typing(self, route: Route) -> None:
         return
 
+    async def edit(self, route: Route, platform_id: str, text: str) -> None:
+        return
+
 
 def _inbound(line: Line) -> Inbound:
     question = line.get("question")

@@ -24,7 +24,7 @@ VERBS = frozenset(
     "processes.report "
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
-    "turns.start_call turns.summarise turns.will "
+    "turns.start_call turns.summarise turns.tell_progress turns.will "
     "workers.beat workers.begin_drain workers.end workers.report workers.request_restart "
     "workers.start".split()
 )

@@ -40,6 +40,8 @@ VERBS: dict[str, Verb] = {
     "summarise": lambda turns, claim, _: turns.summarise(claim, SUMMARY),
     "postpone": lambda turns, claim, _: turns.postpone(claim, HOUR_MS, "too late"),
     "release": lambda turns, claim, _: turns.release(claim),
+    "progress": lambda turns, claim, _: turns.progress(claim),
+    "tell_progress": lambda turns, claim, _: turns.tell_progress(claim, 1, "too late"),
     "load": lambda turns, claim, _: turns.load(claim),
 }
 

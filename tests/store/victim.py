@@ -78,6 +78,8 @@ async def story(home: Home) -> AsyncIterator[str]:
     yield "turns.summarise"
     async for verb in with_a_process(home, claim, second):
         yield verb
+    await turns.tell_progress(claim, 1, "Still working.")
+    yield "turns.tell_progress"
     await turns.postpone(claim, 1_000, "busy")
     yield "turns.postpone"
     home.clock.move(1_000)

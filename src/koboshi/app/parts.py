@@ -40,6 +40,7 @@ from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.jobs import Jobs, until_written_to
+from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.supervise import Retention, Supervise
@@ -228,6 +229,17 @@ class Parts:
             poll_seconds=limits.poll_seconds,
             release_seconds=limits.release_seconds,
             drain=self.drain,
+            progress=self.progress(channels),
+        )
+
+    def progress(self, channels: Mapping[ChannelName, Channel]) -> Progress:
+        return Progress(
+            store=self.store,
+            clock=self.clock,
+            drain=self.drain,
+            channels=channels,
+            every_seconds=self.config.gateway.progress_seconds,
+            redact=redactor(secrets_of(self.config)),
         )
 
     def asking(self) -> Asking:

@@ -33,6 +33,8 @@ class Said:
 def render(kind: str, line: Line) -> tuple[Said, ...]:
     """What to show for an event, safe to print; nothing for most of them."""
     match line:
+        case DeliveryLine(text=text) if kind == "progress":
+            return (_aside(text),)
         case DeliveryLine():
             return (Said(safe(_delivery(kind, line))),)
         case MessageLine(text=text):

@@ -95,7 +95,9 @@ class Conversation:
             _remember(self._settled, f"m{number}", None)
         if kind == "question":
             self._question = line
-        is_end = kind in ("question", "answer") or line.turn in self._ended_at
+        # One that was on its way when the turn ended is not its last word.
+        is_last = kind != "progress" and line.turn in self._ended_at
+        is_end = kind in ("question", "answer") or is_last
         if line.turn is not None and is_end and line.part == line.parts:
             _remember(self._spoken_at, line.turn, place)
 

@@ -46,6 +46,11 @@ class Delivery:
     may_be_duplicate: bool
     """The person is told that they may see it twice."""
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether it is true only now: said at once, or not at all, and never twice."""
+        return self.cause.startswith("progress:")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
@@ -113,6 +118,7 @@ class DeliveryLimits:
     attempts_max: int = 200
     age_ms_max: int = 24 * 3_600_000
     wait_ms_max: int = 15 * 60_000
+    passing_age_ms_max: int = 60_000
 
 
 def after_send(
@@ -157,12 +163,16 @@ def expiry_of(
     limits: DeliveryLimits = DeliveryLimits(),  # noqa: B008  (frozen)
 ) -> Settle | None:
     """What is too old is not sent any more: words of yesterday help nobody today."""
-    if now_ms - delivery.created_ms <= limits.age_ms_max:
+    age_ms_max = limits.passing_age_ms_max if delivery.is_passing else limits.age_ms_max
+    if now_ms - delivery.created_ms <= age_ms_max:
         return None
     return Settle(state=DeliveryState.ABANDONED, reason="it expired before it could be delivered")
 
 
 def _why_give_up(delivery: Delivery, now_ms: int, limits: DeliveryLimits) -> str | None:
+    if delivery.is_passing:
+        # It must not hold up what is said after it.
+        return "it is not tried again"
     if delivery.attempts >= limits.attempts_max:
         return f"not accepted by the platform in {delivery.attempts} attempts"
     if now_ms - delivery.created_ms > limits.age_ms_max:

@@ -114,5 +114,9 @@ def steering() -> str:
     return "I will take that in at my next step, or answer it afterwards if there is none."
 
 
+def still_working(span: str, doing: str) -> str:
+    return f"Still working, {span}, {doing}."
+
+
 def undeliverable(reason: str) -> str:
     return f"A part of my answer could not be delivered: {excerpt(reason, 300)}"

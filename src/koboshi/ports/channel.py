@@ -14,6 +14,7 @@ from koboshi.domain.route import Route
 class Abilities:
     text_max: int
     edits: bool = False
+    """`edit` can replace the words of a message of ours."""
     threads: bool = False
     typing: bool = False
     idempotent_send: bool = False
@@ -76,5 +77,10 @@ class Channel(Protocol):
         ...
 
     async def typing(self, route: Route) -> None:
-        """Show that somebody is at work, where the platform can. Best effort."""
+        """Show for some seconds that somebody is at work, where the platform can. Best effort."""
+        ...
+
+    async def edit(self, route: Route, platform_id: str, text: str) -> None:
+        """Replace the words of a message that arrived, where `abilities.edits` says so. Best
+        effort: it may fail and may be cut off, and nothing depends on it."""
         ...

@@ -22,6 +22,7 @@ from koboshi.domain.ids import (
 )
 from koboshi.domain.outbox import Delivery, DeliveryChange
 from koboshi.domain.process import Birth, Process, ProcessState
+from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
@@ -170,6 +171,15 @@ class Turns(Protocol):
 
     async def fail(self, claim: Claim, reason: str) -> None:
         """End the turn with an apology."""
+        ...
+
+    async def progress(self, claim: Claim) -> ProgressFacts:
+        """What a person may be told while the turn works."""
+        ...
+
+    async def tell_progress(self, claim: Claim, ordinal: int, words: str) -> None:
+        """Owe the person these words while the turn works: whatever ends the work, for good or for
+        now, abandons them if they are not on their way. An ordinal is used once."""
         ...
 
     async def retry_model(self, claim: Claim) -> int:

@@ -46,6 +46,7 @@ from koboshi.runtime.asking import Asking, NoReply, Outcome, SetDown
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
+from koboshi.runtime.progress import Progress
 
 log = structlog.get_logger()
 
@@ -65,6 +66,7 @@ class TurnRunner:
     poll_seconds: float
     release_seconds: float
     drain: Drain
+    progress: Progress
 
     async def run(self, claim: Claim) -> None:
         """Work on the turn until it is answered, waits, has failed, or is no longer ours."""
@@ -72,6 +74,7 @@ class TurnRunner:
             try:
                 async with create_task_group() as tasks:
                     tasks.start_soon(self._watch_claim, claim, tasks.cancel_scope)
+                    tasks.start_soon(self.progress.keep_showing, claim)
                     await self._work_or_fail(claim)
                     tasks.cancel_scope.cancel()
             except get_cancelled_exc_class():

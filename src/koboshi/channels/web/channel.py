@@ -113,6 +113,9 @@ class WebChannel:
     async def typing(self, route: Route) -> None:
         self._followers.show_typing(route, self._clock.now_ms())
 
+    async def edit(self, route: Route, platform_id: str, text: str) -> None:
+        """Nothing: what the journal has told stays told."""
+
     async def _serve(self, listener: socket, accept: Accept) -> None:
         followers = self._followers = Followers(self._limits.followers_max)
         async with create_task_group() as tasks:

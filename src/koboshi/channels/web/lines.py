@@ -61,7 +61,7 @@ class StepLine(Line, frozen=True, kw_only=True):
 
 
 class DeliveryLine(Line, frozen=True, kw_only=True):
-    """`answer`, `question` or `notice`: words for the person, each part once."""
+    """`answer`, `question`, `notice` or `progress`: words for the person, each part once."""
 
     delivery: str
     cause: str
@@ -94,6 +94,7 @@ LINES: dict[str, type[Line]] = {
     "answer": DeliveryLine,
     "question": DeliveryLine,
     "notice": DeliveryLine,
+    "progress": DeliveryLine,
     "turn": TurnLine,
     "typing": TypingLine,
 }
@@ -197,10 +198,13 @@ def _delivery_line(event: Event, delivery: Shown) -> tuple[str, DeliveryLine]:
 
 
 def delivery_kind(delivery: Shown) -> str:
-    """What a delivery is to the person: a question, an answer, or a notice of the gateway."""
+    """What a delivery is to the person: a question, an answer, how a turn goes, or another notice
+    of the gateway."""
     if delivery.choices or delivery.question is not None:
         return "question"
     origin = delivery.cause.partition(":")[0]
+    if origin == "progress":
+        return "progress"
     return "answer" if origin in ("step", "answer") else "notice"
 
 

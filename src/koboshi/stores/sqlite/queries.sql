@@ -55,10 +55,10 @@ SELECT session_id, anchor FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL AND state = 'running' AND worker_id = :worker_id ORDER BY turn_id;
 
 -- name: farewells_abandon
--- What a worker that is gone wanted to say about its own end.
+-- What a worker that is gone wanted to say about its own end, and about what it did just then.
 UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = 'the restart is over',
                   settled_ms = :now, changed_ms = :now
-WHERE settled_ms IS NULL AND cause LIKE 'drain:%';
+WHERE settled_ms IS NULL AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
 
 -- name: turn_hold
 -- It is not tried before a moment; nothing else changes.
@@ -391,6 +391,19 @@ SELECT 1 FROM steps WHERE turn_id = :turn_id AND epoch = :epoch AND kind = 'note
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind = 'question' ORDER BY seq DESC LIMIT 1;
 
+-- name: turn_went_on
+-- When a turn went on after its newest question: by an answer, an approval or a step. No row, if it
+-- has asked nothing.
+SELECT min(coalesce((SELECT min(at_ms) FROM steps WHERE session_id = :session_id AND seq > asked.seq
+                     AND turn_id = :turn_id), 9223372036854775807),
+           coalesce((SELECT min(approved_ms) FROM calls WHERE turn_id = :turn_id
+                     AND approved_ms > asked.at_ms), 9223372036854775807),
+           coalesce((SELECT min(changed_ms) FROM inbox WHERE turn_id = :turn_id
+                     AND changed_ms > asked.at_ms), (SELECT changed_ms FROM turns
+                                                     WHERE turn_id = :turn_id)))
+FROM (SELECT seq, at_ms FROM steps WHERE session_id = :session_id AND seq >= :first_seq
+      AND turn_id = :turn_id AND kind = 'question' ORDER BY seq DESC LIMIT 1) AS asked;
+
 -- name: call_insert
 -- A call was proposed; it has certainly not run.
 INSERT INTO calls (turn_id, call_id, place, tool, arguments, effect, need, provider_id, args_hash)
@@ -541,6 +554,20 @@ UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = :reason, settl
 WHERE delivery_id = :delivery_id AND settled_ms IS NULL
     AND (state <> 'sending' OR worker_id IS NOT :worker_id)
 RETURNING session_id, turn_id;
+
+-- name: progress_newest
+-- What was last said about how a turn goes.
+SELECT cause, created_ms, settled_ms, platform_id FROM outbox
+WHERE session_id = :session_id AND cause >= 'progress:' || :turn_id || ':'
+    AND cause < 'progress:' || :turn_id || ';'
+ORDER BY delivery_id DESC LIMIT 1;
+
+-- name: progress_abandon
+-- A turn is not worked on any more: that it is must not be said after it.
+UPDATE outbox SET state = 'abandoned', reason = 'the work is over', settled_ms = :now,
+                  changed_ms = :now
+WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND settled_ms IS NULL
+    AND turn_id = :turn_id AND state = 'owed' AND cause LIKE 'progress:%';
 
 -- name: deliveries_move
 -- The chat moved to where a session is already: what is owed is said there.

@@ -15,6 +15,7 @@ from koboshi.domain.ids import (
     TurnId,
     WorkerId,
 )
+from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.transcript import (
     Answer,
@@ -47,6 +48,7 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.loading import covered_by, fenced, load_turn, newest_summary
 from koboshi.stores.sqlite.processes import mark_exit_read, mark_log_size
+from koboshi.stores.sqlite.progress import progress_facts, tell_progress
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.replies import expire_question
 from koboshi.stores.sqlite.resume import leave_note
@@ -253,6 +255,14 @@ class SqliteTurns:
             open_next(tx, self._ground, claim.session_id)
 
         await self._writer.write("turns.fail", operation)
+
+    async def progress(self, claim: Claim) -> ProgressFacts:
+        return await self._readers.read(lambda tx: progress_facts(tx, claim))
+
+    async def tell_progress(self, claim: Claim, ordinal: int, words: str) -> None:
+        await self._writer.write(
+            "turns.tell_progress", lambda tx: tell_progress(tx, claim, ordinal, words)
+        )
 
     async def retry_model(self, claim: Claim) -> int:
         def operation(tx: Transaction) -> int:

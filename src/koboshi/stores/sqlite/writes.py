@@ -107,6 +107,7 @@ def move_turn(
     if not touched:
         raise Fenced(f"turn {turn_id} is no longer {before} in epoch {epoch}")
     if before is TurnState.RUNNING:
+        tx.change("progress_abandon", turn_id=turn_id, now=tx.now_ms)
         tx.hints.add(claim_topic(turn_id))
     if after is TurnState.QUEUED:
         tx.hints.add(TURNS)

@@ -1,0 +1,97 @@
+"""Recovery beside the living: who has to wait for a gateway that takes up what was interrupted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.compose import Bounds
+from tests.harness.invariants import check_rows
+from tests.runtime.gateway import Life, Setting, living
+from tests.runtime.models import WatchedModel
+from tests.runtime.scripts import script
+
+SLOW = script({"text": "slow", "sleep_ms": 600_000})
+
+
+@pytest.fixture
+def setting(home: Path) -> Setting:
+    return Setting(home=home, model=WatchedModel())
+
+
+async def test_a_slow_recovery_delays_neither_a_message_nor_a_stop_elsewhere(
+    setting: Setting,
+) -> None:
+    """S52, S164: both are answered while the first is still in its model call."""
+    async with living(setting) as life:
+        await life.says("slow", SLOW)
+        await life.says("other", SLOW)
+        await _asked(life, 2)
+    async with living(setting) as life:
+        await _asked(life, 4)
+        began = life.clock.monotonic()
+        await life.says("quick", "echo hello")
+        await life.shows("quick", "hello")
+        await life.says("other", "/stop")
+        await life.until(lambda: setting.platform.texts("other"), "the reply")
+        await life.says("other", "echo free")
+        await life.until(lambda: len(setting.platform.texts("other")) == 2, "the next turn")
+        assert life.clock.monotonic() - began < 5
+        assert life.gateway.dispatch.running == 1
+        assert setting.platform.texts("slow") == []
+        await life.shows("slow", "slow")
+
+    stopped, free = setting.platform.texts("other")
+    assert stopped.startswith("Stopped: ")
+    assert free == "free"
+    check_rows(setting.rows())
+
+
+async def test_the_session_that_recovers_slowly_can_itself_be_stopped(setting: Setting) -> None:
+    """S13, S52: the command does not wait for the model call either."""
+    async with living(setting) as life:
+        await life.says("slow", SLOW)
+        await _asked(life, 1)
+    async with living(setting) as life:
+        await _asked(life, 2)
+        began = life.clock.monotonic()
+        await life.says("slow", "/stop")
+        await life.until(lambda: setting.platform.texts("slow"), "the reply")
+        assert life.clock.monotonic() - began < 1
+        await life.passes(1_000)
+
+    (reply,) = setting.platform.texts("slow")
+    assert reply.startswith("Stopped: ")
+
+
+async def test_recovery_takes_no_more_places_than_there_are_and_people_come_first(
+    setting: Setting,
+) -> None:
+    """S52, S164: what was interrupted goes on a few at a time, and a message that arrives
+    meanwhile gets the next free place, before all that is still to be taken up."""
+    working = [f"room-{number}" for number in range(8)]
+    async with living(setting) as life:
+        for chat in working:
+            await life.says(chat, script({"text": chat, "sleep_ms": 10_000}))
+        await _asked(life, 8)
+    setting.bounds = Bounds(turns_max=2)
+    async with living(setting) as life:
+        # Nobody waits for the back-off of others.
+        await life.says("early", "echo early")
+        await life.shows("early", "early")
+        await life.until(lambda: life.gateway.dispatch.running == 2, "the places are taken")
+        await life.says("late", "echo late")
+        while len(setting.platform.shown) < 10:
+            assert life.gateway.dispatch.running <= 2
+            await life.passes(0.5)
+
+    order = [each.text for each in setting.platform.shown]
+    assert order.index("late") <= 3, order
+    assert sorted(order) == sorted(["early", "late", *working])
+    check_rows(setting.rows())
+
+
+async def _asked(life: Life, times: int) -> None:
+    """Wait until the model was asked so often, over all lives."""
+    model = life.setting.model
+    assert isinstance(model, WatchedModel)
+    await life.until(lambda: len(model.requests) >= times, f"{times} requests")
