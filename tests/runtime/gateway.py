@@ -171,7 +171,6 @@ async def _begin(
         model=setting.model,
         tools=setting.world.tools(),
         bounds=setting.bounds,
-        is_allowed=setting.is_allowed,
     )
     return Life(setting=setting, clock=clock, tracked=tracked, gateway=gateway, channel=channel)
 

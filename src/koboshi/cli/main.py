@@ -15,6 +15,7 @@ _COMMANDS = {
     "status": ("koboshi.cli.inspect", "What the gateway is doing."),
     "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
     "processes": ("koboshi.cli.processes", "Background processes: list, log, kill."),
+    "pairing": ("koboshi.cli.pairing", "People: who asks to be let in; approve, deny, revoke."),
     "stop": ("koboshi.cli.leave", "Stop the gateway: what runs finishes its step first."),
     "restart": ("koboshi.cli.leave", "Stop the gateway and start it again."),
     "drain": ("koboshi.cli.leave", "Let the gateway finish what runs, then stop it."),

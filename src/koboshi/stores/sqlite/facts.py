@@ -56,7 +56,7 @@ def facts_of(
         idle_ms=max(0, tx.now_ms - max(turn.progressed_ms, worked_ms_of(tx, turn))),
         message_waits=waiting_message(tx, ground, turn, session, arrived) is not None,
         asked_by=asked_by,
-        is_person_allowed=world.is_allowed(channel, turn.person),
+        is_person_allowed=ground.allows(tx, channel, turn.person),
         is_channel_known=channel in world.channels,
         is_interactive=world.channels.get(channel, False),
         interruption=_interruption(turn),
@@ -96,6 +96,7 @@ def waiting_message(
     # The order of the commits tells what came first: clocks jump, and a batch has one time.
     place = {"session_id": turn.session_id, "turn_id": turn.turn_id}
     newest_before = tx.number("entry_newest_before_move", **place)
+    channel = session.route.channel
     for row in rows:
         waiting = entry_of(row)
         if waiting.entry.entry_id == arrived:
@@ -105,13 +106,9 @@ def waiting_message(
         else:
             is_after = waiting.entry.entry_id > newest_before
         is_message = waiting.entry.kind is EntryKind.MESSAGE
-        if is_after and is_message and _is_allowed(ground, session, waiting.entry.sender):
+        if is_after and is_message and ground.allows(tx, channel, waiting.entry.sender):
             return waiting
     return None
-
-
-def _is_allowed(ground: Ground, session: Session, person: str) -> bool:
-    return ground.world.is_allowed(session.route.channel, person)
 
 
 def _last_kind(tx: Reading, turn: TurnRow) -> StepKind | None:
