@@ -186,10 +186,10 @@ async def with_the_end(home: Home) -> AsyncIterator[str]:
     yield "turns.fail"
     await store.workers.report(home.worker.worker_id, "found nothing", "back")
     yield "workers.report"
-    await store.workers.request_restart(home.worker.worker_id, "entry:1")
-    yield "workers.request_restart"
     await store.workers.begin_drain(home.worker.worker_id)
     yield "workers.begin_drain"
+    await store.workers.request_restart(home.worker.worker_id, "entry:1")
+    yield "workers.request_restart"
     await store.workers.end(home.worker.worker_id, EndedHow.STOPPED)
     yield "workers.end"
 
