@@ -94,6 +94,10 @@ EXEMPT = {
     "tests/store/test_crash_points.py",
     "outbox.label": "the web channel repeats a send under the same key and never needs a label; "
     "killed there in tests/crash/test_rig.py, on a platform that can not",
+    "people.approve": "everybody who has the token is allowed on the web; killed there in "
+    "tests/cli/test_pairing.py, by the command, and in tests/store/test_crash_points.py",
+    "people.deny": "likewise",
+    "people.revoke": "likewise",
     "sessions.set": "settings are stored with the command that sets them, by inbox.accept: nobody "
     "calls it",
     "turns.will": "only the operator comes by it, at the command line; killed there in "

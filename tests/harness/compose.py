@@ -1,6 +1,6 @@
 """The runtime's own objects around a store and channels of the test's choice."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from anyio import Event
 from koboshi.agent.summary import ContextLimits
 from koboshi.commands.run import respond
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
+from koboshi.domain.ids import ProcessId, WorkerId
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.watch import ReportLimits
 from koboshi.ports.channel import Channel
@@ -69,7 +69,6 @@ def compose(
     model: Model,
     tools: Tools,
     bounds: Bounds,
-    is_allowed: Callable[[ChannelName, str], bool],
 ) -> Gateway:
     """A gateway as `app` builds it, without what a configuration file is needed for."""
     by_name = {channel.name: channel for channel in channels}
@@ -124,9 +123,7 @@ def compose(
     return Gateway(
         store=store,
         channels=channels,
-        intake=Intake(
-            store=store, clock=clock, is_allowed=is_allowed, respond=respond, output_of=_no_output
-        ),
+        intake=Intake(store=store, clock=clock, respond=respond, output_of=_no_output),
         dispatch=Dispatch(
             store=store,
             wakeups=wakeups,

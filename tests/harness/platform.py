@@ -144,6 +144,7 @@ class FakeChannel:
         sender: str = "ann",
         question: int | None = None,
         choice: str | None = None,
+        is_private: bool = False,
     ) -> Receipt:
         """A person writes. Returns once it is stored."""
         await self._is_receiving.wait()
@@ -152,6 +153,7 @@ class FakeChannel:
             route=Route(channel=self._name, chat=chat, thread=thread),
             external_id=key,
             sender=sender,
+            is_private=is_private,
             words=Words(
                 text=text,
                 sent_ms=0,

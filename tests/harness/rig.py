@@ -139,7 +139,6 @@ async def serve(home: Path) -> None:
         model=ScriptedModel(),
         tools=effects.tools(),
         bounds=Bounds(model_tries_max=2, question_age_ms_max=300, rescue_seconds=0.3),
-        is_allowed=lambda *_: True,
     )
     await gateway.run()
 

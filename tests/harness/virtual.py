@@ -82,7 +82,8 @@ class TrackedStore:
 
     def __getattr__(self, name: str) -> Any:
         part = getattr(self.store, name)
-        is_group = name in ("sessions", "inbox", "turns", "outbox", "processes", "workers", "views")
+        groups = "sessions inbox turns outbox processes workers people views".split()
+        is_group = name in groups
         return _TrackedVerbs(self, name, part) if is_group else part
 
     def as_store(self) -> Store:

@@ -75,11 +75,23 @@ class Life:
     is_over: Event = field(default_factory=Event)
 
     async def says(
-        self, chat: str, text: str, *, key: str = "", thread: str = "", sender: str = "ann"
+        self,
+        chat: str,
+        text: str,
+        *,
+        key: str = "",
+        thread: str = "",
+        sender: str = "ann",
+        is_private: bool = False,
     ) -> Receipt:
         """A person writes; with a key of its own, if none is given. Returns once it is stored."""
         return await self.channel.bring(
-            chat, text, key or self._new_key(), thread=thread, sender=sender
+            chat,
+            text,
+            key or self._new_key(),
+            thread=thread,
+            sender=sender,
+            is_private=is_private,
         )
 
     async def presses(self, chat: str, choice: str, *, key: str = "") -> Receipt:
@@ -171,7 +183,6 @@ async def _begin(
         model=setting.model,
         tools=setting.world.tools(),
         bounds=setting.bounds,
-        is_allowed=setting.is_allowed,
     )
     return Life(setting=setting, clock=clock, tracked=tracked, gateway=gateway, channel=channel)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
 from tests.store.homes import BACKENDS, Home, Limits, OpenHome, a_world
 
@@ -16,11 +17,13 @@ async def open_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
     """Opens a home of its own at each call; all are closed at the end of the test."""
     homes: list[Home] = []
 
-    async def open_one(world: World | None = None, **limits: Any) -> Home:
+    async def open_one(
+        world: World | None = None, pairing: PairingLimits | None = None, **limits: Any
+    ) -> Home:
         home = Home(
             backend=BACKENDS[request.param](tmp_path / f"home-{len(homes)}"),
             world=world or a_world(),
-            limits=Limits(**limits),
+            limits=Limits(pairing=pairing or PairingLimits(), **limits),
         )
         await home.boot()
         homes.append(home)

@@ -15,6 +15,7 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, ChannelName, Seq, SessionId, TurnId
 from koboshi.domain.inbox import Words
 from koboshi.domain.outbox import Delivery, DeliveryState, Settle
+from koboshi.domain.people import CODE_CHARS, PairingLimits
 from koboshi.domain.recovery import Policy, Verdict, World
 from koboshi.domain.route import Route
 from koboshi.domain.session import CutKind
@@ -43,6 +44,8 @@ from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 WEB = ChannelName("web:main")
 HOOK = ChannelName("hook:main")
 """A channel where nobody can be asked."""
+FRONT = ChannelName("front:main")
+"""A channel where only ann is known."""
 
 IMPATIENT = StoreOptions(lock_wait_seconds=0)
 
@@ -92,11 +95,13 @@ def a_world(
     revoked: Sequence[str] = (),
     busy: str = "queue",
 ) -> World:
-    channels = {WEB: True, HOOK: False}
+    channels = {WEB: True, HOOK: False, FRONT: True}
     return World(
         policy=policy,
         channels={name: asks for name, asks in channels.items() if name not in without},
-        is_allowed=lambda _channel, person: person not in revoked,
+        is_allowed=lambda channel, person: (
+            person not in revoked and (not channel.startswith("front:") or person == "ann")
+        ),
         busy=busy,
     )
 
@@ -108,6 +113,7 @@ class Limits:
     context_steps_max: int = 400
     notify: Notify = Notify.ALL
     reports: ReportLimits = ReportLimits()  # noqa: RUF009  (frozen)
+    pairing: PairingLimits = field(default_factory=PairingLimits)
 
 
 class Backend(Protocol):
@@ -132,6 +138,7 @@ class SqliteBackend:
         self._folder = folder
         self._options = options
         self._lives = 1
+        self._codes = 0
         folder.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -155,6 +162,8 @@ class SqliteBackend:
             context_steps_max=limits.context_steps_max,
             notify=limits.notify,
             report_limits=limits.reports,
+            pairing=limits.pairing,
+            new_code=self._next_code,
         )
         return await open_store(
             self.path,
@@ -164,6 +173,10 @@ class SqliteBackend:
             options=options,
             on_failure=on_failure,
         )
+
+    def _next_code(self) -> str:
+        self._codes += 1
+        return nth_code(self._codes)
 
     async def kill(self, store: Store) -> None:
         """The next life begins with the files as they are now, log and all: neither the last
@@ -175,6 +188,11 @@ class SqliteBackend:
             if (before / name).exists():
                 shutil.copyfile(before / name, self.path / name)
         await store.close()
+
+
+def nth_code(number: int) -> str:
+    """The code that the n-th stranger of a home gets; the same at every run."""
+    return f"{number}".translate(str.maketrans("01", "XY")).rjust(CODE_CHARS, "A")
 
 
 BACKENDS: dict[str, Callable[[Path], Backend]] = {"sqlite": SqliteBackend}
@@ -261,6 +279,22 @@ class Home:
             )
         )
         (receipt,) = await self.accept(arrival, cursor=cursor)
+        return receipt
+
+    async def knock(
+        self,
+        person: str,
+        text: str = "let me in",
+        *,
+        name: str = "",
+        key: str | None = None,
+        chat: str = "",
+        is_private: bool = True,
+    ) -> Receipt:
+        """Somebody writes on the channel where only ann is known."""
+        inbound = self.inbound(text, chat=chat or person, person=person, key=key, channel=FRONT)
+        inbound = replace(inbound, sender_name=name, is_private=is_private)
+        (receipt,) = await self.accept(Arrival(inbound=inbound))
         return receipt
 
     async def command(

@@ -22,6 +22,7 @@ VERBS = frozenset(
     "inbox.accept outbox.claim outbox.drop outbox.label outbox.retry outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "
     "processes.report "
+    "people.approve people.deny people.revoke "
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
     "turns.start_call turns.summarise turns.tell_progress turns.will "

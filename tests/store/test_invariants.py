@@ -32,6 +32,10 @@ CALL = (
     "need, started_ms, finished_ms, skipped_ms, approved_by, approved_ms) "
     "VALUES (2, 't', '{}', '', '', 1, "
 )
+PAIRING = (
+    "INSERT INTO pairings (channel, person, name, session_id, entry_id, offered_ms, expires_ms) "
+    "VALUES "
+)
 PROCESS = (
     "INSERT INTO processes (session_id, generation, turn_id, command, workdir, started_ms, "
     "call_id, foreground, state, ended_ms) VALUES (1, 1, 2, 'ls', '.', 1, "
@@ -41,7 +45,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "workers": [
         ("CHECK draining IN (0, 1)", "UPDATE workers SET draining = 2"),
         (
-            "CHECK ended_how IN ('stopped', 'leftovers', 'restart', 'killed')",
+            "CHECK ended_how IN ('stopped', 'leftovers', 'restart', 'killed', 'rebooted')",
             "UPDATE workers SET ended_how = 'bored', ended_ms = 1",
         ),
         (
@@ -56,8 +60,16 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "people": [
         (
             "UNIQUE people.channel, people.person",
-            "INSERT INTO people (channel, person, role) VALUES ('a', 'b', 'c'), ('a', 'b', 'd')",
+            "INSERT INTO people (channel, person, name, entry_id, paired_ms) "
+            "VALUES ('a', 'b', '', 1, 1), ('a', 'b', '', 2, 2)",
         )
+    ],
+    "pairings": [
+        (
+            "UNIQUE pairings.channel, pairings.person",
+            f"{PAIRING} ('a', 'b', '', 1, 1, 1, 2), ('a', 'b', '', 1, 2, 1, 2)",
+        ),
+        ("CHECK expires_ms >= offered_ms", f"{PAIRING} ('a', 'b', '', 1, 1, 2, 1)"),
     ],
     "cursors": [("UNIQUE cursors.channel", "INSERT INTO cursors VALUES ('a', '1'), ('a', '2')")],
     "quiet": [
@@ -327,6 +339,7 @@ MESSAGES = {
 POINTING_NOWHERE = {
     "turns.session_id": "UPDATE turns SET session_id = 99 WHERE turn_id = 2",
     "turns.worker_id": "UPDATE turns SET worker_id = 99 WHERE turn_id = 2",
+    "pairings.session_id": f"{PAIRING} ('a', 'b', '', 99, 1, 1, 2)",
     "inbox.session_id": f"{INBOX} 'message', 'waiting', 99, 1, NULL, NULL)",
     "inbox.turn_id": f"{INBOX} 'message', 'attached', 1, 1, 99, NULL)",
     "inbox.accepted_by": "UPDATE inbox SET accepted_by = 99",

@@ -27,7 +27,6 @@ async def tell(home: Home, text: str, *, person: str = "ann", key: str | None = 
     intake = Intake(
         store=home.store,
         clock=SystemClock(),
-        is_allowed=home.world.is_allowed,
         respond=respond,
         output_of=no_output,
     )

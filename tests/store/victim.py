@@ -29,7 +29,7 @@ from koboshi.domain.worker import EndedHow
 from koboshi.ports.views import Page
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore
-from tests.store.homes import DAY_MS, IMPATIENT, Home, SqliteBackend, a_call
+from tests.store.homes import DAY_MS, FRONT, IMPATIENT, Home, SqliteBackend, a_call, nth_code
 
 
 async def open_here(
@@ -97,6 +97,8 @@ async def story(home: Home) -> AsyncIterator[str]:
     async for verb in with_deliveries(home):
         yield verb
     async for verb in with_an_operator(home):
+        yield verb
+    async for verb in with_strangers(home):
         yield verb
     async for verb in with_the_end(home):
         yield verb
@@ -166,6 +168,24 @@ async def with_deliveries(home: Home) -> AsyncIterator[str]:
     arrived = Settle(state=DeliveryState.DELIVERED, platform_id="p1")
     await outbox.settle(delivery, worker_id, arrived)
     yield "outbox.settle"
+
+
+async def with_strangers(home: Home) -> AsyncIterator[str]:
+    """Two ask to be let in; one is, and is not any more."""
+    people = home.store.people
+    await home.knock("eve")
+    yield "inbox.accept"
+    await home.knock("mallory")
+    yield "inbox.accept"
+    assert await people.approve(nth_code(1))
+    yield "people.approve"
+    assert await people.deny(nth_code(2))
+    yield "people.deny"
+    await home.knock("eve")
+    yield "inbox.accept"
+    revoked = await people.revoke(FRONT, "eve")
+    assert revoked.turns_set_aside == 1
+    yield "people.revoke"
 
 
 async def with_the_end(home: Home) -> AsyncIterator[str]:

@@ -19,6 +19,7 @@ from koboshi.config import Config, WebConfig, secrets_of
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.domain.outbox import DeliveryLimits
+from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.watch import ReportLimits
 from koboshi.domain.worker import Worker
@@ -200,7 +201,6 @@ class Parts:
         return Intake(
             store=self.store,
             clock=self.clock,
-            is_allowed=self.world.is_allowed,
             respond=respond,
             output_of=output,
         )
@@ -373,6 +373,17 @@ def report_limits(config: Config) -> ReportLimits:
         every_ms=limits.report_seconds * 1000,
         session_max=limits.reports_per_session_max,
         total_max=limits.reports_max,
+    )
+
+
+def pairing_limits(config: Config) -> PairingLimits:
+    limits = config.limits
+    return PairingLimits(
+        code_ms=limits.pairing_code_seconds * 1000,
+        codes_max=limits.pairing_codes_max,
+        wrong_max=limits.pairing_guesses_max,
+        silence_ms=limits.pairing_silence_seconds * 1000,
+        ignored_max=limits.strangers_kept_max,
     )
 
 

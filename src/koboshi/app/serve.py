@@ -13,7 +13,15 @@ from anyio import Event, create_task_group, open_signal_receiver
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
-from koboshi.app.parts import PROCESSES_NAME, Built, Parts, build, jobs_of, report_limits
+from koboshi.app.parts import (
+    PROCESSES_NAME,
+    Built,
+    Parts,
+    build,
+    jobs_of,
+    pairing_limits,
+    report_limits,
+)
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.world import opened_model, world_of
@@ -122,6 +130,7 @@ async def _open(
             question_age_ms_max=config.limits.question_age_ms,
             notify=Notify(config.tools.terminal.notify),
             report_limits=report_limits(config),
+            pairing=pairing_limits(config),
         ),
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),
@@ -139,7 +148,14 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
         world=world_of(config),
         clock=SystemClock(),
         wakeups=LocalWakeups(),
-        options=StoreOptions(lock_wait_seconds=0, who=who, may_replace=False),
+        options=StoreOptions(
+            lock_wait_seconds=0,
+            who=who,
+            may_replace=False,
+            crash_at=os.environ.get(faults.VARIABLE, ""),
+            question_age_ms_max=config.limits.question_age_ms,
+            pairing=pairing_limits(config),
+        ),
     )
     try:
         yield store

@@ -2,12 +2,12 @@
 
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from koboshi.config import Config, WebConfig
+from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.domain.errors import ModelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from koboshi.models.remote import RemoteModel
 
 WEB_TOKEN_NAME = "web-token"
+EVERYONE = "*"
 
 
 def world_of(config: Config) -> World:
@@ -33,10 +34,27 @@ def world_of(config: Config) -> World:
             has_breaker=recovery.boot_breaker,
         ),
         channels={ChannelName(channel.name): True for channel in config.enabled_channels},
-        # Whoever has the token of the web channel is allowed; platforms with people come later.
-        is_allowed=lambda channel, _person: channel.startswith("web:"),
+        is_allowed=allowed_by(config),
         busy=config.gateway.busy,
     )
+
+
+def allowed_by(config: Config) -> Callable[[ChannelName, str], bool]:
+    """Whom the configuration allows; those who were let in by a code are the store's to know.
+
+    Ids are compared as texts, whole and exactly. On the web, whoever has the token is allowed.
+    """
+    lists = {
+        channel.name: frozenset(str(person) for person in channel.allow)
+        for channel in config.channels
+        if isinstance(channel, TelegramConfig)
+    }
+
+    def is_allowed(channel: ChannelName, person: str) -> bool:
+        people = lists.get(channel, frozenset())
+        return channel.startswith("web:") or EVERYONE in people or person in people
+
+    return is_allowed
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ _COMMANDS = {
     "inbox": ("koboshi.cli.rows", "What arrived: list, show."),
     "outbox": ("koboshi.cli.rows", "What is owed: list, show, retry, drop."),
     "processes": ("koboshi.cli.processes", "Background processes: list, log, kill."),
+    "pairing": ("koboshi.cli.pairing", "People: who asks to be let in; approve, deny, revoke."),
     "stop": ("koboshi.cli.leave", "Stop the gateway: what runs finishes its step first."),
     "restart": ("koboshi.cli.leave", "Stop the gateway and start it again."),
     "drain": ("koboshi.cli.leave", "Let the gateway finish what runs, then stop it."),

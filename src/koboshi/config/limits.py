@@ -23,6 +23,13 @@ class Limits:
     request_bytes_max: int = 1_000_000  # the body of one HTTP request
     http_read_seconds: int = 10  # to receive that body
 
+    # People who are not allowed.
+    pairing_code_seconds: int = 3_600  # a code, and until its person gets another
+    pairing_codes_max: int = 5  # codes of one channel that are good; strangers beyond get none
+    pairing_guesses_max: int = 10  # wrong codes, before those that are good become worthless
+    pairing_silence_seconds: int = 86_400  # no code for who was denied
+    strangers_kept_max: int = 1_000  # their messages
+
     # One turn.
     steps_per_turn_max: int = 400  # steps before a turn is ended as endless
     step_bytes_max: int = 1_000_000  # one stored step

@@ -106,6 +106,17 @@ def back(seconds: float, resumed: int) -> str:
     )
 
 
+def pairing_code(code: str, minutes: int) -> str:
+    return (
+        f"I do not know you yet. Give this code to whoever runs this gateway: {code}. It is good "
+        f"for {minutes} minutes, and they let you in with `koboshi pairing approve {code}`."
+    )
+
+
+def paired() -> str:
+    return "You have been let in. What you write from now on reaches me; /help says what I can do."
+
+
 def queued(ahead: int) -> str:
     return "Queued: I will answer after this one." if ahead < 2 else f"Queued: {ahead} before it."
 

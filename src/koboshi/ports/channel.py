@@ -32,8 +32,13 @@ class Inbound:
     route: Route
     external_id: str
     sender: str
+    """The platform's stable id of the person: names change hands, and are nobody's proof."""
     words: Words
     ignored: str | None = None
+    sender_name: str = ""
+    """What the person calls themselves; shown to who decides about them, and never compared."""
+    is_private: bool = False
+    """Nobody but the sender reads along, so that they can be given a code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

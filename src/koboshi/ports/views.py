@@ -21,7 +21,8 @@ class JournalLine:
     seq: int
     at_ms: int
     subject: str
-    """What it happened to: turn, step, call, message, delivery, session, worker."""
+    """What it happened to: turn, step, call, message, delivery, process, session, person,
+    worker."""
     number: int
     event: str
     before: str | None

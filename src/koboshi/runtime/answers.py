@@ -13,6 +13,7 @@ from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.ports.store import Store
 from koboshi.ports.views import DeliveryView, EntryView, Explanation
+from koboshi.runtime import people
 from koboshi.runtime.browse import Browse, refusal
 from koboshi.runtime.drain import Leave
 from koboshi.runtime.jobs import Jobs
@@ -37,6 +38,15 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
             return await _leave(jobs, Leave(how))
         case "process-kill":
             return await jobs.end(what) or _no_process(what)
+        case "pairing-list":
+            return await people.listed(store)
+        case "pairing-approve":
+            return await people.approve(store, what) or _no_code()
+        case "pairing-deny":
+            return await people.deny(store, what) or _no_code()
+        case "pairing-revoke":
+            person = str(request.get("person", "")).encode("utf-8", "replace").decode()
+            return await people.revoke(store, what, person)
         case asked:
             kind = str(request.get("kind", ""))
             browse = Browse(store=store, kind=kind, what=what, request=request)
@@ -57,6 +67,11 @@ async def _leave(jobs: Jobs, how: Leave) -> Mapping[str, object]:
 def _no_process(what: str) -> Mapping[str, object]:
     words = f'there is no process "{what}"; `koboshi processes list` shows them, as p1'
     return refusal("not-found", words)
+
+
+def _no_code() -> Mapping[str, object]:
+    words = "no code reads so: it may be mistyped, used, denied or over; after too many wrong ones "
+    return refusal("not-found", words + "those that were good are not any more")
 
 
 async def _status(store: Store, *, is_running: bool) -> Mapping[str, object]:

@@ -1,4 +1,5 @@
-"""Channel to inbox: who may write, what is a command, and everything else is a message."""
+"""Channel to inbox: what is a command, and everything else is a message. Who may write is decided
+where it is stored."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from anyio import sleep
 from koboshi.commands.jobs import asks_for_log
 from koboshi.commands.parse import message_in, parse_command
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
-from koboshi.domain.ids import ChannelName, ProcessId
+from koboshi.domain.ids import ProcessId
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
@@ -25,7 +26,6 @@ STEADY_SECONDS = 60.0
 class Intake:
     store: Store
     clock: Clock
-    is_allowed: Callable[[ChannelName, str], bool]
     respond: Respond
     output_of: Callable[[ProcessId], Awaitable[str]]
     """The last of what a process printed, for those who ask in the chat."""
@@ -44,12 +44,14 @@ class Intake:
         return accept
 
     def look_at(self, inbound: Inbound) -> Arrival:
-        """What an inbound is to us. The order matters: nobody who is not allowed commands."""
-        inbound = replace(inbound, words=replace(inbound.words, text=storable(inbound.words.text)))
+        """What an inbound is to us, if its sender is somebody to us."""
+        inbound = replace(
+            inbound,
+            words=replace(inbound.words, text=storable(inbound.words.text)),
+            sender_name=storable(inbound.sender_name),
+        )
         if inbound.ignored is not None:
             return Arrival(inbound=inbound, ignored=inbound.ignored)
-        if not self.is_allowed(inbound.route.channel, inbound.sender):
-            return Arrival(inbound=inbound, ignored="not-allowed")
         if not inbound.words.text.strip() and inbound.words.choice_id is None:
             return Arrival(inbound=inbound, ignored="blank")
         command = parse_command(inbound.words.text)
@@ -64,6 +66,9 @@ class Intake:
         command = arrival.command
         if command is None or command.process_id is None or not asks_for_log(command):
             return arrival
+        place, sender = arrival.inbound.route, arrival.inbound.sender
+        if not await self.store.people.is_allowed(place.channel, sender):
+            return arrival  # nothing is read for them, and nothing will be answered
         output = await self.output_of(command.process_id)
         return replace(arrival, command=replace(command, output=output))
 

@@ -57,7 +57,7 @@ def facts_of(
         message_waits=waiting_message(tx, ground, turn, session, arrived) is not None,
         message_behind=_message_behind(tx, ground, session),
         asked_by=asked_by,
-        is_person_allowed=world.is_allowed(channel, turn.person),
+        is_person_allowed=ground.allows(tx, channel, turn.person),
         is_channel_known=channel in world.channels,
         is_interactive=world.channels.get(channel, False),
         interruption=_interruption(turn),
@@ -97,6 +97,7 @@ def waiting_message(
     # The order of the commits tells what came first: clocks jump, and a batch has one time.
     place = {"session_id": turn.session_id, "turn_id": turn.turn_id}
     newest_before = tx.number("entry_newest_before_move", **place)
+    channel = session.route.channel
     for row in rows:
         waiting = entry_of(row)
         if waiting.entry.entry_id == arrived:
@@ -105,11 +106,8 @@ def waiting_message(
             is_after = (waiting.accepted_by or 0) > (turn.worker_id or 0)
         else:
             is_after = waiting.entry.entry_id > newest_before
-        if (
-            is_after
-            and _is_heard(turn, waiting)
-            and _is_allowed(ground, session, waiting.entry.sender)
-        ):
+        is_heard = is_after and _is_heard(turn, waiting)
+        if is_heard and ground.allows(tx, channel, waiting.entry.sender):
             return waiting
     return None
 
@@ -128,13 +126,9 @@ def _message_behind(tx: Reading, ground: Ground, session: Session) -> bool:
     rows = tx.rows("entries_waiting", session_id=session.session_id)
     entries = (entry_of(row).entry for row in rows)
     return any(
-        entry.kind is EntryKind.MESSAGE and _is_allowed(ground, session, entry.sender)
+        entry.kind is EntryKind.MESSAGE and ground.allows(tx, session.route.channel, entry.sender)
         for entry in entries
     )
-
-
-def _is_allowed(ground: Ground, session: Session, person: str) -> bool:
-    return ground.world.is_allowed(session.route.channel, person)
 
 
 def _last_kind(tx: Reading, turn: TurnRow) -> StepKind | None:

@@ -1,10 +1,13 @@
 """What every verb stands on beside its transaction."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from koboshi.domain.ids import ChannelName, WorkerId
+from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.watch import Notify, ReportLimits
+from koboshi.stores.sqlite.transaction import Reading
 
 
 @dataclass(slots=True, kw_only=True)
@@ -19,12 +22,26 @@ class Ground:
     notify: Notify
     """What a person hears of the ends that no turn hears of."""
     report_limits: ReportLimits
+    pairing: PairingLimits
+    new_code: Callable[[], str]
+    """Makes the code that a stranger gets."""
     worker_id: WorkerId | None = None
     """This boot, once it has its row."""
     is_draining: bool = False
     """This boot takes up nothing new any more."""
 
-    def serves(self, channel: str, person: str) -> bool:
-        """Whether the configuration still has the channel and allows the person on it."""
+    def allows(self, tx: Reading, channel: ChannelName, person: str) -> bool:
+        """Whether the person may use the gateway: the one place that decides it, for a message
+        that arrives, for a claim and for recovery alike.
+
+        Those whom the configuration allows cost nothing; for the others it is one row by its key,
+        read in the transaction that acts on it, so that no copy can be out of date.
+        """
+        if self.world.is_allowed(channel, person):
+            return True
+        return tx.row("person_paired", channel=channel, person=person) is not None
+
+    def serves(self, tx: Reading, channel: str, person: str) -> bool:
+        """Whether the configuration still has the channel, and the person is allowed on it."""
         name = ChannelName(channel)
-        return name in self.world.channels and self.world.is_allowed(name, person)
+        return name in self.world.channels and self.allows(tx, name, person)

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from koboshi.domain import phrases
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
+from koboshi.domain.people import NOT_ALLOWED
 from koboshi.domain.session import Busy, Session
-from koboshi.ports.channel import Receipt
+from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.admitting import admit_message
 from koboshi.stores.sqlite.commands import carry_out
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.pairing import as_kept, meet_stranger
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import encoded, number, text, words_of
 from koboshi.stores.sqlite.sessions import find_or_make_session
@@ -54,6 +56,10 @@ class SqliteInbox:
 def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond) -> Receipt:
     if arrival.ignored is not None:
         return _insert(tx, ground, arrival, None, EntryKind.IGNORED, EntryState.IGNORED)
+    inbound = arrival.inbound
+    # Before anything else is looked at: nobody who is not allowed commands, or opens anything.
+    if not ground.allows(tx, inbound.route.channel, inbound.sender):
+        return _turn_down(tx, ground, inbound)
     session = find_or_make_session(tx, arrival.inbound.route)
     if arrival.command is not None:
         receipt = _insert(tx, ground, arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
@@ -71,6 +77,15 @@ def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond
         cause, anchor = f"drain:{ground.worker_id}", arrival.inbound.words.anchor
         owe_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
     return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
+
+
+def _turn_down(tx: Transaction, ground: Ground, inbound: Inbound) -> Receipt:
+    """Nothing is done for a stranger; the first time they may hear how that can change."""
+    arrival = Arrival(inbound=as_kept(inbound), ignored=NOT_ALLOWED)
+    receipt = _insert(tx, ground, arrival, None, EntryKind.IGNORED, EntryState.IGNORED)
+    if not receipt.is_duplicate:
+        meet_stranger(tx, ground, inbound, receipt.entry_id)
+    return receipt
 
 
 def _insert(

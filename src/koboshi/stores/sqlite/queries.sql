@@ -123,6 +123,84 @@ UPDATE processes SET end_asked_ms = :now
 WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
     AND (:everything = 1 OR (foreground = 1 AND turn_id = :turn_id));
 
+-- ── people ─────────────────────────────────────────────────────────────────────────────────────
+
+-- name: person_paired
+-- Whether somebody was let in.
+SELECT 1 FROM people WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
+
+-- name: people_all
+-- Everybody who was let in, newest first.
+SELECT channel, person, name, paired_ms, entry_id FROM people WHERE revoked_ms IS NULL
+ORDER BY paired_ms DESC, channel, person LIMIT :limit;
+
+-- name: person_insert
+-- Somebody is let in; with a new code also for the second time.
+INSERT INTO people (channel, person, name, entry_id, paired_ms)
+VALUES (:channel, :person, :name, :entry_id, :now)
+ON CONFLICT (channel, person) DO UPDATE SET name = excluded.name, entry_id = excluded.entry_id,
+    paired_ms = excluded.paired_ms, revoked_ms = NULL;
+
+-- name: person_revoke
+-- Somebody is let in no more.
+UPDATE people SET revoked_ms = :now
+WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
+
+-- name: turns_of_person
+-- What is not closed of a person's turns on a channel.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND person = :person
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel)
+ORDER BY turn_id;
+
+-- name: pairing_of
+-- What is known of a stranger.
+SELECT p.channel, p.person, p.name, s.chat, p.offered_ms, p.expires_ms, p.code_hash IS NULL
+FROM pairings AS p JOIN sessions AS s USING (session_id)
+WHERE p.channel = :channel AND p.person = :person;
+
+-- name: pairings_alive
+-- Strangers with a code that is good, and those who get none for a while; newest first.
+SELECT p.channel, p.person, p.name, s.chat, p.offered_ms, p.expires_ms, p.code_hash IS NULL
+FROM pairings AS p JOIN sessions AS s USING (session_id)
+WHERE p.expires_ms > :now ORDER BY p.offered_ms DESC, p.channel, p.person LIMIT :limit;
+
+-- name: pairings_good
+-- Every code that is good: a handful.
+SELECT channel, person, name, session_id, entry_id, code_hash FROM pairings
+WHERE code_hash IS NOT NULL AND expires_ms > :now;
+
+-- name: pairings_good_count
+-- How many codes of a channel are good, after those that are over were forgotten.
+SELECT count(*) FROM pairings WHERE channel = :channel AND code_hash IS NOT NULL;
+
+-- name: pairing_insert
+-- A stranger gets a code.
+INSERT INTO pairings (channel, person, name, session_id, entry_id, code_hash, offered_ms, expires_ms)
+VALUES (:channel, :person, :name, :session_id, :entry_id, :code_hash, :now, :expires_ms);
+
+-- name: pairing_forget
+-- A code was used: it is good for nothing more.
+DELETE FROM pairings WHERE channel = :channel AND person = :person;
+
+-- name: pairing_silence
+-- A code is worthless, and its person gets no other before that moment.
+UPDATE pairings SET code_hash = NULL, expires_ms = :expires_ms
+WHERE channel = :channel AND person = :person;
+
+-- name: pairings_guessed
+-- A wrong guess counts against every code that is good; too many make it worthless.
+UPDATE pairings SET wrong = wrong + 1,
+    code_hash = CASE WHEN wrong + 1 < :wrong_max THEN code_hash END
+WHERE code_hash IS NOT NULL AND expires_ms > :now;
+
+-- name: pairings_expire
+-- What is over, and what a clock that was set back would keep for ever.
+DELETE FROM pairings WHERE expires_ms <= :now OR expires_ms > :latest_ms;
+
 -- ── inbox ──────────────────────────────────────────────────────────────────────────────────────
 
 -- name: cursor_get
@@ -141,6 +219,12 @@ INSERT INTO inbox (session_id, generation, kind, source, external_id, sender, bo
 VALUES (:session_id, :generation, :kind, :source, :external_id, :sender, :body, :during_turn,
         :accepted_by, :now, :now, :state, :reason)
 ON CONFLICT (source, external_id) DO NOTHING;
+
+-- name: entries_of_strangers_forget
+-- Only the newest messages of people who may not use the gateway are kept.
+DELETE FROM inbox WHERE entry_id IN (
+    SELECT entry_id FROM inbox INDEXED BY inbox_of_strangers WHERE reason = 'not-allowed'
+    ORDER BY entry_id DESC LIMIT -1 OFFSET :kept);
 
 -- name: entry_by_key
 -- What was stored for a platform's id.

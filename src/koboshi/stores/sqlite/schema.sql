@@ -24,13 +24,33 @@ CREATE INDEX workers_not_ended ON workers (worker_id) WHERE ended_ms IS NULL;
 CREATE INDEX workers_unclean ON workers (worker_id) WHERE found_dead > 0;
 CREATE INDEX workers_restarted ON workers (restart_by) WHERE restart_by IS NOT NULL;
 
+-- Who was let in by a code, beside those whom the configuration allows. The key is the platform's
+-- stable id; the name is what they called themselves, and is only ever shown.
 CREATE TABLE people (
-    channel   TEXT NOT NULL,
-    person    TEXT NOT NULL,
-    role      TEXT NOT NULL,
-    paired_ms INTEGER,
-    code_hash TEXT,
+    channel    TEXT NOT NULL,
+    person     TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    entry_id   INTEGER NOT NULL,               -- the message that was answered with the code
+    paired_ms  INTEGER NOT NULL,
+    revoked_ms INTEGER,                        -- the right was taken away again
     PRIMARY KEY (channel, person)
+) STRICT, WITHOUT ROWID;
+
+-- Strangers who were given a code, or are to get none for a while. No foreign key on the entry:
+-- messages of strangers are forgotten sooner than the stranger.
+CREATE TABLE pairings (
+    channel    TEXT NOT NULL,
+    person     TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    session_id INTEGER NOT NULL REFERENCES sessions,  -- their private chat
+    entry_id   INTEGER NOT NULL,
+    code_hash  TEXT,                           -- none: no code of theirs is good until it expires
+    wrong      INTEGER NOT NULL DEFAULT 0,     -- guesses that were made meanwhile
+    offered_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    -- Two codes for one person.
+    PRIMARY KEY (channel, person),
+    CHECK (expires_ms >= offered_ms)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE cursors (
@@ -130,6 +150,8 @@ CREATE TABLE inbox (
 
 CREATE INDEX inbox_waiting ON inbox (session_id, entry_id) WHERE state = 'waiting';
 CREATE INDEX inbox_by_turn ON inbox (turn_id) WHERE turn_id IS NOT NULL;
+-- The oldest messages of strangers are forgotten.
+CREATE INDEX inbox_of_strangers ON inbox (entry_id) WHERE reason = 'not-allowed';
 -- How much processes have reported lately.
 CREATE INDEX inbox_reports ON inbox (received_ms) WHERE kind = 'report';
 
@@ -301,7 +323,8 @@ CREATE INDEX journal_by_session ON journal (session_id, seq) WHERE session_id IS
 CREATE TRIGGER journal_never_changes BEFORE UPDATE ON journal
 BEGIN SELECT RAISE(ABORT, 'the journal is only appended to'); END;
 
-CREATE TRIGGER journal_message AFTER INSERT ON inbox BEGIN
+-- Without strangers: they must not be able to make it grow.
+CREATE TRIGGER journal_message AFTER INSERT ON inbox WHEN NEW.reason IS NOT 'not-allowed' BEGIN
     INSERT INTO journal (at_ms, subject, number, event, after, reason, session_id, worker_id)
     VALUES (NEW.received_ms, 'message', NEW.entry_id, 'accepted', NEW.kind, NEW.reason,
             NEW.session_id, NEW.accepted_by);
@@ -361,6 +384,23 @@ CREATE TRIGGER journal_cut AFTER UPDATE OF generation ON sessions BEGIN
     INSERT INTO journal (at_ms, subject, number, event, before, after, session_id)
     VALUES (NEW.changed_ms, 'session', NEW.session_id, 'cut', OLD.generation,
             NEW.generation, NEW.session_id);
+END;
+
+CREATE TRIGGER journal_person_paired AFTER INSERT ON people BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, reason)
+    VALUES (NEW.paired_ms, 'person', NEW.entry_id, 'paired', NEW.channel || ' ' || NEW.person);
+END;
+
+CREATE TRIGGER journal_person_paired_again AFTER UPDATE OF paired_ms ON people BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, reason)
+    VALUES (NEW.paired_ms, 'person', NEW.entry_id, 'paired', NEW.channel || ' ' || NEW.person);
+END;
+
+CREATE TRIGGER journal_person_revoked AFTER UPDATE OF revoked_ms ON people
+    WHEN NEW.revoked_ms IS NOT NULL
+BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, reason)
+    VALUES (NEW.revoked_ms, 'person', NEW.entry_id, 'revoked', NEW.channel || ' ' || NEW.person);
 END;
 
 CREATE TRIGGER journal_worker_started AFTER INSERT ON workers BEGIN

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
+from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.ports.clock import Clock
@@ -25,6 +26,8 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.lock import HomeLock, take_lock
 from koboshi.stores.sqlite.outbox import SqliteOutbox
+from koboshi.stores.sqlite.pairing import fresh_code
+from koboshi.stores.sqlite.people import SqlitePeople
 from koboshi.stores.sqlite.processes import SqliteProcesses
 from koboshi.stores.sqlite.quarantine import (
     finish_restore,
@@ -57,6 +60,8 @@ class StoreOptions:
     context_steps_max: int = 1_000
     notify: Notify = Notify.ALL
     report_limits: ReportLimits = field(default_factory=ReportLimits)
+    pairing: PairingLimits = field(default_factory=PairingLimits)
+    new_code: Callable[[], str] = fresh_code
 
 
 class SqliteStore:
@@ -82,6 +87,7 @@ class SqliteStore:
         self.outbox = SqliteOutbox(writer, readers, ground)
         self.processes = SqliteProcesses(writer, readers, ground)
         self.workers = SqliteWorkers(writer, readers, ground)
+        self.people = SqlitePeople(writer, readers, ground)
         self.views = SqliteViews(readers, ground)
 
     @property
@@ -139,6 +145,8 @@ async def open_store(
         context_steps_max=options.context_steps_max,
         notify=options.notify,
         report_limits=options.report_limits,
+        pairing=options.pairing,
+        new_code=options.new_code,
     )
     writer = Writer(
         connection,

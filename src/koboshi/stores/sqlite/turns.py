@@ -92,7 +92,7 @@ class SqliteTurns:
                     epoch=Epoch(number(epoch) + 1),
                     worker_id=worker_id,
                 )
-                is_plain = epoch == 0 and self._ground.serves(text(channel), text(person))
+                is_plain = epoch == 0 and self._ground.serves(tx, text(channel), text(person))
                 if is_plain or lets_through(tx, self._ground, claim.turn_id):
                     take(tx, claim)
                     claims.append(claim)

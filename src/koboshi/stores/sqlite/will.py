@@ -67,7 +67,7 @@ def will_of_operator(
     channel = read_session(tx, turn.session_id).route.channel
     if standing is not Standing.LEFT:
         return standing
-    if will is Will.RESUME and not ground.serves(channel, turn.person):
+    if will is Will.RESUME and not ground.serves(tx, channel, turn.person):
         return Standing.NOT_SERVED
     apply_will(tx, ground, turn, will, "the operator")
     return standing

@@ -269,10 +269,12 @@ def attach_at_boundary(
     if not rows or tx.number("calls_unresolved_count", turn_id=turn_id):
         return []
     session = read_session(tx, session_id)
-    turn = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING)
+    turn, channel = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING), session.route.channel
     steps = []
     for entry in (entry_of(row).entry for row in rows):
         admission = admission_of(tx, ground, session, turn, entry, is_boundary=True)
+        if isinstance(entry.body, Words) and not ground.allows(tx, channel, entry.sender):
+            continue  # its sender may not steer any more; it waits for a verdict of its own
         if isinstance(admission, Attach):
             steps.append(attach_entry(tx, session_id, turn_id, epoch, entry))
             if isinstance(entry.body, Words):

@@ -1,0 +1,129 @@
+"""`koboshi pairing`: who is let in, who asks for it, and who is let in no more."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.options import (
+    FAILED,
+    Failure,
+    counted,
+    failures_told,
+    home_options,
+    json_option,
+    show_json,
+)
+from koboshi.config.problems import escaped
+from koboshi.domain.durations import ago, duration
+from koboshi.domain.people import Pairing, Person, Revoked
+from koboshi.runtime.clock import SystemClock
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def pairing() -> None:
+    """People who may use the gateway without being in the configuration."""
+
+
+@pairing.command("list")
+@home_options
+@json_option
+def list_people(home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """Who asks to be let in, and who was. Codes are not shown: they tell you theirs."""
+    with failures_told(as_json):
+        answer = ask_owner(loaded(home, config_file), {"ask": "pairing-list"})
+        if as_json:
+            show_json(answer)
+            return
+        for line in _lines(read_answer(answer, _Listed), SystemClock().now_ms()):
+            click.echo(escaped(line))
+
+
+@pairing.command()
+@click.argument("code")
+@home_options
+@json_option
+def approve(code: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """Let in whoever was given CODE, and tell them."""
+    with failures_told(as_json):
+        request = {"ask": "pairing-approve", "what": code}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        person = read_answer(answer, Person)
+        who = _who(person.channel, person.person, person.name)
+        click.echo(escaped(f"{who} may use this gateway now, and is told so"))
+
+
+@pairing.command()
+@click.argument("code")
+@home_options
+@json_option
+def deny(code: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """Forget CODE; whoever was given it gets no other for a day. They are not told."""
+    with failures_told(as_json):
+        request = {"ask": "pairing-deny", "what": code}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        stranger = read_answer(answer, Pairing)
+        who = _who(stranger.channel, stranger.person, stranger.name)
+        left = duration(stranger.expires_ms - SystemClock().now_ms())
+        click.echo(escaped(f"{who} is not let in, and gets no code for {left}"))
+
+
+@pairing.command()
+@click.argument("channel")
+@click.argument("person")
+@home_options
+@json_option
+def revoke(
+    channel: str, person: str, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """Let PERSON in no more. CHANNEL and PERSON as `list` shows them: telegram:main 123456789."""
+    with failures_told(as_json):
+        request = {"ask": "pairing-revoke", "what": channel, "person": person}
+        answer = ask_owner(loaded(home, config_file), request)
+        revoked, who = read_answer(answer, Revoked), escaped(_who(channel, person, ""))
+        if not revoked.was_paired and not revoked.is_still_allowed:
+            raise Failure(FAILED, "not-found", f"{who} was not let in; `list` shows who was")
+        if as_json:
+            show_json(answer)
+            return
+        if revoked.was_paired:
+            turns = counted(revoked.turns_set_aside, "turn")
+            click.echo(f"{who} may not use this gateway any more; {turns} set aside")
+        if revoked.is_still_allowed:
+            click.echo(f"{who} is allowed by the configuration: change it, and restart")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    strangers: tuple[Pairing, ...]
+    people: tuple[Person, ...]
+
+
+def _lines(listed: _Listed, now_ms: int) -> Iterator[str]:
+    """One line for each; the id first, because a name proves nothing."""
+    if not listed.strangers and not listed.people:
+        yield "nobody asks to be let in, and nobody was"
+    for stranger in listed.strangers:
+        left = duration(stranger.expires_ms - now_ms)
+        stands = f"gets no code for {left}"
+        if not stranger.is_silenced:
+            stands = f"asked {ago(stranger.offered_ms, now_ms)}, the code is good for {left}"
+        yield f"asks     {_who(stranger.channel, stranger.person, stranger.name)}: {stands}"
+    for person in listed.people:
+        yield (
+            f"let in   {_who(person.channel, person.person, person.name)}: "
+            f"{ago(person.paired_ms, now_ms)}"
+        )
+
+
+def _who(channel: str, person: str, name: str) -> str:
+    called = f', who calls themselves "{name}"' if name else ""
+    return f"{channel} {person}{called}"
