@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anyio import Event, create_task_group, sleep
 
+from koboshi.domain import phrases
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import Policy
@@ -104,15 +105,20 @@ class Life:
         )
 
     async def shows(self, chat: str, *texts: str) -> None:
-        """Wait until a person sees these words in the chat, in this order, and nothing else."""
+        """Wait until a person sees these words in the chat, in this order, and nothing else; that
+        it is being restarted is not counted."""
         platform = self.setting.platform
+
+        def seen() -> list[str]:
+            return [text for text in platform.texts(chat) if text != phrases.restarting()]
+
         await until(
-            lambda: len(platform.texts(chat)) >= len(texts) or self.is_over.is_set(),
+            lambda: len(seen()) >= len(texts) or self.is_over.is_set(),
             f"{chat} shows {texts}",
             within_s=PATIENCE_S,
             otherwise=lambda: f"it shows {platform.texts(chat)}",
         )
-        assert platform.texts(chat) == list(texts)
+        assert seen() == list(texts)
 
     async def until(self, look: Callable[[], object], what: str) -> None:
         await until(lambda: look() or None, what, within_s=PATIENCE_S)

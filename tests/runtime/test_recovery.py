@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from anyio import create_task_group
 
-from koboshi.domain import phrases
 from koboshi.domain.errors import Fenced
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.transcript import Note, Reply, Result, ResultStatus
@@ -388,7 +387,7 @@ async def test_a_clean_stop_gives_the_turn_back_and_is_not_a_death(setting: Sett
     setting.world.hangs = set()
     async with living(setting) as life:
         began = life.clock.monotonic()
-        await life.shows("room", phrases.restarting(), "through")
+        await life.shows("room", "through")
         assert life.clock.monotonic() - began < 1
 
     rows = setting.rows()

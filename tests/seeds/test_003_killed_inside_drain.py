@@ -30,7 +30,7 @@ async def test_killed_while_it_stops_the_turn_goes_on_in_the_next_life(
         await person.hears("through")
         rows = await checked(life)
 
-    assert person.heard()[:-1] == ["through"]
+    assert person.answered() == ["through"]
     assert len(rows.turns) == 1
 
 

@@ -209,9 +209,8 @@ async def test_whoami_says_who_and_where(home: Home) -> None:
 
 
 async def test_whoever_is_not_allowed_commands_nothing(open_home: OpenHome) -> None:
-    home = await open_home()
+    home = await open_home(a_world(revoked=["eve"]))
     turn_id = await set_aside(home)
-    home.world = a_world(revoked=["eve"])
     for command in ("/resume", "/drop", "/retry", "/queue hello", "/busy steer", "/whoami"):
         assert (await tell(home, command, person="eve")).state is EntryState.IGNORED
     assert (await home.view(turn_id)).state == "suspended"

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from koboshi.agent.context import by_turn, covered_by, is_work
 from koboshi.agent.prompt import summary_prompt
-from koboshi.agent.size import clip, tokens_in, tokens_of_step
+from koboshi.agent.size import STEP_TOKENS, clip, tokens_in, tokens_of_step
 from koboshi.domain import notes
 from koboshi.domain.ids import CallId, Seq
 from koboshi.domain.transcript import (
@@ -144,7 +144,8 @@ class _Measured:
         self._seqs = sorted(step.seq for step in may_go)
         self._gone = [0, *accumulate(sizes[seq] for seq in self._seqs)]
         beside = tokens_in(replace(request, steps=()))
-        self._all = _Left(beside + summary_room + sum(sizes.values()), len(steps) + 1)
+        summary = summary_room + STEP_TOKENS
+        self._all = _Left(beside + summary + sum(sizes.values()), len(steps) + 1)
 
     def left_behind(self, end: Seq) -> _Left:
         """What is left when everything that may go is covered up to `end`."""

@@ -41,6 +41,11 @@ class Drain:
         return self.phase is not Phase.SERVING
 
     @property
+    def ends_steps(self) -> bool:
+        """Whether a turn that has finished its step is given back."""
+        return self.is_begun and not self.has_time
+
+    @property
     def has_time(self) -> bool:
         """Whether there is no limit to it."""
         return self.how is Leave.DRAIN and not self.is_hurried

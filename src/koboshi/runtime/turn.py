@@ -115,7 +115,7 @@ class TurnRunner:
         proposed: Reply | None = None
         while True:
             action = next_action(loaded.steps, loaded.calls, proposed, self.limits)
-            if self.drain.is_begun and isinstance(action, CallModel | RunCalls | Nudge):
+            if self.drain.ends_steps and isinstance(action, CallModel | RunCalls | Nudge):
                 await self._release(claim)
                 return
             match action:

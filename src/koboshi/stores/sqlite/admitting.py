@@ -19,6 +19,7 @@ from koboshi.domain.turn import TurnEvent
 from koboshi.stores.sqlite.facts import is_postponed
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
+from koboshi.stores.sqlite.reads import read_open_turn, read_question
 from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.rows import TurnRow, text
 from koboshi.stores.sqlite.sessions import abandon_deliveries
@@ -31,8 +32,6 @@ from koboshi.stores.sqlite.writes import (
     open_next,
     open_turn,
     owe,
-    read_open_turn,
-    read_question,
     resolve_calls,
 )
 

@@ -18,8 +18,9 @@ from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.loading import fenced
+from koboshi.stores.sqlite.reads import read_turn
 from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.writes import add_step, move_turn, read_turn
+from koboshi.stores.sqlite.writes import add_step, move_turn
 
 
 def lets_through(tx: Transaction, ground: Ground, turn_id: TurnId) -> bool:

@@ -21,6 +21,12 @@ from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Respond
 from koboshi.ports.wakeups import PROCESSES
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.reads import (
+    read_last_question,
+    read_open_turn,
+    read_question,
+    read_request,
+)
 from koboshi.stores.sqlite.replies import question_kind, rule_on_approval
 from koboshi.stores.sqlite.rows import TurnRow, maybe_number, number, process_of, text, turn_of
 from koboshi.stores.sqlite.sessions import cut_session, set_session
@@ -28,13 +34,7 @@ from koboshi.stores.sqlite.story import story_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.will import apply_will, ask_again, is_worked_on, read_failed
 from koboshi.stores.sqlite.workers import ask_restart
-from koboshi.stores.sqlite.writes import (
-    owe,
-    read_last_question,
-    read_open_turn,
-    read_question,
-    read_request,
-)
+from koboshi.stores.sqlite.writes import owe
 
 JOBS_MAX = 20
 

@@ -10,9 +10,9 @@ from koboshi.domain.transcript import Effect, StepKind, tail_of
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.domain.worker import OPEN_BOOTS, Breaker, breaker_of
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.reads import read_question
 from koboshi.stores.sqlite.rows import EntryRow, TurnRow, call_of, entry_of, number
 from koboshi.stores.sqlite.transaction import Reading
-from koboshi.stores.sqlite.writes import read_question
 
 BY_PERSON = "person"
 """The reason of a RESUMED that a person asked for."""

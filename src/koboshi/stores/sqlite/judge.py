@@ -27,6 +27,7 @@ from koboshi.stores.sqlite.facts import (
     worked_ms_of,
 )
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.reads import read_request, read_session
 from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.resume import resume, settle_dead_calls
 from koboshi.stores.sqlite.rows import TurnRow, call_of
@@ -36,8 +37,6 @@ from koboshi.stores.sqlite.writes import (
     move_turn,
     open_next,
     owe,
-    read_request,
-    read_session,
     readmit_reports,
     resolve_calls,
 )

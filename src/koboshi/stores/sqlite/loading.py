@@ -6,9 +6,9 @@ from koboshi.domain.transcript import Step, Summary
 from koboshi.domain.turn import Claim, TurnState
 from koboshi.ports.store import Loaded
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.reads import read_session, read_turn
 from koboshi.stores.sqlite.rows import call_of, step_of
 from koboshi.stores.sqlite.transaction import Reading
-from koboshi.stores.sqlite.writes import read_session, read_turn
 
 
 def load_turn(tx: Reading, ground: Ground, claim: Claim) -> Loaded:

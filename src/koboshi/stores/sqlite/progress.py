@@ -4,9 +4,10 @@ from koboshi.domain.ids import TurnId
 from koboshi.domain.progress import ProgressFacts, Told, ordinal_in, progress_cause
 from koboshi.domain.turn import Claim, TurnState
 from koboshi.stores.sqlite.loading import fenced
+from koboshi.stores.sqlite.reads import read_session, read_turn
 from koboshi.stores.sqlite.rows import TurnRow, call_of, number, text
 from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.writes import owe, read_session, read_turn
+from koboshi.stores.sqlite.writes import owe
 
 
 def progress_facts(tx: Reading, claim: Claim) -> ProgressFacts:

@@ -9,6 +9,7 @@ from koboshi.domain.transcript import Author, Need, Question, Result, ResultStat
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.stores.sqlite.facts import BY_PERSON, facts_of
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.reads import read_question, read_turn
 from koboshi.stores.sqlite.resume import resume
 from koboshi.stores.sqlite.rows import TurnRow, call_of, encoded
 from koboshi.stores.sqlite.transaction import Reading, Transaction
@@ -18,8 +19,6 @@ from koboshi.stores.sqlite.writes import (
     move_turn,
     open_next,
     owe,
-    read_question,
-    read_turn,
     readmit_reports,
     resolve_calls,
 )

@@ -26,17 +26,10 @@ from koboshi.domain.watch import (
 )
 from koboshi.ports.wakeups import JOURNAL, PROCESSES, TURNS
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.reads import read_open_turn, read_session, read_turn
 from koboshi.stores.sqlite.rows import encoded, number, process_of, watcher_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.writes import (
-    admission_of,
-    attach_entry,
-    open_turn,
-    put_aside,
-    read_open_turn,
-    read_session,
-    read_turn,
-)
+from koboshi.stores.sqlite.writes import admission_of, attach_entry, open_turn, put_aside
 
 SOURCE = "process"
 _UNFILED = EntryId(0)

@@ -6,16 +6,11 @@ from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
 from koboshi.domain.turn import TurnEvent
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.reads import read_open_turn
 from koboshi.stores.sqlite.rows import encoded, session_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
-from koboshi.stores.sqlite.writes import (
-    ask_processes_to_end,
-    move_turn,
-    open_next,
-    read_open_turn,
-    resolve_calls,
-)
+from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
 
 
 class SqliteSessions:

@@ -50,6 +50,7 @@ from koboshi.stores.sqlite.loading import covered_by, fenced, load_turn, newest_
 from koboshi.stores.sqlite.processes import mark_exit_read, mark_log_size
 from koboshi.stores.sqlite.progress import progress_facts, tell_progress
 from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.reads import read_request, read_session, read_turn
 from koboshi.stores.sqlite.replies import expire_question
 from koboshi.stores.sqlite.resume import leave_note
 from koboshi.stores.sqlite.rows import number, text
@@ -63,9 +64,6 @@ from koboshi.stores.sqlite.writes import (
     move_turn,
     open_next,
     owe,
-    read_request,
-    read_session,
-    read_turn,
     readmit_reports,
     resolve_calls,
 )

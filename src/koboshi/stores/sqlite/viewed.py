@@ -11,6 +11,7 @@ from koboshi.ports.views import (
     Trace,
     TurnView,
 )
+from koboshi.stores.sqlite.reads import read_open_turn, read_request, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     TurnRow,
     maybe_number,
@@ -22,7 +23,6 @@ from koboshi.stores.sqlite.rows import (
     words_of,
 )
 from koboshi.stores.sqlite.transaction import Reading, Row
-from koboshi.stores.sqlite.writes import read_open_turn, read_request, read_session, read_turn
 
 
 def sessions_on(tx: Reading, page: Page) -> tuple[SessionView, ...]:

@@ -26,6 +26,7 @@ from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import verdict_over
 from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.reads import read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     body_of,
     choices_of,
@@ -53,7 +54,6 @@ from koboshi.stores.sqlite.viewed import (
     turn_view,
     turns_on,
 )
-from koboshi.stores.sqlite.writes import read_session, read_turn
 
 
 class SqliteViews:

@@ -10,20 +10,13 @@ from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.admitting import admit_message
 from koboshi.stores.sqlite.facts import BY_PERSON, facts_of, worked_ms_of
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.reads import read_question, read_session, read_turn
 from koboshi.stores.sqlite.replies import question_kind
 from koboshi.stores.sqlite.resume import resume
 from koboshi.stores.sqlite.rows import TurnRow, encoded, step_of, turn_of
 from koboshi.stores.sqlite.sessions import abandon_deliveries
 from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.writes import (
-    ask_processes_to_end,
-    move_turn,
-    open_next,
-    read_question,
-    read_session,
-    read_turn,
-    resolve_calls,
-)
+from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
 
 RETRY = "retry"
 """The source of an entry that asks a turn's words again. Its key is the turn: there is one."""

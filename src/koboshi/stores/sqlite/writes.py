@@ -24,7 +24,6 @@ from koboshi.domain.transcript import (
     Choice,
     Message,
     Note,
-    Question,
     Result,
     ResultStatus,
     Step,
@@ -33,15 +32,12 @@ from koboshi.domain.turn import CLOSED, TurnEvent, TurnState, advance
 from koboshi.domain.watch import notice
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, PROCESSES, TURNS, claim_topic
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.reads import read_open_turn, read_session
 from koboshi.stores.sqlite.rows import (
-    TurnRow,
-    body_of,
     call_of,
     encoded,
     entry_of,
     process_of,
-    session_of,
-    turn_of,
 )
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 
@@ -359,55 +355,3 @@ def add_result(
     ):
         raise Fenced(f"call {call_id} of turn {turn_id} has its result already")
     return add_step(tx, session_id, turn_id, epoch, f"call:{call_id}", result)
-
-
-def read_session(tx: Reading, session_id: SessionId) -> Session:
-    row = tx.row("session_by_id", session_id=session_id)
-    assert row is not None, "a row refers to a session that is not there"
-    return session_of(row)
-
-
-def read_turn(tx: Reading, turn_id: TurnId) -> TurnRow | None:
-    row = tx.row("turn_by_id", turn_id=turn_id)
-    return None if row is None else turn_of(row)
-
-
-def read_open_turn(tx: Reading, session_id: SessionId) -> TurnRow | None:
-    row = tx.row("turn_open", session_id=session_id)
-    return None if row is None else turn_of(row)
-
-
-def read_question(tx: Reading, seq: Seq) -> Question:
-    row = tx.row("step_by_seq", seq=seq)
-    assert row is not None, "a turn waits for a question that is not there"
-    body = body_of(row[4], row[5])
-    assert isinstance(body, Question)
-    return body
-
-
-def read_last_question(tx: Reading, turn: TurnRow) -> Question | None:
-    """The question that a turn asked last, answered or not."""
-    row = tx.row(
-        "question_newest",
-        session_id=turn.session_id,
-        first_seq=turn.first_seq,
-        turn_id=turn.turn_id,
-    )
-    body = None if row is None else body_of("question", row[0])
-    return body if isinstance(body, Question) else None
-
-
-def read_request(tx: Reading, turn: TurnRow) -> str:
-    """The words that opened a turn: a person's, or else the first line of a report."""
-    place = {
-        "session_id": turn.session_id,
-        "first_seq": turn.first_seq,
-        "turn_id": turn.turn_id,
-    }
-    row = tx.row("view_turn_request", **place)
-    body = None if row is None else body_of("message", row[0])
-    if isinstance(body, Message):
-        return body.text
-    row = tx.row("turn_first_report", **place)
-    note = None if row is None else body_of("note", row[0])
-    return notes.headline_in(note.text) if isinstance(note, Note) else ""
