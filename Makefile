@@ -7,9 +7,9 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 BIN := .venv/bin
 ARGS ?=
 
-# Two to four test processes, whatever the machine has.
+# Most of the long tests wait for other processes, so there are more test processes than cores.
 CORES := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
-WORKERS ?= $(shell echo $$(( $(CORES) < 2 ? 2 : $(CORES) > 4 ? 4 : $(CORES) )))
+WORKERS ?= $(shell echo $$(( $(CORES) < 2 ? 3 : $(CORES) > 4 ? 6 : $(CORES) * 2 )))
 
 # Folders that hold Python today; some arrive later than others.
 TREES = $(foreach tree,src tests scripts benchmarks,$(if $(wildcard $(tree)/*.py $(tree)/*/*.py),$(tree)))
@@ -26,12 +26,18 @@ run: environment-runtime ## start the gateway on its defaults; ARGS="…" adds o
 test: environment-dev ## lint, then run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
 	@scripts/system_packages.sh
 	@$(MAKE) lint
-	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist=worksteal $(ARGS)
 
 .PHONY: test-systemd
 test-systemd: environment-dev ## all tests under a real systemd, as root; `make test` has the quick ones
 	@scripts/system_packages.sh
 	@KOBOSHI_TEST_SYSTEMD=1 $(BIN)/pytest -n $(WORKERS) -m systemd $(ARGS)
+
+.PHONY: torture
+torture: environment-dev ## every crash point in every story, and everything under systemd; takes long
+	@scripts/system_packages.sh
+	@KOBOSHI_TESTS=all $(BIN)/pytest -n $(WORKERS) tests/crash $(ARGS)
+	@$(MAKE) test-systemd
 
 .PHONY: lint
 lint: environment-dev ## check formatting, style, types and the allowed imports

@@ -15,6 +15,7 @@ from tests.crash.points import (
     POINTS,
     Point,
     callers_of,
+    chosen,
     verbs_of_the_store,
 )
 from tests.crash.stories import CHAT, STORIES
@@ -23,7 +24,7 @@ from tests.harness.invariants import transcript
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("point", POINTS, ids=str)
+@pytest.mark.parametrize("point", chosen(), ids=str)
 async def test_killed_there_everything_goes_on_and_nothing_happens_twice(
     point: Point, moment: str, home: Path, tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_an_agent_that_restarts_its_gateway_for_ever_is_asked_about(home: Path) 
         message = one.say("a", script(*items, {"text": "through"}))
         told = until(lambda: _if_waiting(one, message), "the person is asked", within_s=120)
         assert told["turn"]["recoveries"] == 10
+        one.wait_serving(times=11)
         one.wait_state(one.say("b", "echo served"), "done")
     assert sum("Shall I keep trying?" in text for text in said(home)) == 1
 

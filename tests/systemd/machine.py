@@ -27,7 +27,7 @@ BESIDES = f"""\
 [Service]
 StandardOutput=append:{OUT}
 StandardError=append:{ERR}
-Environment=KOBOSHI_LOG=json KOBOSHI__CHANNELS__WEB__MAIN__PORT=0
+Environment=KOBOSHI_LOG=json KOBOSHI__CHANNELS__WEB__MAIN__PORT=0 KOBOSHI__GATEWAY__DRAIN_SECONDS=2
 RestartSec=200ms
 """
 

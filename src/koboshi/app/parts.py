@@ -9,6 +9,7 @@ from anyio import Event
 
 from koboshi.agent.prompt import system_prompt
 from koboshi.agent.summary import ContextLimits
+from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
 from koboshi.app.world import web_token
@@ -17,16 +18,13 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
 from koboshi.config import Config, WebConfig, secrets_of
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.ids import ChannelName, ProcessId
+from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
 from koboshi.domain.outbox import DeliveryLimits
-from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
-from koboshi.domain.watch import ReportLimits
 from koboshi.domain.worker import Worker
 from koboshi.logs import redactor
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
-from koboshi.ports.store import Store
 from koboshi.ports.tool import Tool
 from koboshi.runtime.answers import answer
 from koboshi.runtime.asking import Asking
@@ -35,12 +33,12 @@ from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
-from koboshi.runtime.drain import Drain
+from koboshi.runtime.drain import Drain, Leave
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
-from koboshi.runtime.jobs import Jobs, until_written_to
+from koboshi.runtime.jobs import until_written_to
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
@@ -60,8 +58,6 @@ from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
 from koboshi.tools.restart import RestartTool
 from koboshi.tools.terminal import TerminalTool
-
-PROCESSES_NAME = "processes"
 
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
 """What commands inherit of our environment: nothing that may hold a key, or bend a program."""
@@ -155,13 +151,18 @@ class Parts:
             PAUSE,
             RestartTool(
                 worker=self.worker,
-                request=self.store.workers.request_restart,
+                request=self._restart,
                 restarted_by=self.store.workers.restarted_by,
             ),
         ]
 
     def ends(self) -> Ends:
         return ends_of(self.config, self.store, self.runners, self.clock)
+
+    async def _restart(self, worker_id: WorkerId, by: str) -> None:
+        """Asked by the agent: nothing is claimed from here on, its own turn least of all."""
+        await self.store.workers.request_restart(worker_id, by)
+        self.drain.ask(Leave.RESTART)
 
     def supervise(self) -> Supervise:
         limits = self.config.limits
@@ -338,53 +339,6 @@ def build(
         ),
     )
     return Built(gateway=gateway, web=web, servers=servers, plugins=plugins)
-
-
-def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemClock) -> Ends:
-    return Ends(
-        processes=store.processes,
-        runners=runners,
-        clock=clock,
-        matcher=matcher,
-        redact=redactor(secrets_of(config)),
-    )
-
-
-def jobs_of(config: Config, store: Store, clock: SystemClock, *, is_running: bool) -> Jobs:
-    """The processes of a home, for whoever owns it."""
-    runners = LocalRunners(config.home / PROCESSES_NAME)
-    redact = redactor(secrets_of(config))
-
-    async def output(process_id: ProcessId, chars_max: int) -> str:
-        return redact(await output_of(runners, process_id, chars_max))
-
-    return Jobs(
-        store=store,
-        runners=runners,
-        store_end=ends_of(config, store, runners, clock).store,
-        output_of=output,
-        is_running=is_running,
-    )
-
-
-def report_limits(config: Config) -> ReportLimits:
-    limits = config.limits
-    return ReportLimits(
-        every_ms=limits.report_seconds * 1000,
-        session_max=limits.reports_per_session_max,
-        total_max=limits.reports_max,
-    )
-
-
-def pairing_limits(config: Config) -> PairingLimits:
-    limits = config.limits
-    return PairingLimits(
-        code_ms=limits.pairing_code_seconds * 1000,
-        codes_max=limits.pairing_codes_max,
-        wrong_max=limits.pairing_guesses_max,
-        silence_ms=limits.pairing_silence_seconds * 1000,
-        ignored_max=limits.strangers_kept_max,
-    )
 
 
 def _text_max(channel: Channel | None) -> int:

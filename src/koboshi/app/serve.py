@@ -13,15 +13,8 @@ from anyio import Event, create_task_group, open_signal_receiver
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
-from koboshi.app.parts import (
-    PROCESSES_NAME,
-    Built,
-    Parts,
-    build,
-    jobs_of,
-    pairing_limits,
-    report_limits,
-)
+from koboshi.app.jobs import PROCESSES_NAME, jobs_of, pairing_limits, report_limits
+from koboshi.app.parts import Built, Parts, build
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.world import opened_model, world_of

@@ -38,7 +38,7 @@ class Drain:
 
     @property
     def is_begun(self) -> bool:
-        return self.phase is not Phase.SERVING
+        return self.asked.is_set()
 
     @property
     def ends_steps(self) -> bool:

@@ -1,0 +1,62 @@
+"""What whoever owns a home needs of its configuration: processes, reports, pairing."""
+
+from koboshi.config import Config, secrets_of
+from koboshi.domain.ids import ProcessId
+from koboshi.domain.people import PairingLimits
+from koboshi.domain.watch import ReportLimits
+from koboshi.logs import redactor
+from koboshi.ports.store import Store
+from koboshi.runtime.clock import SystemClock
+from koboshi.runtime.jobs import Jobs
+from koboshi.runtime.runners import LocalRunners
+from koboshi.tools.ends import Ends, output_of
+from koboshi.tools.patterns import matcher
+
+PROCESSES_NAME = "processes"
+
+
+def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemClock) -> Ends:
+    return Ends(
+        processes=store.processes,
+        runners=runners,
+        clock=clock,
+        matcher=matcher,
+        redact=redactor(secrets_of(config)),
+    )
+
+
+def jobs_of(config: Config, store: Store, clock: SystemClock, *, is_running: bool) -> Jobs:
+    """The processes of a home, for whoever owns it."""
+    runners = LocalRunners(config.home / PROCESSES_NAME)
+    redact = redactor(secrets_of(config))
+
+    async def output(process_id: ProcessId, chars_max: int) -> str:
+        return redact(await output_of(runners, process_id, chars_max))
+
+    return Jobs(
+        store=store,
+        runners=runners,
+        store_end=ends_of(config, store, runners, clock).store,
+        output_of=output,
+        is_running=is_running,
+    )
+
+
+def report_limits(config: Config) -> ReportLimits:
+    limits = config.limits
+    return ReportLimits(
+        every_ms=limits.report_seconds * 1000,
+        session_max=limits.reports_per_session_max,
+        total_max=limits.reports_max,
+    )
+
+
+def pairing_limits(config: Config) -> PairingLimits:
+    limits = config.limits
+    return PairingLimits(
+        code_ms=limits.pairing_code_seconds * 1000,
+        codes_max=limits.pairing_codes_max,
+        wrong_max=limits.pairing_guesses_max,
+        silence_ms=limits.pairing_silence_seconds * 1000,
+        ignored_max=limits.strangers_kept_max,
+    )
