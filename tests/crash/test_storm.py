@@ -17,7 +17,7 @@ PROCESSES = 10
 """In each chat."""
 LINES = 300
 """Of each process, a hundred in a second; longer only takes longer."""
-ANSWERED_WITHIN_S = 3.0
+ANSWERED_WITHIN_S = 20.0
 """On a machine that also runs the fifty and the other tests."""
 ENDED_WITHIN_S = 60.0
 GROWTH_MB_MAX = 40.0

@@ -70,7 +70,8 @@ class Deliver:
         """Send what is owed for so long, then begin nothing more, and wait for the sends that are
         under way: one that is cut off may have arrived."""
         with move_on_after(seconds):
-            while self._lanes:
+            # An answer that was stored a moment ago may not have been looked at yet.
+            while self._lanes or await self.store.outbox.due(DeliveryId(0)):
                 await self.wakeups.wait(OUTBOX, FINISH_LOOK_SECONDS)
         self._is_finishing = True
         while self._sending:
