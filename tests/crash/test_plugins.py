@@ -102,11 +102,12 @@ async def test_an_approval_given_while_the_plugins_still_load_is_not_lost(
 ) -> None:
     """The second life answers before its plug-in is there: the call waits for it."""
     slow = """
-import time
+import pathlib, threading
 from koboshi.plugin import DeclaredTool, Effect, Need
 from msgspec import Struct
 
-time.sleep(1)
+while not pathlib.Path(__file__).with_name("may-load").exists():
+    threading.Event().wait(0.02)
 
 class Nothing(Struct):
     pass
@@ -119,14 +120,18 @@ TOOL = DeclaredTool(
 )
 """
     install(site, "slow-tool", "1", {"koboshi.tools": {"act": "slow_tool:TOOL"}}, slow_tool=slow)
+    may_load = site / "may-load"
+    may_load.touch()
     act: dict[str, object] = {"calls": [{"tool": "act", "arguments": {}}]}
     async with lives(home, [KILLED_BY_HAND], env={"PYTHONPATH": str(site)}) as life:
         person = life.person(CHAT)
         await person.say(script(act, {"text": "through"}), "1")
         await person.sees(lambda event: event.kind == "question", "the question")
+        may_load.unlink()
         life.gateway.kill()
         await until(lambda: len(life.remains) == 1, "it is dead")
         await person.say("/approve", "2")
+        may_load.touch()
         await person.hears("through")
         rows = await checked(life)
 

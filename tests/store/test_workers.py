@@ -117,3 +117,21 @@ async def test_the_journal_tells_of_boots_and_their_ends(home: Home) -> None:
 
     lines = await home.lines(claim.turn_id)
     assert lines[-1].worker_id == home.worker.worker_id
+
+
+async def test_who_asked_for_a_restart_is_told_once_by_the_first_boot_that_gets_to_it(
+    home: Home,
+) -> None:
+    """S164: the boot right after the restart may have died before it could say so."""
+    receipt = await home.say("/restart")
+    by = f"entry:{receipt.entry_id}"
+    await home.store.workers.request_restart(home.worker.worker_id, by)
+    await home.reopen(crash=True)
+    await home.reopen(crash=True)
+    told = []
+    for _ in range(2):
+        await home.store.workers.report(home.worker.worker_id, "found nothing", "I am back.")
+        told += [delivery.text for delivery in await home.deliver()]
+        await home.reopen(crash=True)
+
+    assert told == ["I am back."]

@@ -1,10 +1,10 @@
 """What whoever owns a home needs of its configuration: processes, reports, pairing."""
 
-from koboshi.config import Config, secrets_of
+from koboshi.app.world import redactor_of
+from koboshi.config import Config
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.watch import ReportLimits
-from koboshi.logs import redactor
 from koboshi.ports.store import Store
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.jobs import Jobs
@@ -21,14 +21,14 @@ def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemCl
         runners=runners,
         clock=clock,
         matcher=matcher,
-        redact=redactor(secrets_of(config)),
+        redact=redactor_of(config),
     )
 
 
 def jobs_of(config: Config, store: Store, clock: SystemClock, *, is_running: bool) -> Jobs:
     """The processes of a home, for whoever owns it."""
     runners = LocalRunners(config.home / PROCESSES_NAME)
-    redact = redactor(secrets_of(config))
+    redact = redactor_of(config)
 
     async def output(process_id: ProcessId, chars_max: int) -> str:
         return redact(await output_of(runners, process_id, chars_max))

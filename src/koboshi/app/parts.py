@@ -12,17 +12,16 @@ from koboshi.agent.summary import ContextLimits
 from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
-from koboshi.app.world import web_token
+from koboshi.app.world import redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
-from koboshi.config import Config, WebConfig, secrets_of
+from koboshi.config import Config, WebConfig
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.worker import Worker
-from koboshi.logs import redactor
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
 from koboshi.ports.tool import Tool
@@ -188,13 +187,13 @@ class Parts:
             runners=self.runners,
             limits=report_limits(self.config),
             matcher=matcher,
-            redact=redactor(secrets_of(self.config)),
+            redact=redactor_of(self.config),
             every_seconds=self.config.limits.watch_seconds,
             poll_seconds=self.config.limits.poll_seconds,
         )
 
     def intake(self) -> Intake:
-        redact = redactor(secrets_of(self.config))
+        redact = redactor_of(self.config)
 
         async def output(process_id: ProcessId) -> str:
             return redact(await output_of(self.runners, process_id))
@@ -217,7 +216,7 @@ class Parts:
                 store=self.store,
                 tools=tools,
                 result_chars_max=result_chars_max,
-                redact=redactor(secrets_of(self.config)),
+                redact=redactor_of(self.config),
             ),
             wakeups=self.wakeups,
             clock=self.clock,
@@ -240,7 +239,7 @@ class Parts:
             drain=self.drain,
             channels=channels,
             every_seconds=self.config.gateway.progress_seconds,
-            redact=redactor(secrets_of(self.config)),
+            redact=redactor_of(self.config),
         )
 
     def asking(self) -> Asking:
@@ -307,6 +306,9 @@ def build(
     parts: Parts, on_stopping: Callable[[], None], on_draining: Callable[[float], None]
 ) -> Built:
     """The gateway, and what runs beside it. Raises Unusable."""
+    # First, because the first start makes the token here, and nobody else may be shown it.
+    heartbeat = parts.heartbeat()
+    web = parts.web_channels(heartbeat)
     own_tools = parts.own_tools()
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
@@ -315,8 +317,6 @@ def build(
     jobs = replace(
         jobs_of(parts.config, store, parts.clock, is_running=True), leave=parts.drain.ask
     )
-    heartbeat = parts.heartbeat()
-    web = parts.web_channels(heartbeat)
     channels: dict[ChannelName, Channel] = {channel.name: channel for channel in web}
     gateway = Gateway(
         store=store,

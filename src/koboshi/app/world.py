@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from koboshi.config import Config, TelegramConfig, WebConfig
+from koboshi.config import Config, TelegramConfig, WebConfig, secrets_of
 from koboshi.domain.errors import ModelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
+from koboshi.logs import Redact, redactor
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.model import Model
 
@@ -129,6 +130,14 @@ def web_token(home: Path, channel: WebConfig) -> str:
     path = home / WEB_TOKEN_NAME
     kept = path.read_text(encoding="ascii").strip() if path.exists() else ""
     return kept or _made_token(path)
+
+
+def redactor_of(config: Config) -> Redact:
+    """What takes every secret out of a text that is shown to anybody: those of the configuration,
+    and the token that was made for the web."""
+    path = config.home / WEB_TOKEN_NAME
+    made = path.read_text(encoding="ascii").strip() if path.exists() else ""
+    return redactor((*secrets_of(config), made))
 
 
 def _made_token(path: Path) -> str:

@@ -1,4 +1,5 @@
-"""Leaving in four phases. Killed in any of them, the next boot reaches the same end by facts."""
+"""Whether and how this gateway is to leave. `Gateway.run` is the phases in their order; killed in
+any of them, the next boot reaches the same end by facts alone."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -6,13 +7,6 @@ from enum import StrEnum
 from anyio import Event
 
 from koboshi.ports.wakeups import TURNS, Wakeups
-
-
-class Phase(StrEnum):
-    SERVING = "serving"
-    DRAINING = "draining"  # nothing new is begun; messages are accepted, running steps may finish
-    RELEASING = "releasing"  # what still runs gives its turn back
-    STOPPED = "stopped"
 
 
 class Leave(StrEnum):
@@ -30,7 +24,6 @@ class Drain:
     """How long running steps may take to finish."""
     asked: Event = field(default_factory=Event)
     how: Leave = Leave.STOP
-    phase: Phase = Phase.SERVING
     is_hurried: bool = False
     """Somebody asked twice: nothing is waited for."""
     released: int = 0

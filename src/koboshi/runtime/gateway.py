@@ -14,7 +14,7 @@ from koboshi.ports.wakeups import TURNS, Wakeups
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
-from koboshi.runtime.drain import Drain, Leave, Phase
+from koboshi.runtime.drain import Drain, Leave
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.rescue import Rescue
@@ -68,21 +68,19 @@ class Gateway:
             tasks.start_soon(self._dispatch, dispatching, dispatched)
             await stop_asked.wait()
             await self._let_steps_finish()
-            self.drain.phase = Phase.RELEASING
+            # Releasing: what still runs gives its turn back.
             self.store.stop_waiting()
             dispatching.cancel()
             with move_on_after(FAREWELL_SECONDS):
                 await dispatched.wait()
                 await self.deliver.finish(SENDS_SECONDS)
             tasks.cancel_scope.cancel()
-        self.drain.phase = Phase.STOPPED
         with move_on_after(FAREWELL_SECONDS, shield=True):
             await self.store.workers.end(self.heartbeat.worker_id, self._ended_how())
         log.info("gateway_stopped", released=self.drain.released)
 
     async def _let_steps_finish(self) -> None:
         """Nothing new is begun from here on; what runs may come to the end of its step."""
-        self.drain.phase = Phase.DRAINING
         log.info("gateway_draining", running=self.dispatch.running, how=self.drain.how)
         self.on_stopping()
         if not self.dispatch.running:

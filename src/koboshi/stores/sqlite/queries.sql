@@ -45,6 +45,11 @@ SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining,
        restart_by, found_dead, report
 FROM workers INDEXED BY workers_restarted WHERE restart_by = :by ORDER BY worker_id DESC LIMIT 1;
 
+-- name: worker_last_restart
+-- Who asked for the newest restart before this boot. The boots right after it may have died early.
+SELECT restart_by FROM workers
+WHERE restart_by IS NOT NULL AND worker_id < :worker_id ORDER BY worker_id DESC LIMIT 1;
+
 -- name: worker_report
 -- What this boot found and decided.
 UPDATE workers SET report = :report WHERE worker_id = :worker_id;

@@ -62,9 +62,9 @@ class SqliteWorkers:
     async def report(self, worker_id: WorkerId, words: str, back: str) -> None:
         def operation(tx: Transaction) -> None:
             tx.change("worker_report", worker_id=worker_id, report=words)
-            rows = [worker_of(row) for row in tx.rows("worker_newest", limit=2)]
-            asked_by = rows[1].restart_by if len(rows) > 1 else None
-            if asked_by is not None and asked_by.startswith("entry:"):
+            row = tx.row("worker_last_restart", worker_id=worker_id)
+            asked_by = "" if row is None else text(row[0])
+            if asked_by.startswith("entry:"):
                 _answer_command(tx, EntryId(int(asked_by.removeprefix("entry:"))), back)
 
         await self._writer.write("workers.report", operation)
