@@ -185,17 +185,15 @@ def words_of(change: DeliveryChange) -> str:
 
 def resolutions_table() -> str:
     meanings = meanings_of(Resolution)
-    abilities = ((True, False), (False, True), (False, False))
+    abilities = {
+        "it keeps one copy of a repeated send": (True, False, False),
+        "it can look up what was sent": (False, True, False),
+        "neither": (False, False, False),
+        "neither, and its owner wants to decide": (False, False, True),
+    }
     rows = []
-    for is_idempotent, finds_sent in abilities:
-        resolution = resolution_of(is_idempotent=is_idempotent, finds_sent=finds_sent)
-        ability = (
-            "it keeps one copy of a repeated send"
-            if is_idempotent
-            else "it can look up what was sent"
-            if finds_sent
-            else "neither"
-        )
+    for ability, (is_idempotent, finds_sent, holds) in abilities.items():
+        resolution = resolution_of(is_idempotent=is_idempotent, finds_sent=finds_sent, holds=holds)
         rows.append((ability, f"`{resolution}`", meanings[resolution]))
     return table(("the platform", "resolution", "meaning"), rows)
 

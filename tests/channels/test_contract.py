@@ -13,10 +13,12 @@ from anyio import create_task_group, fail_after
 from koboshi.channels.web.channel import WebChannel
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import DeliveryId, SessionId, TurnId
-from koboshi.domain.outbox import Delivery, Sent
+from koboshi.domain.outbox import Delivery, Near, Sent
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
+
+NOTHING_NEAR = Near(before=(), known=(), is_alone=True)
 
 
 class Rig(Protocol):
@@ -169,7 +171,7 @@ async def test_a_delivery_is_found_where_the_channel_says_so(make_rig: MakeRig) 
     """S146: an unknown outcome is resolved by looking."""
     async with make_rig() as rig, receiving(rig, FakeGateway().accept):
         sent = await rig.channel.send(delivery(rig.route))
-        found = await rig.channel.find(delivery(rig.route))
+        found = await rig.channel.find(delivery(rig.route), NOTHING_NEAR)
 
     assert found == sent if rig.channel.abilities.finds_sent else found is None
 
@@ -203,8 +205,15 @@ async def test_receiving_ends_soon_after_it_is_cancelled(make_rig: MakeRig) -> N
 
 async def test_abilities_are_such_that_texts_can_be_split(make_rig: MakeRig) -> None:
     async with make_rig() as rig:
-        assert rig.channel.abilities.text_max >= 100
+        assert rig.channel.split("short") == ("short",)
+        assert "".join(rig.channel.split("word " * 20_000)).split() == ["word"] * 20_000
         assert rig.channel.name.count(":") == 1
+
+
+async def test_a_first_message_does_not_have_to_wait(make_rig: MakeRig) -> None:
+    async with make_rig() as rig:
+        with fail_after(5):
+            await rig.channel.pace(rig.route)
 
 
 @asynccontextmanager

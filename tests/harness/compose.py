@@ -105,7 +105,7 @@ def compose(
         calls=calls,
         wakeups=wakeups,
         clock=clock,
-        text_max_of=lambda name: by_name[name].abilities.text_max,
+        split_for=lambda name, text: by_name[name].split(text),
         log_size_of=runners.log_size,
         limits=bounds.turns,
         question_age_ms_max=bounds.question_age_ms_max,

@@ -12,14 +12,15 @@ from anyio.lowlevel import checkpoint
 from koboshi.domain import phrases
 from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words
-from koboshi.domain.outbox import Delivery, SendOutcome, Sent, Unsure
+from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent, Unsure
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
+from tests.harness.quiet_channel import QuietChannel
 
 CHANNEL = ChannelName("fake:main")
-NON_IDEMPOTENT = Abilities(text_max=1_000, threads=True)
-IDEMPOTENT = Abilities(text_max=1_000, threads=True, idempotent_send=True)
-FINDING = Abilities(text_max=1_000, threads=True, finds_sent=True)
+NON_IDEMPOTENT = Abilities(threads=True)
+IDEMPOTENT = Abilities(threads=True, idempotent_send=True)
+FINDING = Abilities(threads=True, finds_sent=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ class Platform:
         return self.abilities.idempotent_send and seen
 
 
-class FakeChannel:
+class FakeChannel(QuietChannel):
     """The connection of one life of a gateway to the platform."""
 
     def __init__(self, platform: Platform, name: ChannelName = CHANNEL) -> None:
@@ -125,7 +126,7 @@ class FakeChannel:
     async def send(self, delivery: Delivery) -> SendOutcome:
         return await self._platform.deliver(delivery)
 
-    async def find(self, delivery: Delivery) -> SendOutcome | None:
+    async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
         return self._platform.found(delivery)
 
     async def typing(self, route: Route) -> None:

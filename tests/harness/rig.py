@@ -19,7 +19,7 @@ from anyio import sleep
 
 from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words
-from koboshi.domain.outbox import Delivery, SendOutcome, Sent
+from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent
 from koboshi.domain.recovery import Policy, World
 from koboshi.domain.route import Route
 from koboshi.models.scripted import ScriptedModel
@@ -31,6 +31,7 @@ from koboshi.stores.sqlite.store import StoreOptions, open_store
 from tests.harness import toolbox
 from tests.harness.compose import Bounds, compose
 from tests.harness.platform import CHANNEL, FINDING, IDEMPOTENT, NON_IDEMPOTENT
+from tests.harness.quiet_channel import QuietChannel
 
 Line: TypeAlias = dict[str, Any]
 
@@ -56,7 +57,7 @@ class FilePlatform:
             file.write(json.dumps(line).encode() + b"\n")
 
 
-class FileChannel:
+class FileChannel(QuietChannel):
     """The feed is read from the cursor on; what was not acknowledged comes again."""
 
     def __init__(self, platform: FilePlatform, abilities: Abilities) -> None:
@@ -95,15 +96,9 @@ class FileChannel:
         )
         return Sent(platform_id=str(delivery.delivery_id))
 
-    async def find(self, delivery: Delivery) -> SendOutcome | None:
+    async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
         sent = [line["delivery"] for line in self._platform.lines("sent")]
         return Sent(platform_id="found") if delivery.delivery_id in sent else None
-
-    async def typing(self, route: Route) -> None:
-        return
-
-    async def edit(self, route: Route, platform_id: str, text: str) -> None:
-        return
 
 
 def _inbound(line: Line) -> Inbound:

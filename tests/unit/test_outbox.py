@@ -192,19 +192,22 @@ def test_a_delivery_that_has_expired_is_not_sent_any_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "is_idempotent, finds_sent, resolution",
+    "is_idempotent, finds_sent, holds, resolution",
     [
-        (True, True, Resolution.REPEAT),
-        (True, False, Resolution.REPEAT),
-        (False, True, Resolution.FIND),
-        (False, False, Resolution.LABEL),
+        (True, True, True, Resolution.REPEAT),
+        (True, False, False, Resolution.REPEAT),
+        (False, True, False, Resolution.FIND),
+        (False, False, True, Resolution.HOLD),
+        (False, False, False, Resolution.LABEL),
     ],
 )
 def test_an_unknown_outcome_is_resolved_by_the_best_that_the_platform_allows(
-    is_idempotent: bool, finds_sent: bool, resolution: Resolution
+    is_idempotent: bool, finds_sent: bool, holds: bool, resolution: Resolution
 ) -> None:
     """S146: only a platform that can neither repeat nor find makes us label a duplicate."""
-    assert resolution_of(is_idempotent=is_idempotent, finds_sent=finds_sent) is resolution
+    best = resolution_of(is_idempotent=is_idempotent, finds_sent=finds_sent, holds=holds)
+
+    assert best is resolution
 
 
 WORD = st.integers(0, 150).map(lambda length: "x" * length)

@@ -133,7 +133,7 @@ def _yes_or_no_to_gateway(steps: Sequence[Step]) -> set[int]:
 
 
 def _is_blank(step: Step) -> bool:
-    return isinstance(step.body, Message) and not step.body.text.strip()
+    return isinstance(step.body, Message) and not step.body.words
 
 
 def _with_results_in_place(steps: Sequence[Step]) -> list[Step]:

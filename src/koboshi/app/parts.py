@@ -19,7 +19,7 @@ from koboshi.commands.run import respond
 from koboshi.config import Config, WebConfig
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
-from koboshi.domain.outbox import DeliveryLimits
+from koboshi.domain.outbox import DeliveryLimits, split_text
 from koboshi.domain.recovery import World
 from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Channel
@@ -220,7 +220,7 @@ class Parts:
             ),
             wakeups=self.wakeups,
             clock=self.clock,
-            text_max_of=lambda name: _text_max(channels.get(name)),
+            split_for=partial(_split, channels),
             log_size_of=self.runners.log_size,
             limits=TurnLimits(
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
@@ -341,9 +341,12 @@ def build(
     return Built(gateway=gateway, web=web, servers=servers, plugins=plugins)
 
 
-def _text_max(channel: Channel | None) -> int:
-    """How long a part may be; for a channel that is not configured, what every platform takes."""
-    return 4_000 if channel is None else channel.abilities.text_max
+def _split(
+    channels: Mapping[ChannelName, Channel], name: ChannelName, words: str
+) -> tuple[str, ...]:
+    """The parts of an answer; for a channel that is not configured, what every platform takes."""
+    channel = channels.get(name)
+    return split_text(words, 4_000) if channel is None else channel.split(words)
 
 
 def environment_of_commands(environ: Mapping[str, str]) -> dict[str, str]:

@@ -49,6 +49,10 @@ class ToolUnusable(Unusable):
     """A tool can not be used as it is configured."""
 
 
+class FileNotHad(KoboshiError):
+    """A file that came with a message can never be had; the words say why."""
+
+
 class ModelBusy(KoboshiError):
     """The model did not answer this time: ask again after `retry_after_ms`."""
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from koboshi.domain.files import Attachment
 from koboshi.domain.ids import EntryId, Generation, ProcessId, Seq, SessionId, TurnId
 from koboshi.domain.session import Busy
 from koboshi.domain.transcript import Choice, Question
@@ -31,7 +32,7 @@ class Words:
     """What a person sent. `question` and `choice_id` come from a button, bound to what it answers;
     `anchor` is the platform's id of the message, for replies to it. `busy` says what these words do
     while a turn runs, where the person said so (`/queue`, `/steer`); None means: as the session
-    does."""
+    does. Messages with the same `group` were sent as one, an album of pictures."""
 
     text: str
     sent_ms: int
@@ -39,6 +40,8 @@ class Words:
     question: Seq | None = None
     choice_id: str | None = None
     busy: Busy | None = None
+    files: tuple[Attachment, ...] = ()
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,8 @@ class OpenTurn:
     question: Seq | None = None
     is_postponed: bool = False
     """It is at work, and waits for a time that the work itself chose."""
+    group: str = ""
+    """What its newest message was sent as a part of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,17 +158,18 @@ def admit(
         return Drop(reason="question-closed")
     if open_turn is None:
         return Open()
+    joins = is_report or _was_sent_with(entry, open_turn)
     match open_turn.state:
         case TurnState.WAITING:
             return _admit_to_question(entry, open_turn)
         case TurnState.RUNNING if is_boundary:
-            return Attach() if is_report or busy is Busy.STEER else Hold()
+            return Attach() if joins or busy is Busy.STEER else Hold()
         case TurnState.RUNNING:
-            return Interrupt() if busy is Busy.INTERRUPT and not is_report else Hold()
+            return Interrupt() if busy is Busy.INTERRUPT and not joins else Hold()
         case TurnState.QUEUED if open_turn.is_postponed and busy is Busy.INTERRUPT:
-            return Attach() if is_report else Interrupt()
+            return Attach() if joins else Interrupt()
         case TurnState.QUEUED:
-            return Attach() if is_report else Hold()
+            return Attach() if joins else Hold()
         case TurnState.SUSPENDED:
             return Hold() if is_report else Redecide()
         case closed:
@@ -190,6 +196,13 @@ def _belongs_to_ended_turn(entry: Entry, open_turn: OpenTurn | None) -> bool:
     if entry.during_turn is None:
         return False
     return open_turn is None or open_turn.turn_id != entry.during_turn
+
+
+def _was_sent_with(entry: Entry, open_turn: OpenTurn) -> bool:
+    """Whether it is a part of what the open turn began with."""
+    if not isinstance(entry.body, Words) or not entry.body.group:
+        return False
+    return entry.body.group == open_turn.group
 
 
 def _presses(entry: Entry) -> bool:

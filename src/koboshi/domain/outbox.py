@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
+from koboshi.domain.files import OutFile
 from koboshi.domain.ids import DeliveryId, SessionId, TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Choice
@@ -22,6 +23,9 @@ UNSETTLED = frozenset({DeliveryState.DRAFT, DeliveryState.OWED, DeliveryState.SE
 SETTLED = frozenset(
     {DeliveryState.DELIVERED, DeliveryState.REJECTED, DeliveryState.ABANDONED},
 )
+
+HELD_MS = 2**62
+"""A time that never comes: not before somebody says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +49,25 @@ class Delivery:
     """An earlier send has an unknown outcome."""
     may_be_duplicate: bool
     """The person is told that they may see it twice."""
+    file: OutFile | None = None
+    """What is sent along with the text."""
 
     @property
     def is_passing(self) -> bool:
         """Whether it is true only now: said at once, or not at all, and never twice."""
         return self.cause.startswith("progress:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """What is known of the chat around a send of unknown outcome, by the platform's ids."""
+
+    before: tuple[str, ...]
+    """Messages that were there before it was sent."""
+    known: tuple[str, ...]
+    """Others of ours, that are certainly not this one."""
+    is_alone: bool
+    """No other send to this chat is of unknown outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,11 +234,19 @@ class Resolution(StrEnum):
 
     REPEAT = "repeat"  # with the same key: the platform keeps one copy
     FIND = "find"  # look it up first
+    HOLD = "hold"  # it waits for somebody to decide
     LABEL = "label"  # send again, saying that it may be a duplicate
 
 
-def resolution_of(*, is_idempotent: bool, finds_sent: bool) -> Resolution:
-    """The best that the platform allows."""
+def resolution_of(*, is_idempotent: bool, finds_sent: bool, holds: bool) -> Resolution:
+    """The best that the platform and its owner allow."""
     if is_idempotent:
         return Resolution.REPEAT
-    return Resolution.FIND if finds_sent else Resolution.LABEL
+    if finds_sent:
+        return Resolution.FIND
+    return Resolution.HOLD if holds else Resolution.LABEL
+
+
+def held(reason: str) -> Postpone:
+    """It is not sent before somebody says so."""
+    return Postpone(not_before_ms=HELD_MS, is_ambiguous=True, reason=reason)

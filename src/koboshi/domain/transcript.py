@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from koboshi.domain.files import Attachment, attachment_words
 from koboshi.domain.ids import CallId, EntryId, Epoch, Seq, TurnId
 
 
@@ -69,12 +70,18 @@ class ProposedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Words of a person."""
+    """Words of a person, and the files that came with them."""
 
     text: str
     sender: str
     entry_id: EntryId
     sent_ms: int
+    files: tuple[Attachment, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """All of it, as the model is shown it."""
+        return "\n".join([self.text, *map(attachment_words, self.files)]).strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,8 +81,8 @@ def messages_of(steps: Sequence[Step], origin: Origin) -> list[ModelMessage]:
     talk = _Talk()
     for step in steps:
         match step.body:
-            case Message(text=text):
-                talk.hear(_unmarked(text))
+            case Message(words=words):
+                talk.hear(_unmarked(words))
             case Note(text=text):
                 talk.hear(_marked(text))
             case Summary(text=text):
@@ -186,8 +186,8 @@ class _Talk:
 
 def _recorded(step: Step) -> str:
     match step.body:
-        case Message(sender=sender, text=text):
-            return f"{sender or 'person'} wrote: {_unmarked(text)}"
+        case Message(sender=sender, words=words):
+            return f"{sender or 'person'} wrote: {_unmarked(words)}"
         case Note(text=text):
             return _marked(text)
         case Summary(text=text):

@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
-from koboshi.domain.ids import ChannelName, EntryId
+from koboshi.domain.files import Attachment
+from koboshi.domain.ids import ChannelName, EntryId, TurnId
 from koboshi.domain.inbox import EntryState, Words
-from koboshi.domain.outbox import Delivery, SendOutcome
+from koboshi.domain.outbox import Delivery, Near, SendOutcome
 from koboshi.domain.route import Route
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    text_max: int
     edits: bool = False
     """`edit` can replace the words of a message of ours."""
     threads: bool = False
@@ -21,6 +22,10 @@ class Abilities:
     """Repeating a send with the same delivery id leaves one copy."""
     finds_sent: bool = False
     """`find` can tell whether a delivery arrived."""
+    holds_unsure: bool = False
+    """Its owner wants to decide themselves about sends of unknown outcome."""
+    drafts: bool = False
+    """`draft` can show words while they grow."""
     interactive: bool = True
     """A person reads along and can answer."""
 
@@ -39,6 +44,10 @@ class Inbound:
     """What the person calls themselves; shown to who decides about them, and never compared."""
     is_private: bool = False
     """Nobody but the sender reads along, so that they can be given a code."""
+    edits: str = ""
+    """The external id of an earlier message that this one takes the place of, while that waits."""
+    moved_to: str = ""
+    """The chat is this one from now on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +82,21 @@ class Channel(Protocol):
         connection is lost; the caller comes back after a pause."""
         ...
 
+    def split(self, text: str) -> tuple[str, ...]:
+        """The parts in which the platform takes a text; each is sent by itself."""
+        ...
+
+    async def pace(self, route: Route) -> None:
+        """Wait until the platform's manners allow one more message there."""
+        ...
+
     async def send(self, delivery: Delivery) -> SendOutcome:
         """Try to deliver once. Never raises for what a platform or a network may do."""
         ...
 
-    async def find(self, delivery: Delivery) -> SendOutcome | None:
-        """Whether an earlier send of unknown outcome arrived; None if that can not be told."""
+    async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
+        """What became of an earlier send of unknown outcome: Sent, Later if it certainly did not
+        arrive, Unsure if that is to be asked again, None if it can not be told."""
         ...
 
     async def typing(self, route: Route) -> None:
@@ -88,4 +106,15 @@ class Channel(Protocol):
     async def edit(self, route: Route, platform_id: str, text: str) -> None:
         """Replace the words of a message that arrived, where `abilities.edits` says so. Best
         effort: it may fail and may be cut off, and nothing depends on it."""
+        ...
+
+    async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:
+        """Show words that are still growing, where `abilities.drafts` says so. Best effort, and
+        gone by itself: the answer is a delivery like any other."""
+        ...
+
+    async def fetch(self, attachment: Attachment, path: Path) -> None:
+        """Bring a file that came with a message to `path`, whole or not at all. Raises
+        FileNotHad with words for the model if it can never be had, and anything else if it
+        may come yet."""
         ...

@@ -20,7 +20,7 @@ from koboshi.domain.ids import (
     TurnId,
     WorkerId,
 )
-from koboshi.domain.outbox import Delivery, DeliveryChange
+from koboshi.domain.outbox import Delivery, DeliveryChange, Near
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
@@ -227,6 +227,10 @@ class Outbox(Protocol):
     async def claim(self, session_id: SessionId, worker_id: WorkerId) -> Delivery | int | None:
         """Take the session's oldest unsettled delivery for sending. A number says that it is not
         due for so many milliseconds; None that nothing is owed."""
+        ...
+
+    async def near(self, delivery: Delivery) -> Near:
+        """What is known of the chat that a delivery goes to."""
         ...
 
     async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:

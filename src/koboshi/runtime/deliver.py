@@ -13,12 +13,14 @@ from koboshi.domain.outbox import (
     Delivery,
     DeliveryChange,
     DeliveryLimits,
+    Later,
     Resolution,
     SendOutcome,
     Sent,
     Unsure,
     after_send,
     expiry_of,
+    held,
     resolution_of,
 )
 from koboshi.domain.route import Route
@@ -43,7 +45,7 @@ class Deliver:
     worker_id: WorkerId
     limits: DeliveryLimits
     in_flight_max: int
-    _lanes: dict[str, set[SessionId]] = field(default_factory=dict)
+    _lanes: dict[str, dict[SessionId, Route]] = field(default_factory=dict)
     """The lanes that are at work, and the sessions each has still to look at."""
     _sending: int = 0
     _is_finishing: bool = False
@@ -86,49 +88,54 @@ class Deliver:
             return
         lane = _lane(channel, session_id, route)
         if lane in self._lanes:
-            self._lanes[lane].add(session_id)
+            self._lanes[lane][session_id] = route
             return
-        self._lanes[lane] = {session_id}
+        self._lanes[lane] = {session_id: route}
         sends.start_soon(self._deliver_lane, limiter, channel, lane)
 
     async def _deliver_lane(self, limiter: CapacityLimiter, channel: Channel, lane: str) -> None:
         sessions = self._lanes[lane]
         try:
             while sessions:
-                await self._deliver_session(limiter, channel, sessions.pop())
+                await self._deliver_session(limiter, channel, *sessions.popitem())
         finally:
             del self._lanes[lane]
 
     async def _deliver_session(
-        self, limiter: CapacityLimiter, channel: Channel, session_id: SessionId
+        self, limiter: CapacityLimiter, channel: Channel, session_id: SessionId, route: Route
     ) -> None:
         """Send all that is owed. Where it has to wait, the others of its lane wait with it."""
         while True:
+            await channel.pace(route)
             async with limiter:
-                wait_ms = await self._deliver_due(channel, session_id)
+                wait_ms = await self._deliver_next(channel, session_id)
             if wait_ms is None:
                 return
-            await sleep(min(wait_ms, WAIT_MS_MAX) / 1000)
+            if wait_ms:
+                await sleep(min(wait_ms, WAIT_MS_MAX) / 1000)
 
-    async def _deliver_due(self, channel: Channel, session_id: SessionId) -> int | None:
-        """Send what is due, oldest first. Returns how long the next one has to wait."""
-        while True:
-            if self._is_finishing:
-                return None
-            self._sending += 1
-            try:
-                delivery = await self.store.outbox.claim(session_id, self.worker_id)
-                if not isinstance(delivery, Delivery):
-                    return delivery
-                await self._deliver(channel, delivery)
-            except Fenced as fence:
-                log.warning("delivery_fenced", reason=str(fence))
-                return None
-            finally:
-                self._sending -= 1
+    async def _deliver_next(self, channel: Channel, session_id: SessionId) -> int | None:
+        """Send the oldest that is due. Returns how long the next one has to wait; None if there is
+        none."""
+        if self._is_finishing:
+            return None
+        self._sending += 1
+        try:
+            delivery = await self.store.outbox.claim(session_id, self.worker_id)
+            if not isinstance(delivery, Delivery):
+                return delivery
+            await self._deliver(channel, delivery)
+        except Fenced as fence:
+            log.warning("delivery_fenced", reason=str(fence))
+            return None
+        finally:
+            self._sending -= 1
+        return 0
 
     async def _deliver(self, channel: Channel, delivery: Delivery) -> None:
         change: DeliveryChange | None = expiry_of(delivery, self.clock.now_ms(), self.limits)
+        if change is None and self._is_to_be_held(channel, delivery):
+            change = held("it may have arrived; `koboshi outbox retry` sends it again")
         if change is None:
             delivery, outcome = await self._try(channel, delivery)
             change = after_send(delivery, outcome, self.clock.now_ms(), self.limits)
@@ -139,23 +146,37 @@ class Deliver:
         """Send it, unless it has arrived already. Returns the delivery as it was sent."""
         if not delivery.is_ambiguous:
             return delivery, await self._send(channel, delivery)
-        abilities = channel.abilities
-        resolution = resolution_of(
-            is_idempotent=abilities.idempotent_send, finds_sent=abilities.finds_sent
-        )
-        if resolution is Resolution.REPEAT:
-            return delivery, await self._send(channel, delivery)
-        if resolution is Resolution.FIND:
-            found = await self._find(channel, delivery)
-            if isinstance(found, Sent | Unsure):
-                return delivery, found
+        match self._resolution(channel, delivery):
+            case Resolution.REPEAT:
+                return delivery, await self._send(channel, delivery)
+            case Resolution.FIND:
+                found = await self._find(channel, delivery)
+                if isinstance(found, Sent | Unsure):
+                    return delivery, found
+                if isinstance(found, Later):
+                    return delivery, await self._send(channel, delivery)
+            case Resolution.HOLD | Resolution.LABEL:
+                pass
         await self.store.outbox.label(delivery, self.worker_id)
         labelled = replace(delivery, may_be_duplicate=True)
         return labelled, await self._send(channel, labelled)
 
+    def _is_to_be_held(self, channel: Channel, delivery: Delivery) -> bool:
+        return delivery.is_ambiguous and self._resolution(channel, delivery) is Resolution.HOLD
+
+    def _resolution(self, channel: Channel, delivery: Delivery) -> Resolution:
+        """How its outcome is found out. One that was held and is sent all the same says what it
+        is."""
+        abilities = channel.abilities
+        return resolution_of(
+            is_idempotent=abilities.idempotent_send,
+            finds_sent=abilities.finds_sent,
+            holds=abilities.holds_unsure and not delivery.may_be_duplicate,
+        )
+
     async def _find(self, channel: Channel, delivery: Delivery) -> SendOutcome | None:
         try:
-            return await channel.find(delivery)
+            return await channel.find(delivery, await self.store.outbox.near(delivery))
         except Exception as error:  # nobody knows yet; a second copy would be too early
             log.error("find_failed", delivery=delivery.delivery_id, exc_info=True)
             return Unsure(reason=f"{type(error).__name__}: {error}")

@@ -52,7 +52,8 @@ class Intake:
         )
         if inbound.ignored is not None:
             return Arrival(inbound=inbound, ignored=inbound.ignored)
-        if not inbound.words.text.strip() and inbound.words.choice_id is None:
+        words = inbound.words
+        if not words.text.strip() and words.choice_id is None and not words.files:
             return Arrival(inbound=inbound, ignored="blank")
         command = parse_command(inbound.words.text)
         carried = None if command is None else message_in(command)

@@ -25,7 +25,6 @@ from koboshi.domain.action import (
 )
 from koboshi.domain.errors import Fenced, StoreFailed
 from koboshi.domain.ids import ChannelName, ProcessId
-from koboshi.domain.outbox import split_text
 from koboshi.domain.transcript import (
     CallRecord,
     Effect,
@@ -59,7 +58,7 @@ class TurnRunner:
     calls: CallRunner
     wakeups: Wakeups
     clock: Clock
-    text_max_of: Callable[[ChannelName], int]
+    split_for: Callable[[ChannelName, str], tuple[str, ...]]
     log_size_of: Callable[[ProcessId], int]
     limits: TurnLimits
     question_age_ms_max: int
@@ -135,8 +134,7 @@ class TurnRunner:
                     # It went away with its configuration: the result says so, and nobody is asked.
                     loaded = await self._run_calls(claim, loaded, (record,))
                 case Finish(reply=reply):
-                    text_max = self.text_max_of(loaded.session.route.channel)
-                    parts = split_text(reply.text, text_max)
+                    parts = self.split_for(loaded.session.route.channel, reply.text)
                     sizes = await self._log_sizes(claim, loaded)
                     await self.store.turns.answer(claim, reply, parts, sizes)
                     log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))

@@ -6,6 +6,7 @@ outcome could be unknown.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from socket import socket
 
 from anyio import Event, create_task_group, move_on_after, sleep_forever
@@ -17,9 +18,10 @@ from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.server import EmbeddedServer, listen
-from koboshi.domain.errors import StoreFailed
-from koboshi.domain.ids import ChannelName
-from koboshi.domain.outbox import Delivery, SendOutcome, Sent
+from koboshi.domain.errors import FileNotHad, StoreFailed
+from koboshi.domain.files import Attachment
+from koboshi.domain.ids import ChannelName, TurnId
+from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent, split_text
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
 from koboshi.ports.clock import Clock
@@ -63,9 +65,9 @@ class WebChannel:
     @property
     def abilities(self) -> Abilities:
         return Abilities(
-            text_max=self._limits.text_max,
             threads=True,
             typing=True,
+            drafts=True,
             idempotent_send=True,
             finds_sent=True,
             interactive=True,
@@ -103,11 +105,17 @@ class WebChannel:
                 if self._is_listening.is_set():
                     self._is_listening = Event()
 
+    def split(self, text: str) -> tuple[str, ...]:
+        return split_text(text, self._limits.text_max)
+
+    async def pace(self, route: Route) -> None:
+        """At once: nobody is disturbed by what they read when they like."""
+
     async def send(self, delivery: Delivery) -> SendOutcome:
         """Delivered, because it is stored: followers see the line that this outcome writes."""
         return Sent(platform_id=str(delivery.delivery_id))
 
-    async def find(self, delivery: Delivery) -> SendOutcome | None:
+    async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:  # noqa: ARG002
         return Sent(platform_id=str(delivery.delivery_id))
 
     async def typing(self, route: Route) -> None:
@@ -115,6 +123,12 @@ class WebChannel:
 
     async def edit(self, route: Route, platform_id: str, text: str) -> None:
         """Nothing: what the journal has told stays told."""
+
+    async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:
+        self._followers.show_draft(route, turn_id, text, self._clock.now_ms())
+
+    async def fetch(self, attachment: Attachment, path: Path) -> None:  # noqa: ARG002
+        raise FileNotHad("files can not be sent from here yet")
 
     async def _serve(self, listener: socket, accept: Accept) -> None:
         followers = self._followers = Followers(self._limits.followers_max)

@@ -8,8 +8,8 @@ on one line each.
 import msgspec
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.channels.web.lines import Line, TypingLine, line_of, moment
-from koboshi.domain.ids import ChannelName, Seq, shown
+from koboshi.channels.web.lines import DraftLine, Line, TypingLine, line_of, moment
+from koboshi.domain.ids import ChannelName, Seq, TurnId, shown
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound, Receipt
@@ -185,3 +185,8 @@ def place_frame(seq: int) -> bytes:
 
 def typing_frame(route: Route, now_ms: int) -> bytes:
     return frame("typing", TypingLine(at=moment(now_ms), thread=route.thread), None)
+
+
+def draft_frame(route: Route, turn_id: TurnId, text: str, now_ms: int) -> bytes:
+    line = DraftLine(at=moment(now_ms), thread=route.thread, turn=shown("turn", turn_id), text=text)
+    return frame("draft", line, None)

@@ -11,9 +11,15 @@ from anyio import CancelScope, Event, create_task_group, current_time, move_on_a
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from koboshi.channels.web.codec import Unacceptable, encode_event, place_frame, typing_frame
+from koboshi.channels.web.codec import (
+    Unacceptable,
+    draft_frame,
+    encode_event,
+    place_frame,
+    typing_frame,
+)
 from koboshi.channels.web.limits import WebLimits
-from koboshi.domain.ids import ChannelName
+from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.route import Route
 from koboshi.ports.views import Views
 from koboshi.ports.wakeups import JOURNAL, Wakeups
@@ -93,10 +99,15 @@ class Followers:
                 del self._by_chat[chat]
 
     def show_typing(self, route: Route, now_ms: int) -> None:
-        frame = typing_frame(route, now_ms)
+        self._show(route, "typing", typing_frame(route, now_ms))
+
+    def show_draft(self, route: Route, turn_id: TurnId, text: str, now_ms: int) -> None:
+        self._show(route, "draft", draft_frame(route, turn_id, text, now_ms))
+
+    def _show(self, route: Route, kind: str, frame: bytes) -> None:
         for follower in self._by_chat.get(route.chat, ()):
             if follower.follows(route.thread):
-                follower.show(route.thread, frame)
+                follower.show(f"{kind}:{route.thread}", frame)
 
     def dismiss(self) -> None:
         """Send everybody home: the channel ends."""

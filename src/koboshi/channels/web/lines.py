@@ -87,6 +87,12 @@ class TypingLine(Line, frozen=True, kw_only=True):
     """`typing`: somebody is at work. It has no id: it is not in the journal."""
 
 
+class DraftLine(Line, frozen=True, kw_only=True):
+    """`draft`: the words of a turn so far, while they grow. It has no id: the answer follows."""
+
+    text: str
+
+
 LINES: dict[str, type[Line]] = {
     "message": MessageLine,
     "entry": EntryLine,
@@ -97,6 +103,7 @@ LINES: dict[str, type[Line]] = {
     "progress": DeliveryLine,
     "turn": TurnLine,
     "typing": TypingLine,
+    "draft": DraftLine,
 }
 """The types of events and what their data is."""
 

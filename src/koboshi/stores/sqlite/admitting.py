@@ -15,7 +15,7 @@ from koboshi.domain.inbox import (
     Words,
 )
 from koboshi.domain.session import Session
-from koboshi.domain.turn import TurnEvent
+from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.stores.sqlite.facts import is_postponed
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
@@ -27,6 +27,7 @@ from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writes import (
     admission_of,
     ask_processes_to_end,
+    attach_entry,
     drop_entry,
     move_turn,
     open_next,
@@ -43,6 +44,8 @@ def admit_message(tx: Transaction, ground: Ground, session: Session, entry: Entr
         case Open():
             open_turn(tx, session, entry)
             return EntryState.ATTACHED
+        case Attach() if turn is not None and turn.state is TurnState.QUEUED:
+            attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, entry)
         case Attach() if turn is not None and not _is_offered(tx, turn, entry):
             drop_entry(tx, entry.entry_id, "no-such-choice")
             _tell(tx, session, entry, phrases.no_such_choice())

@@ -1,6 +1,7 @@
 """The inbox: what arrived is stored, together with what follows from it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
@@ -16,10 +17,14 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.pairing import as_kept, meet_stranger
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import encoded, number, text, words_of
-from koboshi.stores.sqlite.sessions import find_or_make_session
+from koboshi.stores.sqlite.sessions import find_or_make_session, move_chat
 from koboshi.stores.sqlite.transaction import Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import owe, owe_once
+
+EDIT = "edit"
+"""The reason of an entry that is not a message of its own."""
+_IGNORED = (EntryKind.IGNORED, EntryState.IGNORED)
 
 
 class SqliteInbox:
@@ -54,12 +59,16 @@ class SqliteInbox:
 
 
 def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond) -> Receipt:
-    if arrival.ignored is not None:
-        return _insert(tx, ground, arrival, None, EntryKind.IGNORED, EntryState.IGNORED)
     inbound = arrival.inbound
+    if inbound.moved_to:
+        move_chat(tx, inbound.route, inbound.moved_to)
+    if arrival.ignored is not None:
+        return _insert(tx, ground, arrival, None, *_IGNORED)
     # Before anything else is looked at: nobody who is not allowed commands, or opens anything.
     if not ground.allows(tx, inbound.route.channel, inbound.sender):
         return _turn_down(tx, ground, inbound)
+    if inbound.edits:
+        return _edit(tx, ground, arrival)
     session = find_or_make_session(tx, arrival.inbound.route)
     if arrival.command is not None:
         receipt = _insert(tx, ground, arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
@@ -79,10 +88,26 @@ def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond
     return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
 
 
+def _edit(tx: Transaction, ground: Ground, arrival: Arrival) -> Receipt:
+    """Other words for a message: they take its place while it waits, and are too late once a turn
+    has heard it."""
+    inbound, words = arrival.inbound, arrival.inbound.words
+    receipt = _insert(tx, ground, replace(arrival, ignored=EDIT), None, *_IGNORED)
+    if receipt.is_duplicate:
+        return receipt
+    before = tx.row("entry_by_key", source=inbound.route.channel, external_id=inbound.edits)
+    if before is None or before[1] != EntryState.WAITING:
+        return receipt
+    kept = replace(words_of(before[2]), text=words.text, files=words.files)
+    tx.change("entry_reword", entry_id=before[0], sender=inbound.sender, body=encoded(kept))
+    tx.hints.add(JOURNAL)
+    return receipt
+
+
 def _turn_down(tx: Transaction, ground: Ground, inbound: Inbound) -> Receipt:
     """Nothing is done for a stranger; the first time they may hear how that can change."""
     arrival = Arrival(inbound=as_kept(inbound), ignored=NOT_ALLOWED)
-    receipt = _insert(tx, ground, arrival, None, EntryKind.IGNORED, EntryState.IGNORED)
+    receipt = _insert(tx, ground, arrival, None, *_IGNORED)
     if not receipt.is_duplicate:
         meet_stranger(tx, ground, inbound, receipt.entry_id)
     return receipt

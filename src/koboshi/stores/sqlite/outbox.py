@@ -8,6 +8,7 @@ from koboshi.domain.outbox import (
     Delivery,
     DeliveryChange,
     DeliveryState,
+    Near,
     Postpone,
     Reroute,
     Settle,
@@ -17,9 +18,13 @@ from koboshi.ports.wakeups import JOURNAL, OUTBOX
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import delivery_of, number, text
+from koboshi.stores.sqlite.sessions import move_session
 from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
 from koboshi.stores.sqlite.writer import Writer
 
+NEAR_MAX = 50
+UNSURE_MS = 48 * 3_600_000
+"""Longer than anything stays owed."""
 BY_OPERATOR = "dropped by the operator"
 
 
@@ -53,6 +58,21 @@ class SqliteOutbox:
         return await self._writer.write(
             "outbox.claim", lambda tx: _claim(tx, session_id, worker_id)
         )
+
+    async def near(self, delivery: Delivery) -> Near:
+        def look(tx: Reading) -> Near:
+            place = {"channel": delivery.route.channel, "chat": delivery.route.chat}
+            this = {"session_id": delivery.session_id, "delivery_id": delivery.delivery_id}
+            created_ms, since_ms = delivery.created_ms, tx.now_ms - UNSURE_MS
+            rows = tx.rows("chat_known", **place, **this, created_ms=created_ms, limit=NEAR_MAX)
+            unsure = {"delivery_id": delivery.delivery_id, "since_ms": since_ms}
+            return Near(
+                before=(delivery.anchor, *(text(row[0]) for row in rows if row[1])),
+                known=tuple(text(row[0]) for row in rows if not row[1]),
+                is_alone=not tx.number("chat_unsure_count", **place, **unsure),
+            )
+
+        return await self._readers.read(look)
 
     async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
         await self._writer.write(
@@ -133,11 +153,9 @@ def _settle(
                 session_id = delivery.session_id
                 tx.change("quiet_set", session_id=session_id, until_ms=not_before_ms)
         case Reroute(chat=chat):
-            session_id = delivery.session_id
             reason = f"the chat moved to {chat}"
             _postpone(tx, delivery, worker_id, tx.now_ms, delivery.is_ambiguous, reason)
-            if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
-                tx.change("deliveries_move", session_id=session_id, chat=chat)
+            move_session(tx, delivery.session_id, chat)
         case _:
             assert_never(change)
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import apsw
 
+from koboshi.domain.outbox import HELD_MS
 from koboshi.stores.sqlite.file import APPLICATION_ID, DATABASE_NAME, schema_scripts
 
 BACKUPS_NAME = "backups"
 QUARANTINE_NAME = "quarantine"
 RESTORING_NAME = f"{DATABASE_NAME}.restoring"
 _SUFFIXES = ("", "-wal", "-shm")
-HELD_UNTIL_MS = 2**62
-"""Deliveries of a restored past are owed, but not before a person releases them."""
 
 
 def set_aside(home: Path, stamp: str) -> Path:
@@ -93,7 +92,7 @@ def _prepare(home: Path, backup: Path) -> None:
     connection = apsw.Connection(str(copy))
     connection.execute(
         (Path(__file__).parent / "hold_outbox.sql").read_text(encoding="utf-8"),
-        {"until_ms": HELD_UNTIL_MS},
+        {"until_ms": HELD_MS},
     )
     connection.close()
     descriptor = os.open(copy, os.O_RDONLY | os.O_CLOEXEC)

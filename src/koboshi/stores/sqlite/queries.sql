@@ -112,6 +112,10 @@ WHERE session_id = :session_id AND generation = :generation - 1;
 -- A person's own settings.
 UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :session_id;
 
+-- name: sessions_of_chat
+-- All threads of a chat.
+SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
+
 -- name: session_move
 -- The chat lives elsewhere now, unless a session is there already.
 UPDATE OR IGNORE sessions SET chat = :chat, changed_ms = :now WHERE session_id = :session_id;
@@ -235,6 +239,16 @@ DELETE FROM inbox WHERE entry_id IN (
 -- What was stored for a platform's id.
 SELECT entry_id, state, body, session_id FROM inbox
 WHERE source = :source AND external_id = :external_id;
+
+-- name: entry_reword
+-- Its sender has put it in other words, before anybody heard it.
+UPDATE inbox SET body = :body
+WHERE entry_id = :entry_id AND state = 'waiting' AND sender = :sender;
+
+-- name: turn_group
+-- What the newest message of a turn was sent as a part of.
+SELECT json_extract(body, '$.group') FROM inbox
+WHERE turn_id = :turn_id AND kind = 'message' ORDER BY entry_id DESC LIMIT 1;
 
 -- name: entry_attach
 -- It belongs to a turn now.
@@ -604,6 +618,21 @@ ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.unti
 -- Until when a chat is to be left in peace.
 SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 
+-- name: chat_known
+-- The newest messages of ours in a chat that have an id, and whether they came before a delivery.
+SELECT o.platform_id, o.settled_ms <= :created_ms
+    OR (o.session_id = :session_id AND o.delivery_id < :delivery_id)
+FROM outbox AS o
+WHERE o.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
+    AND o.platform_id IS NOT NULL ORDER BY o.delivery_id DESC LIMIT :limit;
+
+-- name: chat_unsure_count
+-- Other sends to a chat that may have arrived, and of which nobody knows the id.
+SELECT count(*) FROM outbox
+WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
+    AND delivery_id <> :delivery_id AND platform_id IS NULL
+    AND (state = 'sending' OR ambiguous = 1) AND changed_ms > :since_ms;
+
 -- name: delivery_label
 -- It says from now on that it may be a duplicate.
 UPDATE outbox SET labelled = 1
@@ -617,7 +646,9 @@ WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
 
 -- name: delivery_hasten
 -- What is owed is due now, whatever it waited for.
-UPDATE outbox SET not_before_ms = 0, reason = NULL, changed_ms = :now
+-- Whoever sends on what may have arrived means it: the person is told that they may see it twice.
+UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason = NULL,
+    changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'owed';
 
 -- name: delivery_again

@@ -4,10 +4,11 @@ from koboshi.domain.ids import Seq, SessionId, TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
 from koboshi.domain.turn import TurnEvent
+from koboshi.ports.wakeups import OUTBOX
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.reads import read_open_turn
-from koboshi.stores.sqlite.rows import encoded, session_of
+from koboshi.stores.sqlite.rows import encoded, number, session_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
@@ -48,6 +49,19 @@ def find_or_make_session(tx: Transaction, route: Route) -> Session:
         session = find_session(tx, route)
         assert session is not None
     return session
+
+
+def move_chat(tx: Transaction, route: Route, chat: str) -> None:
+    """The chat of a route is another one from now on, with everything that is owed in it."""
+    for row in tx.rows("sessions_of_chat", channel=route.channel, chat=route.chat):
+        move_session(tx, SessionId(number(row[0])), chat)
+
+
+def move_session(tx: Transaction, session_id: SessionId, chat: str) -> None:
+    """It goes on in another chat; where a session is there already, what is owed is said there."""
+    if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
+        tx.change("deliveries_move", session_id=session_id, chat=chat)
+    tx.hints.add(OUTBOX)
 
 
 def cut_session(tx: Transaction, ground: Ground, session: Session, kind: CutKind) -> None:

@@ -1,6 +1,7 @@
 """One function per fact, called by the verbs inside their transaction and by nobody else."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from koboshi.domain import notes
 from koboshi.domain.errors import Fenced
@@ -178,8 +179,14 @@ def attach_entry(
     cause = f"entry:{entry.entry_id}"
     body: Body
     match entry.body:
-        case Words(text=text, sent_ms=sent_ms):
-            body = Message(text=text, sender=entry.sender, entry_id=entry.entry_id, sent_ms=sent_ms)
+        case Words(text=text, sent_ms=sent_ms, files=files):
+            body = Message(
+                text=text,
+                sender=entry.sender,
+                entry_id=entry.entry_id,
+                sent_ms=sent_ms,
+                files=files,
+            )
         case ReportWords(headline=headline, output=output):
             body = Note(cause=cause, text=notes.report(headline, output))
     step = add_step(tx, session_id, turn_id, epoch, cause, body)
@@ -293,11 +300,19 @@ def admission_of(
     return admit(
         entry,
         generation=session.generation,
-        open_turn=turn,
+        open_turn=_with_group(tx, turn, entry),
         busy=session.settings.busy or Busy(ground.world.busy),
         is_exit_read=_is_exit_read(tx, entry),
         is_boundary=is_boundary,
     )
+
+
+def _with_group(tx: Reading, turn: OpenTurn | None, entry: Entry) -> OpenTurn | None:
+    """The turn with what its newest message belongs to, where that matters."""
+    if turn is None or not isinstance(entry.body, Words) or not entry.body.group:
+        return turn
+    row = tx.row("turn_group", turn_id=turn.turn_id)
+    return turn if row is None else replace(turn, group=str(row[0] or ""))
 
 
 def _is_exit_read(tx: Reading, entry: Entry) -> bool:

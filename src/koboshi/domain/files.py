@@ -1,0 +1,56 @@
+"""Files that people send along, and files that they are sent."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+RECEIVED = "received"
+"""Where files of people are put, below the working folder."""
+
+NAME_CHARS_MAX = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that came with a message. The platform keeps it under `reference`; `path`, below the
+    working folder, is where it is put before the agent works on the message."""
+
+    reference: str
+    path: str
+    kind: str
+    """What it is, in a word or as a media type."""
+    size: int = 0
+    """In bytes, as the platform said; 0 if it did not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutFile:
+    """A file that a person is to get: a copy of ours, that nobody changes until it is sent."""
+
+    path: str
+    """Below the home."""
+    name: str
+    size: int
+
+
+def attachment_words(attachment: Attachment) -> str:
+    """A file as the model is told of it."""
+    size = f", {size_words(attachment.size)}" if attachment.size else ""
+    return f"[file: {attachment.path} ({attachment.kind}{size})]"
+
+
+def size_words(size: int) -> str:
+    if size < 1_000:
+        return f"{size} bytes"
+    return f"{size / 1_000:.0f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
+
+
+def safe_name(name: str, fallback: str) -> str:
+    """A name that is one plain file name everywhere, and still says what the file was called."""
+    name = unicodedata.normalize("NFC", name).replace("\\", "/").rpartition("/")[2]
+    name = re.sub(r"[^\w.\- ]", "_", name).strip(". _-")
+    name = re.sub(r"\s+", "_", name) or fallback
+    stem, dot, ending = name.rpartition(".")
+    if not dot or len(ending) > 12:
+        return name[:NAME_CHARS_MAX]
+    return f"{stem[: NAME_CHARS_MAX - len(ending) - 1]}.{ending}"

@@ -1,0 +1,31 @@
+"""What a channel of the tests does without: it is in no hurry, and shows nothing that passes."""
+
+from pathlib import Path
+
+from koboshi.domain.errors import FileNotHad
+from koboshi.domain.files import Attachment
+from koboshi.domain.ids import TurnId
+from koboshi.domain.outbox import split_text
+from koboshi.domain.route import Route
+
+
+class QuietChannel:
+    text_max = 1_000
+
+    def split(self, text: str) -> tuple[str, ...]:
+        return split_text(text, self.text_max)
+
+    async def pace(self, route: Route) -> None:
+        return
+
+    async def typing(self, route: Route) -> None:
+        return
+
+    async def edit(self, route: Route, platform_id: str, text: str) -> None:
+        return
+
+    async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:
+        return
+
+    async def fetch(self, attachment: Attachment, path: Path) -> None:
+        raise FileNotHad("there are no files here")
