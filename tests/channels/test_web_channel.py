@@ -7,8 +7,8 @@ import httpx2
 import pytest
 from anyio import create_task_group, current_time, fail_after
 
+from koboshi.channels.serving import CannotListen
 from koboshi.channels.web.limits import WebLimits
-from koboshi.channels.web.server import CannotListen
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.route import Route
 from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel

@@ -21,10 +21,12 @@ from koboshi.ports.tool import Tools
 from koboshi.ports.wakeups import Wakeups
 from koboshi.runtime.answers import answer
 from koboshi.runtime.asking import Asking
+from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
+from koboshi.runtime.drafts import Drafts
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.heartbeat import Heartbeat
@@ -91,7 +93,9 @@ def compose(
     calls = CallRunner(store=store, tools=tools, result_chars_max=bounds.result_chars_max)
     runner = TurnRunner(
         store=store,
+        attachments=Attachments(store=store, channels=by_name, workdir=home, seconds=10),
         asking=Asking(
+            drafts=Drafts(channels=by_name),
             store=store,
             model=model,
             clock=clock,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from koboshi.models.scripted import ScriptedModel
-from koboshi.ports.model import ModelReply, Request
+from koboshi.ports.model import ModelReply, OnText, Request
 
 
 @dataclass(slots=True)
@@ -15,7 +15,7 @@ class WatchedModel:
     """Given the number of the request, from 1."""
     requests: list[Request] = field(default_factory=list)
 
-    async def respond(self, request: Request) -> ModelReply:
+    async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
         self.requests.append(request)
         error = self.before(len(self.requests))
         if error is not None:

@@ -12,7 +12,7 @@ from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.transcript import Message, Note, Reply, Result, Summary
 from koboshi.models.scripted import ScriptedModel
-from koboshi.ports.model import ModelReply, Request
+from koboshi.ports.model import ModelReply, OnText, Request
 from tests.harness.compose import Bounds
 from tests.harness.invariants import answers, check_rows
 from tests.runtime.gateway import Life, Setting, living
@@ -35,7 +35,7 @@ class LimitedModel:
     replies: list[Request] = field(default_factory=list)
     summaries: list[Request] = field(default_factory=list)
 
-    async def respond(self, request: Request) -> ModelReply:
+    async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
         kept = self.summaries if request.wants_summary else self.replies
         kept.append(request)
         if tokens_in(request) > self.tokens_max:

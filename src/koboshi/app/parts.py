@@ -1,9 +1,10 @@
 """The objects of one gateway, built from its configuration."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from anyio import Event
 
@@ -16,7 +17,7 @@ from koboshi.app.world import redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
-from koboshi.config import Config, WebConfig
+from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
 from koboshi.domain.outbox import DeliveryLimits, split_text
@@ -27,11 +28,13 @@ from koboshi.ports.model import Model
 from koboshi.ports.tool import Tool
 from koboshi.runtime.answers import answer
 from koboshi.runtime.asking import Asking
+from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
+from koboshi.runtime.drafts import Drafts
 from koboshi.runtime.drain import Drain, Leave
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.health import GatewayHealth
@@ -57,6 +60,9 @@ from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
 from koboshi.tools.restart import RestartTool
 from koboshi.tools.terminal import TerminalTool
+
+if TYPE_CHECKING:
+    from koboshi.channels.telegram.channel import TelegramChannel
 
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
 """What commands inherit of our environment: nothing that may hold a key, or bend a program."""
@@ -88,13 +94,27 @@ class Parts:
             last_beat=self.clock.monotonic(),
         )
 
-    def web_channels(self, heartbeat: Heartbeat) -> list[WebChannel]:
-        health = GatewayHealth(
+    def health(
+        self, heartbeat: Heartbeat, telegram: "Sequence[TelegramChannel]" = ()
+    ) -> GatewayHealth:
+        return GatewayHealth(
             store=self.store,
             heartbeat=heartbeat,
             has_recovered=self.has_recovered,
             stop_asked=self.drain.asked,
+            channels=lambda: {channel.name: channel.trouble for channel in telegram},
         )
+
+    def telegram_channels(self) -> "list[TelegramChannel]":
+        found = [each for each in self.config.enabled_channels if isinstance(each, TelegramConfig)]
+        if not found:
+            return []
+        # Its libraries cost every start that has no use for them.
+        from koboshi.app.telegram import telegram_channel
+
+        return [telegram_channel(self.config, each, self.clock) for each in found]
+
+    def web_channels(self, health: GatewayHealth) -> list[WebChannel]:
         return [
             WebChannel(
                 name=ChannelName(channel.name),
@@ -145,7 +165,11 @@ class Parts:
                 ),
                 booted_ms=self.worker.started_ms,
             ),
-            *file_tools(workdir=self.config.gateway.workdir, home=self.config.home),
+            *file_tools(
+                workdir=self.config.gateway.workdir,
+                home=self.config.home,
+                sent_bytes_max=self.config.limits.sent_file_bytes_max,
+            ),
             ASK,
             PAUSE,
             RestartTool(
@@ -210,7 +234,7 @@ class Parts:
         result_chars_max = limits.step_bytes_max // 4
         return TurnRunner(
             store=self.store,
-            asking=self.asking(),
+            asking=self.asking(channels),
             tools=tools,
             calls=CallRunner(
                 store=self.store,
@@ -230,6 +254,12 @@ class Parts:
             release_seconds=limits.release_seconds,
             drain=self.drain,
             progress=self.progress(channels),
+            attachments=Attachments(
+                store=self.store,
+                channels=channels,
+                workdir=self.config.gateway.workdir,
+                seconds=limits.file_seconds,
+            ),
         )
 
     def progress(self, channels: Mapping[ChannelName, Channel]) -> Progress:
@@ -242,9 +272,10 @@ class Parts:
             redact=redactor_of(self.config),
         )
 
-    def asking(self) -> Asking:
+    def asking(self, channels: Mapping[ChannelName, Channel]) -> Asking:
         limits = self.config.limits
         return Asking(
+            drafts=Drafts(channels=channels),
             store=self.store,
             model=self.model,
             clock=self.clock,
@@ -297,6 +328,7 @@ class Parts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
     gateway: Gateway
+    health: GatewayHealth
     web: list[WebChannel]
     servers: McpServers
     plugins: PluginTools
@@ -307,8 +339,9 @@ def build(
 ) -> Built:
     """The gateway, and what runs beside it. Raises Unusable."""
     # First, because the first start makes the token here, and nobody else may be shown it.
-    heartbeat = parts.heartbeat()
-    web = parts.web_channels(heartbeat)
+    heartbeat, telegram = parts.heartbeat(), parts.telegram_channels()
+    health = parts.health(heartbeat, telegram)
+    web = parts.web_channels(health)
     own_tools = parts.own_tools()
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
@@ -317,7 +350,9 @@ def build(
     jobs = replace(
         jobs_of(parts.config, store, parts.clock, is_running=True), leave=parts.drain.ask
     )
-    channels: dict[ChannelName, Channel] = {channel.name: channel for channel in web}
+    channels: dict[ChannelName, Channel] = {}
+    channels.update({channel.name: channel for channel in web})
+    channels.update({channel.name: channel for channel in telegram})
     gateway = Gateway(
         store=store,
         channels=list(channels.values()),
@@ -338,7 +373,7 @@ def build(
             answer=partial(answer, jobs),
         ),
     )
-    return Built(gateway=gateway, web=web, servers=servers, plugins=plugins)
+    return Built(gateway=gateway, health=health, web=web, servers=servers, plugins=plugins)
 
 
 def _split(

@@ -26,7 +26,6 @@ from koboshi.ports.model import Model
 from koboshi.runtime.answers import answer
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.drain import Drain, Leave
-from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.surroundings import Surroundings
@@ -177,14 +176,8 @@ def _begin_stop(options: RunOptions) -> None:
 
 
 def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
-    health = GatewayHealth(
-        store=parts.store,
-        heartbeat=built.gateway.heartbeat,
-        has_recovered=parts.has_recovered,
-        stop_asked=parts.drain.asked,
-    )
     worker_id = parts.worker.worker_id
-    return Tidings(notifier=notifier, store=parts.store, health=health, worker_id=worker_id)
+    return Tidings(notifier=notifier, store=parts.store, health=built.health, worker_id=worker_id)
 
 
 async def _announce(channel: WebChannel, options: RunOptions) -> None:

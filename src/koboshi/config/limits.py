@@ -22,6 +22,8 @@ class Limits:
     )
     request_bytes_max: int = 1_000_000  # the body of one HTTP request
     http_read_seconds: int = 10  # to receive that body
+    file_bytes_max: int = 20_000_000  # a file of a person; bots can not fetch larger ones
+    file_seconds: int = 120  # to fetch one
 
     # People who are not allowed.
     pairing_code_seconds: int = 3_600  # a code, and until its person gets another
@@ -75,6 +77,7 @@ class Limits:
 
     # What goes out.
     deliveries_in_flight_max: int = 32  # sends at once, all channels together
+    sent_file_bytes_max: int = 50_000_000  # a file for a person; bots can not send larger ones
     delivery_attempts_max: int = 200  # tries of one delivery before it is abandoned
     delivery_age_ms_max: int = _DAY_MS  # a text older than this is abandoned
 

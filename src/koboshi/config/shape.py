@@ -136,6 +136,10 @@ class TelegramConfig:
     allow: tuple[int | str, ...] = field(default=(), metadata=key(people(10_000)))
     ambiguous: Ambiguous = field(default="probe", metadata=key(choice(*get_args(Ambiguous))))
     rate_per_second: float = field(default=30, metadata=key(number(0, 10_000)))
+    # Empty: we ask for updates. An address: Telegram calls it, and a proxy passes it on to us.
+    webhook_url: str = field(default="", metadata=key(web_address(may_be_empty=True)))
+    webhook_host: str = field(default="127.0.0.1", metadata=key(loopback_host()))
+    webhook_port: int = field(default=8_443, metadata=key(whole(0, 65_535)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,14 @@ class OutFile:
     size: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """A file on its way to a person, with a few words."""
+
+    file: OutFile
+    caption: str
+
+
 def attachment_words(attachment: Attachment) -> str:
     """A file as the model is told of it."""
     size = f", {size_words(attachment.size)}" if attachment.size else ""

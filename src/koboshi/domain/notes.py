@@ -106,3 +106,7 @@ def tool_changed(tool: str) -> str:
 
 def tool_failed(tool: str, error: str) -> str:
     return f"{MARK} {tool} failed: {error}"
+
+
+def file_not_had(path: str, why: str) -> str:
+    return f"{MARK} The file {path} could not be fetched: {why}."

@@ -97,9 +97,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsure:
-    """It may have arrived."""
+    """It may have arrived. `wait_ms` is how long the platform wants us to wait before we ask."""
 
     reason: str = ""
+    wait_ms: int = 0
 
 
 SendOutcome: TypeAlias = Sent | Later | Refused | Moved | Unsure
@@ -161,12 +162,12 @@ def after_send(
             given_up = _why_give_up(delivery, now_ms, limits)
             if given_up:
                 return Settle(state=DeliveryState.ABANDONED, reason=given_up)
-            wait_ms = outcome.wait_ms if isinstance(outcome, Later) else 0
-            wait_ms = max(wait_ms, _backoff_ms(delivery.attempts, limits))
+            asked_ms = 0 if isinstance(outcome, Moved) else outcome.wait_ms
+            wait_ms = max(asked_ms, _backoff_ms(delivery.attempts, limits))
             return Postpone(
                 not_before_ms=now_ms + wait_ms,
                 is_ambiguous=delivery.is_ambiguous or isinstance(outcome, Unsure),
-                is_chat_wide=isinstance(outcome, Later) and outcome.wait_ms > 0,
+                is_chat_wide=asked_ms > 0,
                 reason=f"the chat moved to {outcome.chat}"
                 if isinstance(outcome, Moved)
                 else outcome.reason,

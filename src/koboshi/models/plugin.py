@@ -10,7 +10,7 @@ from anyio import move_on_after, to_thread
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.phrases import excerpt
 from koboshi.models.limits import ModelLimits
-from koboshi.ports.model import CallRequest, Model, ModelReply, Request
+from koboshi.ports.model import CallRequest, Model, ModelReply, OnText, Request
 from koboshi.ports.plugin import ModelSetting, Plugin
 
 CALLS_MAX = 128
@@ -37,13 +37,16 @@ class PluginModel:
     def name(self) -> str:
         return f"{self._plugin.name}:{self._setting.model}"
 
-    async def respond(self, request: Request) -> ModelReply:
+    async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
         """The reply of the plug-in's model, if it is one. Raises ModelBusy or ModelRefused."""
         model = await self._loaded()
         seconds = self._limits.total_s
         try:
             with move_on_after(seconds):
-                return self._checked(await model.respond(request))
+                reply = self._checked(await model.respond(request))
+                if on_text is not None:
+                    on_text(reply.text)
+                return reply
         except (ModelBusy, ModelRefused):
             raise
         except (Exception, SystemExit) as error:

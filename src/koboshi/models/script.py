@@ -22,7 +22,8 @@ class ScriptedBusy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Item(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One reply. It says something, calls tools, is empty, or is an error; `sleep_ms` delays it."""
+    """One reply. It says something, calls tools, is empty, or is an error; `sleep_ms` delays it,
+    and with `word_ms` it comes word by word."""
 
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
@@ -30,6 +31,7 @@ class Item(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     busy: ScriptedBusy | None = None
     refuse: str | None = None
     sleep_ms: Annotated[int, Meta(ge=0, le=SLEEP_MS_MAX)] = 0
+    word_ms: Annotated[int, Meta(ge=0, le=10_000)] = 0
 
     def __post_init__(self) -> None:
         speaks = bool(self.text.strip() or self.calls)

@@ -29,7 +29,7 @@ from koboshi.models.wishes import (
     counted,
     wish_in,
 )
-from koboshi.ports.model import CallRequest, ModelReply, Request
+from koboshi.ports.model import CallRequest, ModelReply, OnText, Request
 
 NAME = "scripted"
 
@@ -48,7 +48,7 @@ NOTED = "Noted."
 class ScriptedModel:
     """A `ports.model.Model` that follows the newest words of the turn that it understands."""
 
-    async def respond(self, request: Request) -> ModelReply:
+    async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
         if request.wants_summary:
             return _says(_summed_up(request))
         steps = [step for step in request.steps if step.turn_id == request.turn_id]
@@ -67,7 +67,7 @@ class ScriptedModel:
             case RunCommand() as wish:
                 return _next_of_command(wish, task)
             case FollowScript(script=script):
-                return await _next_of_script(script, task)
+                return await _next_of_script(script, task, on_text)
             case _:
                 assert_never(task.wish)
 
@@ -189,7 +189,7 @@ def _next_of_command(wish: RunCommand, task: Task) -> ModelReply:
     return ModelReply(text="", calls=(call,), model=NAME)
 
 
-async def _next_of_script(script: str, task: Task) -> ModelReply:
+async def _next_of_script(script: str, task: Task, on_text: OnText | None) -> ModelReply:
     try:
         item = item_at(read_script(script), task.replies)
     except BadScript as error:
@@ -199,6 +199,11 @@ async def _next_of_script(script: str, task: Task) -> ModelReply:
     failure = error_of(item)
     if failure is not None:
         raise failure
+    if item.word_ms:
+        for word in item.text.split(" "):
+            if on_text is not None:
+                on_text(f"{word} ")
+            await anyio.sleep(item.word_ms / 1_000)
     return ModelReply(text=item.text, calls=calls_of(item, task.replies), model=NAME)
 
 

@@ -1,7 +1,8 @@
 """The model: a transcript goes in, one reply comes out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from koboshi.domain.ids import SessionId, TurnId
 from koboshi.domain.transcript import Step
@@ -46,8 +47,12 @@ class ModelReply:
     raw: str = ""
 
 
+OnText: TypeAlias = Callable[[str], None]
+"""Told each piece of the text as it comes, for display: nothing counts before the end."""
+
+
 class Model(Protocol):
-    async def respond(self, request: Request) -> ModelReply:
+    async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
         """The model's next reply. Raises ModelBusy (ask again), ModelOverfull (ask for
         less) or ModelRefused (do not ask)."""
         ...

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 from koboshi.domain.command import Command, Response, SessionFacts, Standing, Will
+from koboshi.domain.files import Parcel
 from koboshi.domain.ids import (
     CallId,
     ChannelName,
@@ -147,10 +148,15 @@ class Turns(Protocol):
         ...
 
     async def finish_call(
-        self, claim: Claim, result: Result, exits_read: Sequence[ProcessId] = ()
+        self,
+        claim: Claim,
+        result: Result,
+        exits_read: Sequence[ProcessId] = (),
+        parcel: Parcel | None = None,
     ) -> tuple[Step, ...]:
-        """Store the result, and that it showed the model how these processes ended. Returns the
-        new steps: the result, and where a step boundary is reached, what was waiting for it."""
+        """Store the result, that it showed the model how these processes ended, and what it owes
+        to the person. Returns the new steps: the result, and where a step boundary is reached,
+        what was waiting for it."""
         ...
 
     async def ask(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Choice, Effect, Need
@@ -22,11 +23,12 @@ class ToolContext:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
     """What a call came to, in words for the model. `exits_read` are processes that it showed as
-    ended; `is_unknown` says that nobody knows what it did."""
+    ended; `is_unknown` says that nobody knows what it did; `parcel` is owed to the person."""
 
     text: str
     exits_read: tuple[ProcessId, ...] = ()
     is_unknown: bool = False
+    parcel: Parcel | None = None
 
 
 class ToolFailed(Exception):

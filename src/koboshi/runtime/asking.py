@@ -24,8 +24,9 @@ from koboshi.agent.summary import (
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
-from koboshi.ports.model import Model, ModelReply, Request, ToolSpec
+from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
 from koboshi.ports.store import Loaded, Store
+from koboshi.runtime.drafts import Drafts
 from koboshi.runtime.intake import storable
 
 log = structlog.get_logger()
@@ -55,6 +56,7 @@ class Asking:
     store: Store
     model: Model
     clock: Clock
+    drafts: Drafts
     system: str
     context: ContextLimits
     tries_max: int
@@ -77,7 +79,8 @@ class Asking:
                 return NoReply(reason=TOO_LONG), loaded
             if plan is None:
                 try:
-                    return await self._ask(claim, request), loaded
+                    async with self.drafts.showing(loaded.session.route, claim.turn_id) as on_text:
+                        return await self._ask(claim, request, on_text), loaded
                 except ModelOverfull:
                     refused_tokens = tokens_in(request)
                     log.warning("model_overfull", tokens=refused_tokens, steps=len(request.steps))
@@ -117,11 +120,11 @@ class Asking:
         )
         return replace(loaded, steps=(*loaded.steps, *steps), summary=steps[0])
 
-    async def _ask(self, claim: Claim, request: Request) -> Outcome:
+    async def _ask(self, claim: Claim, request: Request, on_text: OnText | None = None) -> Outcome:
         """The reply to one request. Raises ModelOverfull."""
         while True:
             try:
-                return await self.model.respond(request)
+                return await self.model.respond(request, on_text)
             except ModelOverfull:
                 raise
             except ModelRefused as refusal:

@@ -8,6 +8,7 @@ from anyio import create_task_group
 
 from koboshi.domain import notes
 from koboshi.domain.errors import Fenced, StoreFailed
+from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.phrases import clock_words
 from koboshi.domain.recovery import CallFate, fate_of
@@ -19,6 +20,15 @@ from koboshi.ports.tool import Tool, ToolContext, ToolFailed, Tools, TurnSetDown
 from koboshi.runtime.intake import storable
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    """How a call ended, and what follows from it."""
+
+    result: Result
+    exits_read: tuple[ProcessId, ...] = ()
+    parcel: Parcel | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,65 +46,68 @@ class CallRunner:
         steps: list[Step] = []
 
         async def run_one(record: CallRecord) -> None:
-            result, exits_read = await self._result_of(claim, route, record)
-            steps.extend(await self.store.turns.finish_call(claim, result, exits_read))
+            end = await self._result_of(claim, route, record)
+            finish = self.store.turns.finish_call
+            steps.extend(await finish(claim, end.result, end.exits_read, end.parcel))
 
         async with create_task_group() as tasks:
             for record in records:
                 tasks.start_soon(run_one, record)
         return tuple(sorted(steps, key=lambda step: step.seq))
 
-    async def _result_of(
-        self, claim: Claim, route: Route, record: CallRecord
-    ) -> tuple[Result, tuple[ProcessId, ...]]:
+    async def _result_of(self, claim: Claim, route: Route, record: CallRecord) -> _End:
         call, started_ms = record.call, record.started_ms
         if started_ms is not None and fate_of(call.effect) is CallFate.UNKNOWN:
             # The tool is not asked for: it may be gone for good, and this is true all the same.
-            return _unknown(record, started_ms), ()
+            return _End(result=_unknown(record, started_ms))
         try:
             tool = await self.tools.reach(call.tool)
         except ToolFailed as error:
-            return self._failure(call.call_id, call.tool, str(error)), ()
+            return _End(result=self._failure(call.call_id, call.tool, str(error)))
         if tool is None:
             words = notes.unknown_tool(call.tool, ", ".join(self.tools.names))
-            return _error(call.call_id, words), ()
+            return _End(result=_error(call.call_id, words))
         complaint = tool.complaint_about(call.arguments)
         if complaint is not None:
-            return _error(call.call_id, notes.tool_failed(call.tool, complaint)), ()
+            return _End(result=_error(call.call_id, notes.tool_failed(call.tool, complaint)))
         context = ToolContext(claim=claim, call_id=call.call_id, route=route)
         is_stricter = tool.effect_of(call.arguments).is_stricter_than(call.effect)
         if started_ms is not None:
             if is_stricter:
-                return _unknown(record, started_ms), ()
+                return _End(result=_unknown(record, started_ms))
             is_resumed = fate_of(call.effect) is CallFate.REATTACH
             return await self._run(tool, call.arguments, context, is_resumed=is_resumed)
         needs_more = tool.need_of(call.arguments) is not Need.NOBODY and call.need is Need.NOBODY
         if is_stricter or needs_more or record.waits_for_person:
             # What was stored with the call decides after a crash, so it must not be too little.
-            return _error(call.call_id, notes.tool_changed(call.tool)), ()
+            return _End(result=_error(call.call_id, notes.tool_changed(call.tool)))
         # The intent is committed before the tool runs, so a crash from here on means "started,
         # outcome unknown".
         if not await self.store.turns.start_call(claim, call.call_id):
-            return _error(call.call_id, notes.not_repeated(call.tool)), ()
+            return _End(result=_error(call.call_id, notes.not_repeated(call.tool)))
         return await self._run(tool, call.arguments, context, is_resumed=False)
 
     async def _run(
         self, tool: Tool, arguments: str, context: ToolContext, *, is_resumed: bool
-    ) -> tuple[Result, tuple[ProcessId, ...]]:
+    ) -> _End:
         name, call_id = tool.spec.name, context.call_id
         try:
             work = tool.resume if is_resumed else tool.run
             answer = await work(arguments, context)
         except (ToolFailed, Fenced) as error:
-            return self._failure(call_id, name, str(error)), ()
+            return _End(result=self._failure(call_id, name, str(error)))
         except (StoreFailed, TurnSetDown):
             raise
         except Exception as error:  # a tool's bug is told to the model and to the log
             log.error("tool_failed", tool=name, call=call_id, exc_info=True)
-            return self._failure(call_id, name, f"{type(error).__name__}: {error}"), ()
+            return _End(result=self._failure(call_id, name, f"{type(error).__name__}: {error}"))
         status = ResultStatus.UNKNOWN if answer.is_unknown else ResultStatus.OK
         text = self._bounded(answer.text)
-        return Result(call_id=call_id, status=status, text=text), answer.exits_read
+        return _End(
+            result=Result(call_id=call_id, status=status, text=text),
+            exits_read=answer.exits_read,
+            parcel=answer.parcel,
+        )
 
     def _failure(self, call_id: CallId, tool: str, words: str) -> Result:
         """A tool may quote others in its words, and they what they were given."""

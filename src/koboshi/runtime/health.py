@@ -1,5 +1,6 @@
 """Whether this gateway lives, and whether it is ready to serve."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from anyio import Event
@@ -16,6 +17,8 @@ class GatewayHealth:
     heartbeat: Heartbeat
     has_recovered: Event
     stop_asked: Event
+    channels: Callable[[], Mapping[str, str | None]] = dict
+    """The channels that have to be reached, and why one can not be."""
 
     def is_alive(self) -> bool:
         """The event loop answers (this runs on it), and the writer has committed lately, or waits
@@ -32,4 +35,5 @@ class GatewayHealth:
             ("alive", self.is_alive(), "" if self.is_alive() else "no commit for a while"),
             ("recovery", recovered, "done" if recovered else "still looking at the last boot"),
             ("serving", not stopping, "stopping" if stopping else "serving"),
+            *((name, why is None, why or "connected") for name, why in self.channels().items()),
         )

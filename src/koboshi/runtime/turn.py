@@ -42,6 +42,7 @@ from koboshi.ports.store import NO_SIZES, Loaded, Store
 from koboshi.ports.tool import Tool, Tools, TurnSetDown
 from koboshi.ports.wakeups import Wakeups, claim_topic
 from koboshi.runtime.asking import Asking, NoReply, Outcome, SetDown
+from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
@@ -66,6 +67,7 @@ class TurnRunner:
     release_seconds: float
     drain: Drain
     progress: Progress
+    attachments: Attachments
 
     async def run(self, claim: Claim) -> None:
         """Work on the turn until it is answered, waits, has failed, or is no longer ours."""
@@ -151,6 +153,7 @@ class TurnRunner:
 
     async def _ask_model(self, claim: Claim, loaded: Loaded) -> tuple[Outcome, Loaded]:
         await self.tools.settle()
+        loaded = await self.attachments.bring(claim, loaded)
         return await self.asking.next_reply(claim, loaded, self.tools.specs())
 
     async def _give_up(self, claim: Claim, outcome: NoReply | SetDown) -> None:

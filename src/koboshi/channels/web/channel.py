@@ -12,12 +12,12 @@ from socket import socket
 from anyio import Event, create_task_group, move_on_after, sleep_forever
 from anyio.abc import TaskGroup
 
+from koboshi.channels.serving import EmbeddedServer, listen
 from koboshi.channels.web.api import Api
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
-from koboshi.channels.web.server import EmbeddedServer, listen
 from koboshi.domain.errors import FileNotHad, StoreFailed
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
@@ -134,7 +134,11 @@ class WebChannel:
         followers = self._followers = Followers(self._limits.followers_max)
         async with create_task_group() as tasks:
             store = partial(self._store, accept=accept, tasks=tasks)
-            server = EmbeddedServer(self._api(followers, store).app(), self._limits)
+            server = EmbeddedServer(
+                self._api(followers, store).app(),
+                connections_max=self._limits.connections_max,
+                goodbye_s=self._limits.goodbye_s,
+            )
             try:
                 tasks.start_soon(server.run_until_told, listener)
                 look = partial(followers.stir, self._views, self._name, self._wakeups)

@@ -1,5 +1,6 @@
 """What the verbs of a claim holder have in common: the claim is checked by each write."""
 
+from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, Seq, TurnId
 from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.transcript import (
@@ -20,7 +21,7 @@ from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.loading import fenced
 from koboshi.stores.sqlite.reads import read_turn
 from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.writes import add_step, move_turn
+from koboshi.stores.sqlite.writes import add_step, move_turn, owe
 
 
 def lets_through(tx: Transaction, ground: Ground, turn_id: TurnId) -> bool:
@@ -95,6 +96,21 @@ def anchor_of(tx: Transaction, claim: Claim) -> str:
     turn = read_turn(tx, claim.turn_id)
     assert turn is not None
     return turn.anchor
+
+
+def owe_parcel(tx: Transaction, claim: Claim, call_id: CallId, parcel: Parcel) -> None:
+    """A file for the person; it goes out while the turn goes on."""
+    words = parcel.caption or parcel.file.name
+    cause, anchor = f"file:{call_id}", anchor_of(tx, claim)
+    owe(
+        tx,
+        claim.session_id,
+        claim.turn_id,
+        cause,
+        (words,),
+        anchor=anchor,
+        file=parcel.file,
+    )
 
 
 def call_at(seq: int, place: int, call: ProposedCall) -> Call:

@@ -571,10 +571,10 @@ SELECT count(*) FROM calls WHERE turn_id = :turn_id AND finished_ms IS NULL
 
 -- name: delivery_insert
 -- Something is owed to a person.
-INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, state,
-                    created_ms, changed_ms)
-VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, 'owed',
-        :now, :now);
+INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
+                    state, created_ms, changed_ms)
+VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, :file,
+        'owed', :now, :now);
 
 -- name: delivery_by_cause
 -- Whether something was ever owed for this cause.
@@ -585,7 +585,7 @@ SELECT 1 FROM outbox WHERE session_id = :session_id AND cause = :cause LIMIT 1;
 -- does not hold up what is said since.
 SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
        o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
-       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread
+       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.not_before_ms < 4611686018427387904
 ORDER BY o.delivery_id LIMIT 1;
@@ -653,10 +653,10 @@ WHERE delivery_id = :delivery_id AND state = 'owed';
 
 -- name: delivery_again
 -- What was rejected or abandoned is owed once more; the row that ended stays as it is.
-INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, state,
-                    created_ms, changed_ms)
-SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question, anchor, 'owed',
-       :now, :now
+INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
+                    state, created_ms, changed_ms)
+SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question, anchor, file,
+       'owed', :now, :now
 FROM outbox WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
 ON CONFLICT (session_id, cause, part) DO NOTHING;
 

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
+from koboshi.domain.files import OutFile
 from koboshi.domain.ids import (
     CallId,
     ChannelName,
@@ -62,6 +63,7 @@ _BODIES: dict[str, msgspec.json.Decoder[Body]] = {
 _words = msgspec.json.Decoder(Words)
 _report = msgspec.json.Decoder(ReportWords)
 _settings = msgspec.json.Decoder(Settings)
+_file = msgspec.json.Decoder(OutFile)
 _choices = msgspec.json.Decoder(tuple[Choice, ...])
 
 Kind = TypeVar("Kind", str, int)
@@ -230,6 +232,7 @@ def delivery_of(row: Row, *, is_ambiguous: bool) -> Delivery:
         created_ms=number(row[11]),
         is_ambiguous=is_ambiguous,
         may_be_duplicate=bool(row[13]),
+        file=None if row[20] is None else _file.decode(text(row[20])),
         route=Route(channel=ChannelName(text(row[17])), chat=text(row[18]), thread=text(row[19])),
     )
 

@@ -216,6 +216,7 @@ CREATE TABLE outbox (
     choices       TEXT NOT NULL DEFAULT '[]',
     question      INTEGER,
     anchor        TEXT NOT NULL,
+    file          TEXT,
     state         TEXT NOT NULL CHECK (state IN ('draft', 'owed', 'sending', 'delivered', 'rejected',
                                                  'abandoned')),
     attempts      INTEGER NOT NULL DEFAULT 0,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from koboshi.domain import phrases
 from koboshi.domain.command import Standing, Will
 from koboshi.domain.errors import Fenced
+from koboshi.domain.files import Parcel
 from koboshi.domain.ids import (
     CallId,
     Epoch,
@@ -37,6 +38,7 @@ from koboshi.stores.sqlite.claims import (
     is_held,
     leave,
     lets_through,
+    owe_parcel,
     own_step,
     progress,
     propose,
@@ -156,12 +158,18 @@ class SqliteTurns:
         return await self._writer.write("turns.start_call", operation)
 
     async def finish_call(
-        self, claim: Claim, result: Result, exits_read: Sequence[ProcessId] = ()
+        self,
+        claim: Claim,
+        result: Result,
+        exits_read: Sequence[ProcessId] = (),
+        parcel: Parcel | None = None,
     ) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
             progress(tx, claim)
             for process_id in exits_read:
                 mark_exit_read(tx, process_id, result.call_id)
+            if parcel is not None:
+                owe_parcel(tx, claim, result.call_id, parcel)
             step = add_result(tx, claim.session_id, claim.turn_id, claim.epoch, result)
             joined = attach_at_boundary(
                 tx, self._ground, claim.session_id, claim.turn_id, claim.epoch

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from koboshi.domain import notes
 from koboshi.domain.errors import Fenced
+from koboshi.domain.files import OutFile
 from koboshi.domain.ids import CallId, EntryId, Epoch, Seq, SessionId, TurnId
 from koboshi.domain.inbox import (
     Admission,
@@ -122,6 +123,7 @@ def owe(
     anchor: str,
     choices: tuple[Choice, ...] = (),
     question: Seq | None = None,
+    file: OutFile | None = None,
 ) -> None:
     """Everything a person will see goes through here."""
     for place, words in enumerate(parts, start=1):
@@ -137,6 +139,7 @@ def owe(
             choices=encoded(choices) if choices and is_last else "[]",
             question=question,
             anchor=anchor,
+            file=None if file is None else encoded(file),
             now=tx.now_ms,
         )
     tx.hints.add(OUTBOX)

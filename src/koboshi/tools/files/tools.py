@@ -8,11 +8,12 @@ from koboshi.tools.files.changing import Changes, edit_tool, write_tool
 from koboshi.tools.files.looking import list_tool, read_tool
 from koboshi.tools.files.places import Places
 from koboshi.tools.files.searching import search_tool
+from koboshi.tools.files.sending import SendFileTool
 
 
-def file_tools(*, workdir: Path, home: Path) -> tuple[Tool, ...]:
+def file_tools(*, workdir: Path, home: Path, sent_bytes_max: int = 50_000_000) -> tuple[Tool, ...]:
     """Tools that read wherever the system allows and change files below `workdir`, and that never
-    open what is below `home`, the gateway's own folder."""
+    open what is below `home`, the gateway's own folder. One sends them to people."""
     places = Places(workdir=str(workdir.absolute()), home=str(home.absolute()))
     beside, changes = Beside(), Changes(places=places)
     return (
@@ -21,4 +22,5 @@ def file_tools(*, workdir: Path, home: Path) -> tuple[Tool, ...]:
         edit_tool(changes, beside),
         list_tool(places, beside),
         search_tool(places, beside),
+        SendFileTool(places=places, beside=beside, home=home, bytes_max=sent_bytes_max),
     )

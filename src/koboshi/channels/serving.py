@@ -10,7 +10,6 @@ from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import Server
 
-from koboshi.channels.web.limits import WebLimits
 from koboshi.domain.errors import ChannelUnusable
 
 
@@ -35,7 +34,7 @@ async def listen(host: str, port: int) -> socket.socket:
 class EmbeddedServer(Server):
     """A server that leaves signals to the gateway and says when it serves."""
 
-    def __init__(self, app: ASGIApp, limits: WebLimits) -> None:
+    def __init__(self, app: ASGIApp, *, connections_max: int, goodbye_s: int) -> None:
         super().__init__(
             Config(
                 app,
@@ -49,8 +48,8 @@ class EmbeddedServer(Server):
                 # Nobody in front of us may say where a request comes from.
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=limits.connections_max,
-                timeout_graceful_shutdown=limits.goodbye_s,
+                limit_concurrency=connections_max,
+                timeout_graceful_shutdown=goodbye_s,
             )
         )
         self.is_serving = Event()

@@ -1,0 +1,189 @@
+"""The Telegram channel: one bot, by long polling or by webhook."""
+
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import httpx2
+import structlog
+from anyio import Path as AsyncPath
+from anyio import sleep
+
+from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
+from koboshi.channels.telegram.files import fetch
+from koboshi.channels.telegram.manners import Manners
+from koboshi.channels.telegram.messages import (
+    caption_of,
+    draft_of,
+    markup_of,
+    message_of,
+    parts_of,
+    place_of,
+)
+from koboshi.channels.telegram.options import TelegramOptions
+from koboshi.channels.telegram.outcomes import (
+    TOO_MANY,
+    complains_of_entities,
+    outcome_of,
+    wait_ms_of,
+)
+from koboshi.channels.telegram.probe import look, span_of
+from koboshi.channels.telegram.receiving import Receiving
+from koboshi.channels.telegram.types import Answer
+from koboshi.domain.files import Attachment
+from koboshi.domain.ids import ChannelName, TurnId
+from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
+from koboshi.domain.route import Route
+from koboshi.ports.channel import Abilities, Accept
+from koboshi.ports.clock import Clock
+
+log = structlog.get_logger()
+
+SEND_SECONDS = 30.0
+SHOW_SECONDS = 5.0
+SETTLE_SECONDS = 3.0
+"""What is not there may still be on its way for so long."""
+
+
+class TooMany(Exception):
+    """The platform wants to be left in peace for a while."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.description)
+        self.wait_ms = wait_ms_of(answer)
+
+
+class TelegramChannel:
+    def __init__(self, options: TelegramOptions, clock: Clock) -> None:
+        self._options = options
+        self._clock = clock
+        self._manners = Manners(clock, options.per_second)
+        limits = httpx2.Limits(max_connections=200, max_keepalive_connections=100)
+        http = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(SEND_SECONDS, connect=10), limits=limits, trust_env=True
+        )
+        self._api = BotApi(http=http, base=options.api_base, token=options.token)
+        self._receiving = Receiving(api=self._api, options=options, clock=clock)
+
+    @property
+    def name(self) -> ChannelName:
+        return self._options.name
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(
+            edits=True,
+            threads=True,
+            typing=True,
+            drafts=True,
+            finds_sent=self._options.ambiguous == "probe",
+            holds_unsure=self._options.ambiguous == "hold",
+            interactive=True,
+        )
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be received at the moment; None if it can."""
+        return self._receiving.trouble
+
+    async def receive(self, cursor: str | None, accept: Accept) -> None:
+        """Raises ChannelUnusable if the token is refused, NotReached or NoAnswer if the platform
+        can not be had."""
+        await self._receiving.run(cursor, accept)
+
+    def split(self, text: str) -> tuple[str, ...]:
+        return parts_of(text)
+
+    async def pace(self, route: Route) -> None:
+        await self._manners.wait_for_chat(route.chat)
+
+    async def send(self, delivery: Delivery) -> SendOutcome:
+        if not _is_place(delivery.route):
+            return Refused(reason=f"{delivery.route.chat} is no chat of Telegram")
+        await self._manners.wait_for_all(delivery.route.chat)
+        try:
+            answer = await self._post(delivery)
+        except NotReached as error:
+            return Later(wait_ms=0, reason=f"not reached: {error}")
+        except NoAnswer as error:
+            return Unsure(reason=str(error))
+        except OSError as error:  # before anything was sent: it is the file of ours
+            return Refused(reason=f"the file can not be read: {error.strerror}")
+        self._heed(delivery.route.chat, answer)
+        return outcome_of(answer)
+
+    async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
+        span = span_of(delivery, near)
+        if span is None or not _is_place(delivery.route):
+            return None
+        probe = partial(self._probe, delivery)
+        try:
+            found = await look(span, probe)
+            if isinstance(found, Later):
+                await sleep(SETTLE_SECONDS)
+                found = await look(span, probe)
+        except (NotReached, NoAnswer) as error:
+            return Unsure(reason=f"it can not be looked for: {error}")
+        except TooMany as error:
+            return Unsure(reason=str(error), wait_ms=error.wait_ms)
+        log.info("delivery_looked_for", delivery=delivery.delivery_id, found=type(found).__name__)
+        return found
+
+    async def typing(self, route: Route) -> None:
+        if _is_place(route):
+            await self._show("sendChatAction", route, place_of(route) | {"action": "typing"})
+
+    async def edit(self, route: Route, platform_id: str, text: str) -> None:
+        parameters = {"chat_id": int(route.chat), "message_id": int(platform_id), "text": text}
+        await self._show("editMessageText", route, parameters)
+
+    async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:
+        """Only people alone with us can be shown a draft."""
+        if _is_place(route) and not route.chat.startswith("-") and text.strip():
+            await self._show("sendMessageDraft", route, draft_of(route, turn_id, text))
+
+    async def fetch(self, attachment: Attachment, path: Path) -> None:
+        await fetch(self._api, attachment, path, self._options.file_bytes_max)
+
+    async def _post(self, delivery: Delivery) -> Answer:
+        if delivery.file is not None:
+            path = AsyncPath(self._options.home / delivery.file.path)
+            content = await path.read_bytes()
+            parameters = caption_of(delivery)
+            name = delivery.file.name
+            return await self._api.upload("sendDocument", parameters, "document", name, content)
+        answer = await self._api.call("sendMessage", message_of(delivery), seconds=SEND_SECONDS)
+        if not complains_of_entities(answer):
+            return answer
+        log.warning("formatting_refused", delivery=delivery.delivery_id, why=answer.description)
+        plain = message_of(delivery, is_plain=True)
+        return await self._api.call("sendMessage", plain, seconds=SEND_SECONDS)
+
+    async def _probe(self, delivery: Delivery, number: int) -> Answer:
+        await self._manners.wait_for_all(delivery.route.chat)
+        place = {"chat_id": int(delivery.route.chat), "message_id": number}
+        markup = markup_of(delivery)
+        parameters = place | ({"reply_markup": markup} if markup else {})
+        answer = await self._api.call("editMessageReplyMarkup", parameters, seconds=SEND_SECONDS)
+        self._heed(delivery.route.chat, answer)
+        if answer.error_code == TOO_MANY:
+            raise TooMany(answer)
+        return answer
+
+    async def _show(self, method: str, route: Route, parameters: dict[str, object]) -> None:
+        """Something that passes: if it can not be shown, nothing is lost."""
+        if not self._manners.may_show(route.chat):
+            return
+        with suppress(NotReached, NoAnswer):
+            answer = await self._api.call(method, parameters, seconds=SHOW_SECONDS)
+            self._heed(route.chat, answer)
+
+    def _heed(self, chat: str, answer: Answer) -> None:
+        if answer.error_code == TOO_MANY:
+            self._manners.be_quiet(chat, wait_ms_of(answer) / 1000)
+
+
+def _is_place(route: Route) -> bool:
+    """Whether the route can be one of ours: ids are whole numbers."""
+    chat, thread = route.chat.removeprefix("-"), route.thread
+    return chat.isdecimal() and chat.isascii() and (not thread or thread.isdecimal())

@@ -1,0 +1,247 @@
+"""Updates to what the gateway understands. Pure.
+
+An update that can not be read is kept as it came, and passed over: it never stops the others.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from koboshi.channels.telegram.said import attachments_of, said_in
+from koboshi.channels.telegram.types import Callback, Entity, Message, Update, User
+from koboshi.domain.ids import ChannelName, Seq
+from koboshi.domain.inbox import Words
+from koboshi.domain.route import Route
+from koboshi.ports.channel import Inbound
+
+RAW_CHARS_MAX = 16_000
+"""How much of an update that can not be read is kept."""
+KINDS = ("message", "edited_message", "callback_query")
+"""The updates that we ask for."""
+
+_update = msgspec.json.Decoder(Update)
+_batch = msgspec.json.Decoder(list[msgspec.Raw])
+_BUTTON = re.compile(r"q(\d{1,18}):(.{1,40})", re.DOTALL)
+_NUMBER = re.compile(rb'"update_id"\s*:\s*(-?\d{1,18})')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Reads the updates of one bot."""
+
+    channel: ChannelName
+    me: User
+    chars_max: int
+
+    def read(self, raw: bytes) -> "Read":
+        """What an update says to us."""
+        try:
+            update = _update.decode(raw)
+            inbound = self._inbound(update)
+            return Read(inbound=inbound, number=update.update_id, callback=_callback(update))
+        except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
+            return Read(inbound=self._unreadable(raw, str(error)), number=number_of(raw))
+
+    def _inbound(self, update: Update) -> Inbound:
+        key = f"u{update.update_id}"
+        if update.message is not None:
+            return self._message(update.message, message_key(update.message))
+        if update.edited_message is not None:
+            edited = update.edited_message
+            return replace(self._message(edited, key), edits=message_key(edited))
+        if update.callback_query is not None:
+            return self._pressed(update.callback_query)
+        route = Route(channel=self.channel, chat="")
+        words = Words(text="", sent_ms=0)
+        return Inbound(
+            route=route, external_id=key, sender="", words=words, ignored="not-a-message"
+        )
+
+    def _message(self, message: Message, key: str) -> Inbound:
+        moved = _moved(message)
+        if moved is not None:
+            return self._nothing(message, key, "moved", chat=moved[0], moved_to=moved[1])
+        text, files = said_in(message), attachments_of(message, self.channel)
+        if not text and not files:
+            return self._nothing(message, key, "nothing-said")
+        sender = message.from_
+        if sender is None or sender.id == self.me.id or message.chat.type == "channel":
+            return self._nothing(message, key, "not-from-a-person")
+        if message.chat.type != "private" and not self._is_for_us(message):
+            return self._nothing(message, key, "not-addressed")
+        words = Words(
+            text=_fitting(self._without_our_name(text), self.chars_max),
+            sent_ms=max(message.date, 0) * 1000,
+            anchor=str(message.message_id),
+            files=files,
+            group=message.media_group_id,
+        )
+        return Inbound(
+            route=self._route(message),
+            external_id=key,
+            sender=sender_of(message),
+            words=words,
+            sender_name=sender.name,
+            is_private=message.chat.type == "private",
+        )
+
+    def _nothing(
+        self, message: Message, key: str, why: str, *, chat: str = "", moved_to: str = ""
+    ) -> Inbound:
+        """It is not for us: that it was there is kept, its words are not."""
+        route = self._route(message)
+        return Inbound(
+            route=replace(route, chat=chat) if chat else route,
+            external_id=key,
+            sender=sender_of(message),
+            words=Words(text="", sent_ms=max(message.date, 0) * 1000),
+            ignored=why,
+            moved_to=moved_to,
+        )
+
+    def _pressed(self, callback: Callback) -> Inbound:
+        message, key = callback.message, f"c{callback.id}"
+        button = _BUTTON.fullmatch(callback.data)
+        if message is None or button is None:
+            place = Route(channel=self.channel, chat="")
+            words = Words(text=callback.data[:64], sent_ms=0)
+            return Inbound(
+                route=place if message is None else self._route(message),
+                external_id=key,
+                sender=str(callback.from_.id),
+                words=words,
+                ignored="not-our-button",
+            )
+        words = Words(
+            text="",
+            sent_ms=0,
+            anchor=str(message.message_id),
+            question=Seq(int(button[1])),
+            choice_id=button[2],
+        )
+        return Inbound(
+            route=self._route(message),
+            external_id=key,
+            sender=str(callback.from_.id),
+            words=words,
+            sender_name=callback.from_.name,
+            is_private=message.chat.type == "private",
+        )
+
+    def _unreadable(self, raw: bytes, why: str) -> Inbound:
+        number = number_of(raw)
+        key = f"u{number}" if number is not None else f"h{hashlib.sha256(raw).hexdigest()}"
+        kept = raw[:RAW_CHARS_MAX].decode("utf-8", "replace")
+        return Inbound(
+            route=Route(channel=self.channel, chat=""),
+            external_id=key,
+            sender="",
+            words=Words(text=kept, sent_ms=0),
+            ignored=f"malformed: {why[:200]}",
+        )
+
+    def _route(self, message: Message) -> Route:
+        return Route(channel=self.channel, chat=str(message.chat.id), thread=thread_of(message))
+
+    def _is_for_us(self, message: Message) -> bool:
+        """In a group: they name us, answer us, or give a command that is not another bot's."""
+        answered = message.reply_to_message
+        if answered is not None and answered.from_ is not None:
+            is_topic = answered.message_id == message.message_thread_id
+            if answered.from_.id == self.me.id and not is_topic:
+                return True
+        words = message.words.encode("utf-16-le")
+        return any(self._names_us(mark, words) for mark in message.marks)
+
+    def _names_us(self, mark: Entity, words: bytes) -> bool:
+        named = words[mark.offset * 2 : (mark.offset + mark.length) * 2].decode(
+            "utf-16-le", "replace"
+        )
+        match mark.type:
+            case "text_mention":
+                return mark.user is not None and mark.user.id == self.me.id
+            case "mention":
+                return named.casefold() == f"@{self.me.username}".casefold()
+            case "bot_command" if mark.offset == 0:
+                _, at, bot = named.partition("@")
+                return not at or bot.casefold() == self.me.username.casefold()
+            case _:
+                return False
+
+    def _without_our_name(self, text: str) -> str:
+        """The words without our name at their beginning or end, which is how we are called."""
+        name = re.escape(f"@{self.me.username}")
+        text = re.sub(rf"^(/\w+){name}\b", r"\1", text, flags=re.IGNORECASE)
+        text = re.sub(rf"^{name}\b[\s,:]*", "", text, flags=re.IGNORECASE)
+        return re.sub(rf"\s+{name}$", "", text, flags=re.IGNORECASE).strip() or text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """An update as it was read. `number` is None where not even that can be told."""
+
+    inbound: Inbound
+    number: int | None
+    callback: str = ""
+    """The platform waits to hear that this button was seen."""
+
+
+def batch_of(body: msgspec.Raw) -> list[bytes]:
+    """The updates of a batch, each as it came. Raises msgspec.DecodeError."""
+    return [bytes(raw) for raw in _batch.decode(body)]
+
+
+def number_of(raw: bytes) -> int | None:
+    """The number of an update that can not be read otherwise."""
+    found = _NUMBER.search(raw)
+    return int(found[1]) if found else None
+
+
+def next_offset(reads: Sequence[Read], offset: int) -> int:
+    """What is asked for after these have been stored."""
+    return max([offset, *(read.number + 1 for read in reads if read.number is not None)])
+
+
+def message_key(message: Message) -> str:
+    """One message is one entry, however often and in whatever updates it comes."""
+    return f"m{message.chat.id}/{message.message_id}"
+
+
+def thread_of(message: Message) -> str:
+    """The topic. Other threads of replies are no places of their own."""
+    is_topic = message.is_topic_message or message.chat.type == "private"
+    return str(message.message_thread_id) if is_topic and message.message_thread_id else ""
+
+
+def sender_of(message: Message) -> str:
+    """Whose words they are: whoever writes in the name of a chat is that chat."""
+    if message.sender_chat is not None:
+        return str(message.sender_chat.id)
+    return "" if message.from_ is None else str(message.from_.id)
+
+
+def button_data(question: int | None, choice_id: str) -> str:
+    """What a button carries: the question it answers, and how."""
+    return f"q{question or 0}:{choice_id}"
+
+
+def _callback(update: Update) -> str:
+    return "" if update.callback_query is None else update.callback_query.id
+
+
+def _moved(message: Message) -> tuple[str, str] | None:
+    """From which chat to which a group has moved, if that is what the message says."""
+    if message.migrate_to_chat_id is not None:
+        return str(message.chat.id), str(message.migrate_to_chat_id)
+    if message.migrate_from_chat_id is not None:
+        return str(message.migrate_from_chat_id), str(message.chat.id)
+    return None
+
+
+def _fitting(text: str, chars_max: int) -> str:
+    if len(text) <= chars_max:
+        return text
+    return f"{text[:chars_max]}\n[koboshi] The message was longer; {len(text)} characters in all."

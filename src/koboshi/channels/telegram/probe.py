@@ -1,0 +1,65 @@
+"""Whether a message arrived that nobody has told us the id of.
+
+Bots can not read what they said. But an edit that changes nothing is answered in three ways: "not
+modified" (it is there and ours), "not found", and "can't be edited" (somebody else's). So the ids
+above the last one that was there before are tried, one by one, with the very buttons that the
+message was sent with. That is only done where no other message of ours can be among them: then
+nothing of anyone is altered, and a message of ours can only be the one that is looked for.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from koboshi.channels.telegram.outcomes import is_missing, is_ours
+from koboshi.channels.telegram.types import Answer
+from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent
+
+PROBES_MAX = 48
+MISSING_MAX = 4
+"""In a chat that counts its own messages, so many missing in a row are its end."""
+
+Probe = Callable[[int], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The ids that the message can have."""
+
+    first: int
+    known: frozenset[int]
+    is_dense: bool
+    """The chat counts its own messages: none are missing between two of them. In others, one count
+    goes over all chats of the bot."""
+
+
+def span_of(delivery: Delivery, near: Near) -> Span | None:
+    """Where to look; None if what is there could be another message of ours, or could be
+    anywhere."""
+    before = [int(each) for each in near.before if each.isdigit()]
+    if not near.is_alone or not before:
+        return None
+    return Span(
+        first=max(before) + 1,
+        known=frozenset(int(each) for each in near.known if each.isdigit()),
+        is_dense=delivery.route.chat.startswith("-100"),
+    )
+
+
+async def look(span: Span, probe: Probe) -> SendOutcome | None:
+    """Sent if it is there, Later if it certainly is not, None if that can not be told."""
+    missing = 0
+    for number in range(span.first, span.first + PROBES_MAX):
+        if number in span.known:
+            missing = 0
+            continue
+        answer = await probe(number)
+        match is_ours(answer):
+            case True:
+                return Sent(platform_id=str(number))
+            case None:
+                return None
+            case False:
+                missing = missing + 1 if is_missing(answer) else 0
+        if span.is_dense and missing >= MISSING_MAX:
+            return Later(wait_ms=0, reason="it is not there")
+    return None

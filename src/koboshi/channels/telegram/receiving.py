@@ -1,0 +1,223 @@
+"""Updates from Telegram into the inbox. What was not stored is not acknowledged, and comes again.
+
+Long polling: asking for the updates from a number on is what acknowledges those before it. So the
+next question is asked after the commit that holds the last batch, and how far we are is part of
+that commit. Nothing that waits at the platform is ever dropped.
+"""
+
+import hmac
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+import msgspec
+import structlog
+from anyio import CapacityLimiter, create_task_group, sleep
+from anyio.abc import TaskGroup
+
+from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
+from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_offset
+from koboshi.channels.telegram.options import TelegramOptions
+from koboshi.channels.telegram.outcomes import TOO_MANY, UNAUTHORIZED, wait_ms_of
+from koboshi.channels.telegram.types import Answer, Parameters, User
+from koboshi.channels.telegram.webhook import Webhook
+from koboshi.domain.errors import ChannelUnusable
+from koboshi.domain.inbox import EntryState
+from koboshi.ports.channel import Accept, Receipt
+from koboshi.ports.clock import Clock
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 50
+ANSWER_SECONDS = 15
+"""Beyond the poll itself."""
+BATCH_MAX = 100
+CONFLICT = 409
+CONFLICT_SECONDS = (2.0, 5.0, 15.0, 30.0, 60.0)
+NUMBERS_GOOD_MS = 6 * 86_400_000
+"""After a week without updates the platform counts from somewhere else."""
+ASIDES_MAX = 8
+SEEN = "👀"
+"""Shown on a message that has to wait for its turn."""
+
+
+class _Batch(msgspec.Struct, frozen=True):
+    """An answer whose updates are not looked at yet: one that is broken must not break the rest."""
+
+    ok: bool = False
+    result: msgspec.Raw = msgspec.Raw(b"[]")
+    error_code: int = 0
+    description: str = ""
+    parameters: Parameters | None = None
+
+
+_batch = msgspec.json.Decoder(_Batch)
+
+
+@dataclass(slots=True, kw_only=True)
+class Receiving:
+    api: BotApi
+    options: TelegramOptions
+    clock: Clock
+    trouble: str | None = "not connected yet"
+    """Why nothing comes in; None if it does."""
+    _asides: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ASIDES_MAX))
+
+    async def run(self, cursor: str | None, accept: Accept) -> None:
+        """Receive until cancelled."""
+        try:
+            reader = await self._introduce()
+            async with create_task_group() as tasks:
+                if self.options.webhook_url:
+                    await self._be_told(accept, reader, tasks)
+                else:
+                    await self._poll(cursor, accept, reader, tasks)
+        except BaseException as error:
+            self.trouble = f"{type(error).__name__}: {error}"
+            raise
+
+    async def _introduce(self) -> Reader:
+        """Who we are, and what we understand."""
+        me = await self._require("getMe", {})
+        reader = Reader(
+            channel=self.options.name,
+            me=msgspec.convert(me, User),
+            chars_max=self.options.message_chars_max,
+        )
+        if self.options.commands:
+            commands = [
+                {"command": name, "description": does} for name, does in self.options.commands
+            ]
+            with suppress(NotReached, NoAnswer):
+                await self.api.call("setMyCommands", {"commands": commands})
+        log.info("telegram_connected", channel=self.options.name, bot=reader.me.username)
+        return reader
+
+    async def _poll(
+        self, cursor: str | None, accept: Accept, reader: Reader, tasks: TaskGroup
+    ) -> None:
+        # Without `drop_pending_updates`: what waits there is what people wrote to us.
+        await self._require("deleteWebhook", {})
+        offset, since_ms = place_of(cursor)
+        conflicts = 0
+        while True:
+            if self.clock.now_ms() - since_ms > NUMBERS_GOOD_MS:
+                offset = 0
+            batch = await self._updates(offset)
+            if batch.error_code == CONFLICT:
+                self.trouble = f"another program reads this bot: {batch.description}"
+                log.warning("telegram_conflict", channel=self.options.name, why=batch.description)
+                await sleep(CONFLICT_SECONDS[min(conflicts, len(CONFLICT_SECONDS) - 1)])
+                conflicts += 1
+                continue
+            if batch.error_code == TOO_MANY:
+                await sleep(wait_ms_of(_as_answer(batch)) / 1000)
+                continue
+            self._check(_as_answer(batch), "getUpdates")
+            self.trouble, conflicts = None, 0
+            updates = batch_of(batch.result)
+            if updates:
+                reads = [reader.read(raw) for raw in updates]
+                offset, since_ms = next_offset(reads, offset), self.clock.now_ms()
+                receipts = await accept([read.inbound for read in reads], f"{offset}@{since_ms}")
+                self.say_aside(reads, receipts, tasks)
+
+    async def _be_told(self, accept: Accept, reader: Reader, tasks: TaskGroup) -> None:
+        """The platform calls us: each call is answered after its update is stored."""
+        options = self.options
+
+        async def store(raw: bytes) -> None:
+            read = reader.read(raw)
+            self.say_aside([read], await accept([read.inbound]), tasks)
+
+        async def register() -> None:
+            parameters: dict[str, object] = {
+                "url": options.webhook_url,
+                "secret_token": secret_of(options.token),
+                "allowed_updates": KINDS,
+            }
+            await self._require("setWebhook", parameters)
+            self.trouble = None
+
+        hook = Webhook(
+            host=options.webhook_host,
+            port=options.webhook_port,
+            secret=secret_of(options.token),
+            store=store,
+        )
+        await hook.serve(register)
+
+    async def _updates(self, offset: int) -> _Batch:
+        parameters: dict[str, object] = {
+            "timeout": POLL_SECONDS,
+            "limit": BATCH_MAX,
+            "allowed_updates": KINDS,
+        }
+        if offset:
+            parameters["offset"] = offset
+        seconds = POLL_SECONDS + ANSWER_SECONDS
+        body = await self.api.call_raw("getUpdates", parameters, seconds=seconds)
+        try:
+            return _batch.decode(body)
+        except msgspec.DecodeError as error:
+            raise NoAnswer(f"the updates can not be read: {error}") from None
+
+    def say_aside(
+        self, reads: Sequence[Read], receipts: Sequence[Receipt], tasks: TaskGroup
+    ) -> None:
+        """Show that buttons were seen and that messages wait, without waiting for it."""
+        for read, receipt in zip(reads, receipts, strict=True):
+            if read.callback:
+                pressed: dict[str, object] = {"callback_query_id": read.callback}
+                tasks.start_soon(self._aside, "answerCallbackQuery", pressed)
+            elif receipt.state is EntryState.WAITING and not receipt.is_duplicate:
+                route, anchor = read.inbound.route, read.inbound.words.anchor
+                seen: dict[str, object] = {
+                    "chat_id": int(route.chat),
+                    "message_id": int(anchor),
+                    "reaction": [{"type": "emoji", "emoji": SEEN}],
+                }
+                tasks.start_soon(self._aside, "setMessageReaction", seen)
+
+    async def _aside(self, method: str, parameters: dict[str, object]) -> None:
+        async with self._asides:
+            with suppress(NotReached, NoAnswer):
+                await self.api.call(method, parameters, seconds=ANSWER_SECONDS)
+
+    async def _require(self, method: str, parameters: dict[str, object]) -> object:
+        answer = await self.api.call(method, parameters, seconds=ANSWER_SECONDS)
+        self._check(answer, method)
+        return answer.result
+
+    def _check(self, answer: Answer, method: str) -> None:
+        """Raises ChannelUnusable for a token that is no good, NoAnswer for anything else."""
+        if answer.ok:
+            return
+        if answer.error_code in UNAUTHORIZED:
+            raise ChannelUnusable(
+                f"Telegram refuses the token of {self.options.name} ({answer.description}); "
+                "BotFather has the right one"
+            )
+        raise NoAnswer(f"{method}: {answer.description}")
+
+
+def secret_of(token: str) -> str:
+    """What the platform shows us to prove that it is the platform: made from the token, so that
+    nobody has to keep one more."""
+    return hmac.new(token.encode(), b"koboshi webhook", sha256).hexdigest()
+
+
+def place_of(cursor: str | None) -> tuple[int, int]:
+    """From which update on we ask, and when we last heard of one."""
+    offset, _, at_ms = (cursor or "0@0").partition("@")
+    return (int(offset), int(at_ms)) if offset.isdecimal() and at_ms.isdecimal() else (0, 0)
+
+
+def _as_answer(batch: _Batch) -> Answer:
+    return Answer(
+        ok=batch.ok,
+        error_code=batch.error_code,
+        description=batch.description,
+        parameters=batch.parameters,
+    )

@@ -1,0 +1,28 @@
+"""The commands as a platform's own menu lists them: a word each, and a line."""
+
+from koboshi.domain.command import CommandName
+
+_LINES = {
+    CommandName.NEW: "begin anew",
+    CommandName.STOP: "stop what I am doing; `/stop all` also ends background processes",
+    CommandName.STATUS: "what I am doing now",
+    CommandName.WHY: "what happened to your last request, and why",
+    CommandName.JOBS: "background processes, their output, and how to end them",
+    CommandName.QUEUE: "say something for after this",
+    CommandName.STEER: "say something to what I am doing now",
+    CommandName.BUSY: "what messages do while I work: queue, steer or interrupt",
+    CommandName.RESUME: "go on with what was interrupted",
+    CommandName.DROP: "let go of what was interrupted",
+    CommandName.RETRY: "ask again what failed",
+    CommandName.APPROVE: "allow what I asked for",
+    CommandName.DENY: "do not allow it; you can say what you want instead",
+    CommandName.RESUME_POLICY: "whether I go on by myself after an interruption",
+    CommandName.RESTART: "start the gateway again; nothing is lost",
+    CommandName.WHOAMI: "who you are to me",
+    CommandName.HELP: "all of this at length",
+}
+
+
+def menu() -> tuple[tuple[str, str], ...]:
+    """Every command, with underscores: that is what platforms take."""
+    return tuple((name.replace("-", "_"), line) for name, line in _LINES.items())

@@ -1,0 +1,68 @@
+"""Showing an answer while it grows. Display only: nothing depends on it, nobody waits for it."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import structlog
+from anyio import create_task_group, move_on_after, sleep
+
+from koboshi.domain.ids import ChannelName, TurnId
+from koboshi.domain.route import Route
+from koboshi.ports.channel import Channel
+from koboshi.ports.model import OnText
+
+log = structlog.get_logger()
+
+FIRST_SECONDS = 0.7
+"""What is answered sooner is simply answered."""
+EVERY_SECONDS = 1.0
+SHOW_SECONDS_MAX = 5.0
+
+
+@dataclass(slots=True)
+class _Growing:
+    pieces: list[str] = field(default_factory=list)
+    shown: int = 0
+
+    def grow(self, piece: str) -> None:
+        self.pieces.append(piece)
+
+    def news(self) -> str | None:
+        """All of the words, if there are new ones."""
+        if len(self.pieces) == self.shown:
+            return None
+        self.shown = len(self.pieces)
+        return "".join(self.pieces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafts:
+    channels: Mapping[ChannelName, Channel]
+
+    @asynccontextmanager
+    async def showing(self, route: Route, turn_id: TurnId) -> AsyncIterator[OnText | None]:
+        """Show what the model is told to have written; None where nobody could see it."""
+        channel = self.channels.get(route.channel)
+        if channel is None or not channel.abilities.drafts:
+            yield None
+            return
+        growing = _Growing()
+        async with create_task_group() as tasks:
+            tasks.start_soon(_keep_showing, channel, route, turn_id, growing)
+            yield growing.grow
+            tasks.cancel_scope.cancel()
+
+
+async def _keep_showing(channel: Channel, route: Route, turn_id: TurnId, growing: _Growing) -> None:
+    await sleep(FIRST_SECONDS)
+    while True:
+        words = growing.news()
+        if words is not None and words.strip():
+            try:
+                with move_on_after(SHOW_SECONDS_MAX):
+                    await channel.draft(route, turn_id, words)
+            except Exception:  # it is only shown: the work goes on without it
+                log.warning("draft_failed", exc_info=True)
+                return
+        await sleep(EVERY_SECONDS)

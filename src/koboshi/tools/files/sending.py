@@ -1,0 +1,106 @@
+"""`send_file`: a file of the agent's, for the person.
+
+A copy is taken, which nobody changes: what was meant is what is sent, however long that takes. The
+result and what is owed are one transaction, so a crash sends it once or has it copied again.
+"""
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from koboshi.domain.files import OutFile, Parcel, safe_name, size_words
+from koboshi.domain.transcript import Choice, Effect, Need
+from koboshi.ports.model import ToolSpec
+from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
+from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
+from koboshi.tools.files.arguments import PathText, refuse_nul
+from koboshi.tools.files.beside import Beside
+from koboshi.tools.files.places import Places, Refused
+
+FILES_NAME = "files"
+"""Below the home: files on their way to people."""
+CAPTION_CHARS_MAX = 1_000
+PIECE_BYTES = 1 << 20
+
+
+class SendArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    path: PathText
+    caption: Annotated[
+        str, Meta(max_length=CAPTION_CHARS_MAX, description="A few words about it.")
+    ] = ""
+
+    def __post_init__(self) -> None:
+        refuse_nul(path=self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendFileTool:
+    places: Places
+    beside: Beside
+    home: Path
+    bytes_max: int
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name="send_file",
+            description=(
+                "Send a file to the person you work for, in this conversation. Paths as for "
+                "read_file. Your words at the end of the turn are sent by themselves: this is for "
+                "files only."
+            ),
+            parameters=schema_of(SendArguments),
+        )
+
+    def effect_of(self, arguments: str) -> Effect:  # noqa: ARG002  (copied again, sent once)
+        return Effect.REPEATABLE
+
+    def need_of(self, arguments: str) -> Need:  # noqa: ARG002
+        return Need.NOBODY
+
+    def complaint_about(self, arguments: str) -> str | None:
+        return complaint_about(SendArguments, arguments)
+
+    def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
+        raise RuntimeError(f"nobody is asked about {arguments}")
+
+    async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
+        try:
+            asked = decode_arguments(SendArguments, arguments)
+        except ValueError as error:
+            raise ToolFailed(str(error)) from None
+        owner = f"{context.claim.turn_id}-{context.call_id}"
+        file = await self.beside.change(partial(self._copy, asked.path, owner))
+        words = "it is sent as soon as the platform takes it"
+        return ToolAnswer(
+            text=result_text("queued", name=file.name, bytes=file.size, note=words),
+            parcel=Parcel(file=file, caption=asked.caption),
+        )
+
+    async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
+        return await self.run(arguments, context)
+
+    def _copy(self, path: str, owner: str) -> OutFile:
+        real = self.places.resolve(path)
+        folder, name = os.path.split(real)
+        kept = Path(FILES_NAME) / f"{owner}-{safe_name(name, 'file')}"
+        (self.home / FILES_NAME).mkdir(mode=0o700, exist_ok=True)
+        with self.places.entered(folder) as entered:
+            descriptor = self.places.opened_in(entered, name)
+        with os.fdopen(descriptor, "rb") as source:
+            size = os.fstat(descriptor).st_size
+            if not 0 < size <= self.bytes_max:
+                allowed = f"1 byte to {size_words(self.bytes_max)}"
+                raise Refused(f"{path} has {size_words(size)}; {allowed} can be sent")
+            part = self.home / f"{kept}.part"
+            with part.open("wb") as copy:
+                while piece := source.read(PIECE_BYTES):
+                    copy.write(piece)
+                copy.flush()
+                os.fsync(copy.fileno())
+            part.rename(self.home / kept)
+        return OutFile(path=str(kept), name=safe_name(name, "file"), size=size)
