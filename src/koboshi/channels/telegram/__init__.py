@@ -1,0 +1,1 @@
+"""Telegram: how answers are shown there."""
