@@ -1,0 +1,80 @@
+"""The Markdown parser, set up for what models write, and when it is not asked at all.
+
+Markdown-it takes a tenth of a second to import, so it is imported when the first text comes.
+"""
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.token import Token
+
+# Quotes count once, lists twice. The parser drops what is deeper, so such a text is not parsed.
+NESTING_MAX = 24
+
+# What the parser takes for a character of each sort, in microseconds of a slow machine, and how
+# much of that a text may take. A hundred thousand characters of an ordinary answer take half.
+_CHAR_COSTS = {"\n": 30, "[": 45, "]": 10} | dict.fromkeys("*_~`<&\\|!", 15)
+_COST_MAX = 700_000
+
+_DEFINITION = re.compile(r"\[[^\]\n]+\]:[ \t]*<?(https?://[^\s<>]+)")
+
+
+def parse(markdown: str) -> "list[Token] | None":
+    """The tokens of a text; None if it is too large or too deeply nested to be parsed."""
+    if not is_parsable(markdown):
+        return None
+    tokens = _parser().parse(markdown)
+    if any(token.level >= NESTING_MAX - 1 for token in tokens):
+        return None
+    return tokens
+
+
+def is_parsable(markdown: str) -> bool:
+    """Whether parsing the text takes well under a second."""
+    if len(markdown) > _COST_MAX:
+        return False
+    marks = sum(markdown.count(char) * cost for char, cost in _CHAR_COSTS.items())
+    return len(markdown) + marks <= _COST_MAX
+
+
+@cache
+def _parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"maxNesting": NESTING_MAX})
+    parser.enable(["strikethrough", "table"]).disable(["html_block", "html_inline"])
+    parser.block.ruler.at("reference", _definition)
+    # Every link is a link: what becomes of its address is decided where it is shown.
+    parser.validateLink = _any_link  # type: ignore[method-assign]
+    parser.normalizeLink = _as_written  # type: ignore[method-assign]
+    parser.normalizeLinkText = _as_written  # type: ignore[method-assign]
+    return parser
+
+
+def _any_link(_url: str) -> bool:
+    return True
+
+
+def _as_written(url: str) -> str:
+    return url
+
+
+def _definition(state: "StateBlock", line: int, line_end: int, silent: bool) -> bool:
+    """Definitions of web addresses only, and they leave a token: whoever shows the text decides
+    whether the definition is shown. Anything else, as in `[Note]: this`, is words."""
+    from markdown_it.rules_block import reference
+
+    begin = state.bMarks[line] + state.tShift[line]
+    found = _DEFINITION.match(state.src, begin, state.eMarks[line])
+    if found is None or not reference(state, line, line_end, silent):
+        return False
+    if not silent:
+        token = state.push("definition", "", 0)
+        token.map = [line, state.line]
+        token.content = state.getLines(line, state.line, state.blkIndent, False)
+        token.meta = {"url": found[1]}
+    return True

@@ -1,0 +1,20 @@
+"""Text for Telegram: Markdown as models write it becomes text and message entities.
+
+Nothing here raises for any text. What is too large or too deeply nested to be parsed in well under
+a second is shown as it was written (`parser.is_parsable`, `parser.NESTING_MAX`).
+"""
+
+from koboshi.channels.telegram.formatted import Entity, Rendered, clean, clip, finished, plain, units
+from koboshi.channels.telegram.markdown import page_of
+from koboshi.channels.telegram.parts import split
+
+__all__ = ["Entity", "Rendered", "clip", "plain", "render", "split", "units"]
+
+
+def render(markdown: str) -> Rendered:
+    """Show a Markdown text with what Telegram has.
+
+    The text has no whitespace around it and is empty only if `markdown` has nothing but whitespace
+    and control characters.
+    """
+    return finished(page_of(clean(markdown)).shown)
