@@ -21,7 +21,7 @@ PURE = frozenset(
 )
 
 PACKAGES = (
-    "agent channels/console channels/web cli commands dashboard domain models ports runner runtime "
+    "agent channels/telegram channels/web cli commands dashboard domain models ports runner runtime "
     "stores/postgres stores/sqlite tools"
 ).split()
 
@@ -45,7 +45,7 @@ PLANTED = [
     ("cli/run.py", "import koboshi.stores.sqlite", "one-chooser"),
     ("__main__.py", "import koboshi.stores.sqlite", "one-chooser"),
     ("stores/postgres/store.py", "import koboshi.stores.sqlite", "stores"),
-    ("channels/web/codec.py", "import koboshi.channels.console", "channels"),
+    ("channels/web/codec.py", "import koboshi.channels.telegram", "channels"),
     ("domain/turn.py", "import time", "domain"),
     ("domain/turn.py", "import msgspec", "domain"),
     ("ports/store.py", "import apsw", "ports"),

@@ -29,6 +29,9 @@ MAY_CATCH_EVERYTHING = frozenset(
         "src/koboshi/runtime/calls.py",  # a tool call
         "src/koboshi/runtime/deliver.py",  # a send
         "src/koboshi/runtime/progress.py",  # what is only shown; nothing durable depends on it
+        "src/koboshi/runtime/drafts.py",  # likewise
+        "src/koboshi/runtime/attachments.py",  # the file of a person
+        "src/koboshi/channels/telegram/webhook.py",  # a call of the platform: it brings it again
         "src/koboshi/runtime/control.py",  # a request of the command line
         "src/koboshi/stores/sqlite/writer.py",  # the thread that hands errors to who waits
         "src/koboshi/stores/sqlite/reader.py",  # likewise

@@ -35,6 +35,7 @@ def test_the_tools_say_what_repeating_them_does(files: Files) -> None:
         "edit_file": Effect.REPEATABLE,
         "list_files": Effect.NONE,
         "search_files": Effect.NONE,
+        "send_file": Effect.REPEATABLE,
     }
     assert all(tool.need_of("{}") is Need.NOBODY for tool in files.tools.values())
 

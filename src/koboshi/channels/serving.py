@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import Server
 
-from koboshi.domain.errors import ChannelUnusable
+from koboshi.domain.errors import ChannelUnusable, StoreFailed
 
 
 class CannotListen(ChannelUnusable):
@@ -67,3 +67,13 @@ class EmbeddedServer(Server):
         does that within the time for goodbyes."""
         with CancelScope(shield=True), listener:
             await self.serve([listener])
+
+
+def one_of(group: ExceptionGroup[Exception]) -> Exception:
+    """The error that the caller must hear of: a failed store before everything else, and a single
+    one by itself, so that it can be told by its name."""
+    errors: list[Exception] = [group]
+    while len(errors) == 1 and isinstance(errors[0], ExceptionGroup):
+        errors = list(errors[0].exceptions)
+    failed = [error for error in errors if isinstance(error, StoreFailed)]
+    return failed[0] if failed else errors[0] if len(errors) == 1 else group

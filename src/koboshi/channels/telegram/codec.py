@@ -104,10 +104,10 @@ class Reader:
 
     def _pressed(self, callback: Callback) -> Inbound:
         message, key = callback.message, f"c{callback.id}"
-        button = _BUTTON.fullmatch(callback.data)
+        button = _BUTTON.fullmatch(callback.pressed)
         if message is None or button is None:
             place = Route(channel=self.channel, chat="")
-            words = Words(text=callback.data[:64], sent_ms=0)
+            words = Words(text=callback.pressed[:64], sent_ms=0)
             return Inbound(
                 route=place if message is None else self._route(message),
                 external_id=key,
@@ -223,7 +223,7 @@ def sender_of(message: Message) -> str:
     return "" if message.from_ is None else str(message.from_.id)
 
 
-def button_data(question: int | None, choice_id: str) -> str:
+def press_of(question: int | None, choice_id: str) -> str:
     """What a button carries: the question it answers, and how."""
     return f"q{question or 0}:{choice_id}"
 

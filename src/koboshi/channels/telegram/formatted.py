@@ -177,7 +177,9 @@ def essence(shown: Shown) -> Shown:
     """The same without any whitespace: what two renderings of the same words have in common."""
     seen = [0, *accumulate(not char.isspace() for char in shown.text)]
     spans = (replace(span, begin=seen[span.begin], end=seen[span.end]) for span in shown.spans)
-    return Shown("".join(shown.text.split()), tuple(span for span in spans if span.begin < span.end))
+    return Shown(
+        "".join(shown.text.split()), tuple(span for span in spans if span.begin < span.end)
+    )
 
 
 def whole_characters(text: str, begin: int, end: int) -> int:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from koboshi.channels.telegram.codec import button_data
+from koboshi.channels.telegram.codec import press_of
 from koboshi.channels.telegram.render import Entity, Rendered, clip, plain, render, split, units
 from koboshi.domain.outbox import Delivery
 from koboshi.domain.phrases import DUPLICATE_LABEL
@@ -69,7 +69,7 @@ def markup_of(delivery: Delivery) -> dict[str, object]:
         [
             {
                 "text": choice.label[:BUTTON_CHARS_MAX] or choice.choice_id,
-                "callback_data": button_data(delivery.question, choice.choice_id),
+                "callback_data": press_of(delivery.question, choice.choice_id),
             }
         ]
         for choice in delivery.choices

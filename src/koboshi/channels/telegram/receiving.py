@@ -16,6 +16,7 @@ import structlog
 from anyio import CapacityLimiter, create_task_group, sleep
 from anyio.abc import TaskGroup
 
+from koboshi.channels.serving import one_of
 from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
 from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_offset
 from koboshi.channels.telegram.options import TelegramOptions
@@ -67,15 +68,19 @@ class Receiving:
     async def run(self, cursor: str | None, accept: Accept) -> None:
         """Receive until cancelled."""
         try:
-            reader = await self._introduce()
-            async with create_task_group() as tasks:
-                if self.options.webhook_url:
-                    await self._be_told(accept, reader, tasks)
-                else:
-                    await self._poll(cursor, accept, reader, tasks)
-        except BaseException as error:
-            self.trouble = f"{type(error).__name__}: {error}"
-            raise
+            await self._run(cursor, accept)
+        except ExceptionGroup as group:
+            raise one_of(group) from None
+        finally:
+            self.trouble = self.trouble or "not connected"
+
+    async def _run(self, cursor: str | None, accept: Accept) -> None:
+        reader = await self._introduce()
+        async with create_task_group() as tasks:
+            if self.options.webhook_url:
+                await self._be_told(accept, reader, tasks)
+            else:
+                await self._poll(cursor, accept, reader, tasks)
 
     async def _introduce(self) -> Reader:
         """Who we are, and what we understand."""

@@ -123,7 +123,7 @@ class Callback(Struct, frozen=True):
     id: str
     from_: User = field(name="from")
     message: Message | None = None
-    data: str = ""
+    pressed: str = field(default="", name="data")
 
 
 class Update(Struct, frozen=True):

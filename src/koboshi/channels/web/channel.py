@@ -12,13 +12,13 @@ from socket import socket
 from anyio import Event, create_task_group, move_on_after, sleep_forever
 from anyio.abc import TaskGroup
 
-from koboshi.channels.serving import EmbeddedServer, listen
+from koboshi.channels.serving import EmbeddedServer, listen, one_of
 from koboshi.channels.web.api import Api
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
-from koboshi.domain.errors import FileNotHad, StoreFailed
+from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent, split_text
@@ -99,7 +99,7 @@ class WebChannel:
             try:
                 await self._serve(listener, accept)
             except ExceptionGroup as group:
-                raise _one_of(group) from None
+                raise one_of(group) from None
             finally:
                 self._bound_port = None
                 if self._is_listening.is_set():
@@ -189,13 +189,3 @@ class WebChannel:
             )
             raise Unacceptable(503, "not-known", message, retry_after_s=1)
         return receipts[0]
-
-
-def _one_of(group: ExceptionGroup[Exception]) -> Exception:
-    """The error that the caller must hear of: a failed store before everything else, and a single
-    one by itself, so that it can be told by its name."""
-    errors: list[Exception] = [group]
-    while len(errors) == 1 and isinstance(errors[0], ExceptionGroup):
-        errors = list(errors[0].exceptions)
-    failed = [error for error in errors if isinstance(error, StoreFailed)]
-    return failed[0] if failed else errors[0] if len(errors) == 1 else group
