@@ -108,11 +108,14 @@ class World(State):
         with self.lock:
             chat = self.add_chat(ChatKind.SUPERGROUP, title)
             chat.is_forum = forum
+            self._found(chat, "supergroup_chat_created")
             return chat
 
     def channel(self, title: str = "A channel") -> Chat:
         with self.lock:
-            return self.add_chat(ChatKind.CHANNEL, title)
+            chat = self.add_chat(ChatKind.CHANNEL, title)
+            self._found(chat, "channel_chat_created")
+            return chat
 
     def topic(self, chat: ChatRef, name: str, user: UserRef | None = None) -> Topic:
         """A new topic; its id is the id of the message that tells of it."""
@@ -317,6 +320,10 @@ class World(State):
         message.topic_id = None if topic is None else topic.topic_id
         self.tell(message)
         return message
+
+    def _found(self, chat: Chat, told: str) -> None:
+        """The first message of a chat tells of its beginning; the bot was not there yet."""
+        self.add_message(chat, self.bot, self.now, {told: True}).is_service = True
 
     def _stand(self, chat_id: int, standing: BotStanding, old: str, new: str) -> None:
         with self.lock:
