@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from tests.fakes.telegram import FakeTelegram
+from tests.fakes.telegram.server import FakeTelegram
 from tests.harness.http import connection
 
 JSON = dict[str, Any]

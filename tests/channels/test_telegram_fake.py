@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.channels.telegram_bot import Bot, bot_at
-from tests.fakes.telegram import FakeTelegram, World, serving
+from tests.fakes.telegram.server import FakeTelegram, serving
+from tests.fakes.telegram.world import World
 from tests.harness.http import connection
 
 NOT_MODIFIED = (

@@ -10,8 +10,10 @@ import pytest
 from anyio import create_task_group
 
 from tests.channels.telegram_bot import Bot, HandClock, bot_at
-from tests.fakes.telegram import Act, FakeTelegram, Moment, World, serving, serving_in_thread
+from tests.fakes.telegram.faults import Act, Moment
 from tests.fakes.telegram.remote import ControlFailed, Remote
+from tests.fakes.telegram.server import FakeTelegram, serving, serving_in_thread
+from tests.fakes.telegram.world import World
 from tests.harness.polling import until
 
 

@@ -10,7 +10,8 @@ import pytest
 from anyio import create_task_group
 
 from tests.channels.telegram_bot import Bot, HandClock, bot_at
-from tests.fakes.telegram import FakeTelegram, World, serving
+from tests.fakes.telegram.server import FakeTelegram, serving
+from tests.fakes.telegram.world import World
 from tests.harness.http import connection
 from tests.harness.polling import until
 

@@ -23,6 +23,7 @@ REACTIONS = frozenset(
     " 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨‍💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉"
     " 🦄 😘 💊 🙊 😎 👾 🤷‍♂ 🤷 🤷‍♀ 😡".split()
 )
+VARIATION = "\ufe0f"
 COMMANDS_MAX = 100
 _COMMAND = re.compile(r"[a-z0-9_]{1,32}")
 
@@ -81,7 +82,8 @@ def set_message_reaction(world: World, params: Params) -> bool:
     if len(reaction) > 1:
         bad_request("REACTIONS_TOO_MANY")
     for each in reaction:
-        if each.get("type") == "emoji" and each.get("emoji") not in REACTIONS:
+        emoji = str(each.get("emoji", "")).replace(VARIATION, "")
+        if each.get("type") == "emoji" and emoji not in REACTIONS:
             bad_request("REACTION_INVALID")
     message.reaction = reaction
     return True
