@@ -23,7 +23,7 @@ run: environment-runtime ## start the gateway on its defaults; ARGS="…" adds o
 	@exec $(BIN)/koboshi run --supervise $(ARGS)
 
 .PHONY: test
-test: environment-dev ## lint, then run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
+test: environment-dev environment-ptb ## lint, then run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
 	@scripts/system_packages.sh
 	@$(MAKE) lint
 	@$(BIN)/pytest -n $(WORKERS) --dist=worksteal $(ARGS)
@@ -74,13 +74,17 @@ lock: ## write requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer ver
 
 .PHONY: clean
 clean: ## remove the environments and everything the tools left behind
-	@rm -rf .venv .venv-bench .venv-tools .venv.lock .bench build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf .venv .venv-bench .venv-ptb .venv-tools .venv.lock .venv-ptb.lock .bench build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests scripts $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: environment-runtime environment-dev
+.PHONY: environment-runtime environment-dev environment-ptb
 environment-runtime:
 	@scripts/environment.sh runtime
 
 environment-dev:
 	@scripts/environment.sh dev
+
+# The client that the fake Telegram is checked with.
+environment-ptb: environment-dev
+	@scripts/ptb_environment.sh
