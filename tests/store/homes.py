@@ -406,8 +406,8 @@ class Home:
     async def wait_until_due(self) -> None:
         self.clock.move(await self.store.turns.due_in_ms() or 0)
 
-    async def take_delivery(self, chat: str = "ann") -> Delivery:
-        session_id = await self.session_id(chat)
+    async def take_delivery(self, chat: str = "ann", thread: str = "") -> Delivery:
+        session_id = await self.session_id(chat, thread=thread)
         delivery = await self.store.outbox.claim(session_id, self.worker.worker_id)
         assert isinstance(delivery, Delivery)
         return delivery
@@ -424,8 +424,11 @@ class Home:
 
     # ── what can be seen ────────────────────────────────────────────────────────────────────────
 
-    async def session_id(self, chat: str = "ann", channel: ChannelName = WEB) -> SessionId:
-        session_id = await self.store.views.session_of(Route(channel=channel, chat=chat))
+    async def session_id(
+        self, chat: str = "ann", channel: ChannelName = WEB, thread: str = ""
+    ) -> SessionId:
+        place = Route(channel=channel, chat=chat, thread=thread)
+        session_id = await self.store.views.session_of(place)
         assert session_id is not None
         return session_id
 
