@@ -177,7 +177,9 @@ def essence(shown: Shown) -> Shown:
     """The same without any whitespace: what two renderings of the same words have in common."""
     seen = [0, *accumulate(not char.isspace() for char in shown.text)]
     spans = (replace(span, begin=seen[span.begin], end=seen[span.end]) for span in shown.spans)
-    return Shown("".join(shown.text.split()), tuple(span for span in spans if span.begin < span.end))
+    return Shown(
+        "".join(shown.text.split()), tuple(span for span in spans if span.begin < span.end)
+    )
 
 
 def whole_characters(text: str, begin: int, end: int) -> int:
@@ -189,7 +191,7 @@ def whole_characters(text: str, begin: int, end: int) -> int:
     while place > max(begin, end - _JOINED_CHARS_MAX):
         joined = _JOINED.match(text, place) or text[place - 1] == "\u200d"
         flags = _FLAGS.search(text, max(begin, place - _JOINED_CHARS_MAX), place)
-        is_half_flag = bool(flags) and len(flags[0]) % 2 == 1 and _is_flag(text[place])
+        is_half_flag = flags is not None and len(flags[0]) % 2 == 1 and _is_flag(text[place])
         if not joined and not is_half_flag:
             return place
         place -= 1

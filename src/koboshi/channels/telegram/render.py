@@ -4,7 +4,15 @@ Nothing here raises for any text. What is too large or too deeply nested to be p
 a second is shown as it was written (`parser.is_parsable`, `parser.NESTING_MAX`).
 """
 
-from koboshi.channels.telegram.formatted import Entity, Rendered, clean, clip, finished, plain, units
+from koboshi.channels.telegram.formatted import (
+    Entity,
+    Rendered,
+    clean,
+    clip,
+    finished,
+    plain,
+    units,
+)
 from koboshi.channels.telegram.markdown import page_of
 from koboshi.channels.telegram.parts import split
 
