@@ -191,7 +191,7 @@ def whole_characters(text: str, begin: int, end: int) -> int:
     while place > max(begin, end - _JOINED_CHARS_MAX):
         joined = _JOINED.match(text, place) or text[place - 1] == "\u200d"
         flags = _FLAGS.search(text, max(begin, place - _JOINED_CHARS_MAX), place)
-        is_half_flag = bool(flags) and len(flags[0]) % 2 == 1 and _is_flag(text[place])
+        is_half_flag = flags is not None and len(flags[0]) % 2 == 1 and _is_flag(text[place])
         if not joined and not is_half_flag:
             return place
         place -= 1

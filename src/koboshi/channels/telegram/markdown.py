@@ -1,4 +1,4 @@
-"""Markdown as models write it, shown with what Telegram has: spans, bullets and fixed-width text."""
+"""Markdown as models write it, shown with what Telegram has: spans, bullets, fixed width."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ RULE = "———"
 BULLET = "•"
 
 _BOXES = {"[ ] ": "☐", "[x] ": "☑", "[X] ": "☑"}
-_LANGUAGE = re.compile(r"[\w+#.-]{1,32}")
+_LANGUAGE = re.compile(r"[\w+#.-]{1,32}(?!\S)", re.ASCII)
 _TAB_CHARS = 4
 
 
@@ -34,8 +34,8 @@ class Page:
 
 
 def page_of(markdown: str) -> Page:
-    """Show a Markdown text; it must be clean. What can not be parsed, or would be empty, is shown as
-    it was written."""
+    """Show a Markdown text; it must be clean. What can not be parsed, or would be empty, is shown
+    as it was written."""
     tokens = parse(markdown)
     if tokens is None:
         return Page(settled(markdown, ()))
@@ -66,6 +66,7 @@ class _Walk:
     indents: list[str] = field(default_factory=list)
     rows: list[list[Cell]] = field(default_factory=list)
     table: "Token | None" = None
+    addresses: set[str] | None = None
 
     def written(self) -> Writer:
         for at, token in enumerate(self.tokens):
@@ -127,18 +128,16 @@ class _Walk:
 
     def _take_code(self, token: "Token") -> None:
         self._begin(token)
-        language = token.info.split()[0] if token.info.split() else ""
-        code = shown_code(token.content)
-        self.writer.write_pre(code, language if _LANGUAGE.fullmatch(language) else "")
+        language = _LANGUAGE.match(token.info.strip())
+        self.writer.write_pre(shown_code(token.content), language[0] if language else "")
 
     def _take_definition(self, token: "Token") -> None:
-        if token.meta["url"] not in self._addresses():
+        if self.addresses is None:
+            children = (child for each in self.tokens for child in each.children or ())
+            self.addresses = {str(c.attrGet("href") or c.attrGet("src") or "") for c in children}
+        if token.meta["url"] not in self.addresses:
             self._begin(token)
             self.writer.write(words(token.content).strip())
-
-    def _addresses(self) -> set[str]:
-        children = (child for token in self.tokens for child in token.children or ())
-        return {str(child.attrGet("href") or child.attrGet("src") or "") for child in children}
 
     def _take_quote(self, token: "Token") -> None:
         self.writer.stand_apart()

@@ -17,8 +17,12 @@ NESTING_MAX = 24
 
 # What the parser takes for a character of each sort, in microseconds of a slow machine, and how
 # much of that a text may take. A hundred thousand characters of an ordinary answer take half.
-_CHAR_COSTS = {"\n": 30, "[": 45, "]": 10} | dict.fromkeys("*_~`<&\\|!", 15)
+_CHAR_COSTS = {"\n": 45, "[": 45, "]": 10} | dict.fromkeys("*_~`<&\\|!", 15)
 _COST_MAX = 700_000
+# A line is looked at again for each quote and list it is in, and for each it may go on with.
+_CONTAINERS = re.compile(r"^[ \t]*+(?:(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)])[ \t]*+)++", re.MULTILINE)
+_CONTAINER_COST = 20
+_CONTAINER_LINE_COST = 5
 
 _DEFINITION = re.compile(r"\[[^\]\n]+\]:[ \t]*<?(https?://[^\s<>]+)")
 
@@ -37,30 +41,35 @@ def is_parsable(markdown: str) -> bool:
     """Whether parsing the text takes well under a second."""
     if len(markdown) > _COST_MAX:
         return False
-    marks = sum(markdown.count(char) * cost for char, cost in _CHAR_COSTS.items())
-    return len(markdown) + marks <= _COST_MAX
+    cost = len(markdown) + sum(markdown.count(char) * cost for char, cost in _CHAR_COSTS.items())
+    if cost > _COST_MAX:
+        return False
+    depths = [len("".join(found[0].split())) for found in _CONTAINERS.finditer(markdown)]
+    deepest = min(max(depths, default=0), NESTING_MAX)
+    cost += sum(min(depth, NESTING_MAX) for depth in depths) * _CONTAINER_COST
+    return cost + markdown.count("\n") * deepest * _CONTAINER_LINE_COST <= _COST_MAX
 
 
 @cache
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"maxNesting": NESTING_MAX})
+    class LinksAsWritten(MarkdownIt):
+        """Every link is a link: what becomes of its address is decided where it is shown."""
+
+        def validateLink(self, url: str) -> bool:  # noqa: N802, ARG002
+            return True
+
+        def normalizeLink(self, url: str) -> str:  # noqa: N802
+            return url
+
+        def normalizeLinkText(self, link: str) -> str:  # noqa: N802
+            return link
+
+    parser = LinksAsWritten("commonmark", {"maxNesting": NESTING_MAX})
     parser.enable(["strikethrough", "table"]).disable(["html_block", "html_inline"])
     parser.block.ruler.at("reference", _definition)
-    # Every link is a link: what becomes of its address is decided where it is shown.
-    parser.validateLink = _any_link  # type: ignore[method-assign]
-    parser.normalizeLink = _as_written  # type: ignore[method-assign]
-    parser.normalizeLinkText = _as_written  # type: ignore[method-assign]
     return parser
-
-
-def _any_link(_url: str) -> bool:
-    return True
-
-
-def _as_written(url: str) -> str:
-    return url
 
 
 def _definition(state: "StateBlock", line: int, line_end: int, silent: bool) -> bool:

@@ -27,7 +27,6 @@ _UNITS_MAX = 4096
 _UNITS_MIN = 2
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][”’」』）]*")
-_BLANK_LINES = re.compile(r"\s*\n")
 
 
 def split(markdown: str, units_max: int) -> tuple[str, ...]:
@@ -103,7 +102,7 @@ class _Cutter:
             _word_end(text, floor, limit),
         )
         end = next((place for place in places if place >= floor), 0)
-        return end or whole_characters(text, begin + 1, limit)
+        return end or whole_characters(text, begin, limit)
 
     def _block_end(self, floor: int, limit: int) -> int:
         """The last place where an outermost block ends, not behind its heading; else the last blank
@@ -121,13 +120,14 @@ class _Cutter:
         return -1 if self._is_in_code(end) else end
 
     def _next_begin(self, end: int) -> int:
-        """Where the next piece begins: at a word, or in code at its indentation."""
+        """Where the next piece begins: at a word, or in code before its indentation."""
         text = self.page.shown.text
         begin = end
         while begin < len(text) and text[begin].isspace():
             begin += 1
         line = text.rfind("\n", end, begin) + 1
-        return line if line > 0 and self._is_in_code(end) else begin
+        is_indented = line > 0 and begin - line < self.units_max // 4 and self._is_in_code(end)
+        return line if is_indented else begin
 
     def _is_in_code(self, place: int) -> bool:
         spans = self.page.shown.spans

@@ -10,7 +10,7 @@ _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
 _BLOCKS = frozenset({"blockquote", "pre"})
 _TICKS = re.compile(r"`+")
 # What would mean something inside a line. An underscore between letters, a lone tilde and most
-# other marks are left alone; at the ends of the text, where a mark of ours may follow, they are not.
+# other marks are left alone, but not at the ends of the text, where a mark of ours may follow.
 _ACTIVE = re.compile(
     r"[\\`*\[\]]|(?<![^\W_])_|_(?![^\W_])|~(?=~|\Z)|(?<=~)~|\A~|<(?=[a-zA-Z])|&(?=[#a-zA-Z])|!\Z"
 )
