@@ -21,8 +21,8 @@ PURE = frozenset(
 )
 
 PACKAGES = (
-    "agent channels/telegram channels/web cli commands dashboard domain models ports runner runtime "
-    "stores/postgres stores/sqlite tools"
+    "agent channels/telegram channels/web cli commands dashboard domain models ports runner "
+    "runtime stores/postgres stores/sqlite tools"
 ).split()
 
 # An import that must be refused: where it stands, what it says, which contract refuses it.
