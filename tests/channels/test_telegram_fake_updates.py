@@ -51,6 +51,23 @@ async def test_a_negative_offset_counts_from_the_end_and_drops_the_rest(
     assert len(world.updates.dropped) == 2
 
 
+async def test_an_offset_from_before_new_numbers_acknowledges_nothing(
+    bot: Bot, world: World
+) -> None:
+    say(world, "old")
+    (old,) = await bot.do("getUpdates")
+    after = old["update_id"] + 1
+    assert await bot.do("getUpdates", offset=after) == []
+
+    world.renumber(1_000)
+    say(world, "new")
+
+    for _ in range(2):
+        told = await bot.do("getUpdates", offset=after)
+        assert [each["update_id"] for each in told] == [1_000]
+    assert await bot.do("getUpdates", offset=1_001) == []
+
+
 async def test_a_long_poll_ends_with_the_first_update(
     fake: FakeTelegram, bot: Bot, world: World
 ) -> None:

@@ -248,6 +248,11 @@ class World(State):
         with self.lock:
             self.updates.reverse_next()
 
+    def renumber(self, update_id: int) -> None:
+        """The next update has this number, as after a week without any."""
+        with self.lock:
+            self.updates.renumber(update_id)
+
     def migrate(self, group: ChatRef) -> Chat:
         """A group becomes a supergroup with another id; both are told."""
         with self.lock:
