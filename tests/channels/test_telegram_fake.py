@@ -1,6 +1,5 @@
 """The fake platform keeps the contract of the Bot API: messages, edits, topics, files, refusals."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -18,23 +17,6 @@ NOT_MODIFIED = (
 
 def keyboard(*labels: str) -> dict[str, Any]:
     return {"inline_keyboard": [[{"text": each, "callback_data": each.lower()} for each in labels]]}
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeTelegram]:
-    async with serving() as running:
-        yield running
-
-
-@pytest.fixture
-def world(fake: FakeTelegram) -> World:
-    return fake.world
-
-
-@pytest.fixture
-async def bot(fake: FakeTelegram) -> AsyncIterator[Bot]:
-    async with bot_at(fake) as made:
-        yield made
 
 
 async def test_a_wrong_token_is_unauthorized_and_a_wrong_method_is_not_found(
@@ -206,6 +188,43 @@ async def test_topics_are_opened_closed_and_deleted(bot: Bot, world: World) -> N
     await bot.do("deleteForumTopic", **thread)
     assert await bot.refusal("sendMessage", text="x", **thread) == "Bad Request: TOPIC_DELETED"
     assert world.texts_seen(forum) == []
+
+
+async def test_private_chats_have_topics_where_the_bot_has_them_enabled() -> None:
+    async with serving(World(has_topics_enabled=True)) as fake, bot_at(fake) as bot:
+        chat = fake.world.private_chat()
+        made = await bot.do("createForumTopic", chat_id=chat.chat_id, name="Work")
+        thread = made["message_thread_id"]
+
+        sent = await bot.do(
+            "sendMessage", chat_id=chat.chat_id, text="in it", message_thread_id=thread
+        )
+
+        assert (await bot.do("getMe"))["has_topics_enabled"] is True
+        assert sent["message_thread_id"] == thread
+        assert fake.world.texts_seen(chat, thread) == ["in it"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"entities": "none"},
+        {"entities": {"type": "bold"}},
+        {"reply_parameters": [1]},
+        {"reply_markup": [1]},
+        {"reply_markup": {"inline_keyboard": [["Yes"]]}},
+        {"message_thread_id": "general"},
+    ],
+    ids=str,
+)
+async def test_what_has_the_wrong_shape_is_a_bad_request(
+    bot: Bot, world: World, wrong: dict[str, Any]
+) -> None:
+    chat = world.private_chat()
+
+    refusal = await bot.refusal("sendMessage", chat_id=chat.chat_id, text="x", **wrong)
+
+    assert refusal.startswith("Bad Request: ")
 
 
 async def test_an_edit_must_change_something_of_a_message_of_ours(bot: Bot, world: World) -> None:

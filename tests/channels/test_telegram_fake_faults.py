@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -12,31 +11,9 @@ from anyio import create_task_group
 from tests.channels.telegram_bot import Bot, HandClock, bot_at
 from tests.fakes.telegram.faults import Act, Moment
 from tests.fakes.telegram.remote import ControlFailed, Remote
-from tests.fakes.telegram.server import FakeTelegram, serving, serving_in_thread
+from tests.fakes.telegram.server import FakeTelegram, serving_in_thread
 from tests.fakes.telegram.world import World
 from tests.harness.polling import until
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-async def fake(clock: HandClock) -> AsyncIterator[FakeTelegram]:
-    async with serving(World(clock=clock)) as running:
-        yield running
-
-
-@pytest.fixture
-def world(fake: FakeTelegram) -> World:
-    return fake.world
-
-
-@pytest.fixture
-async def bot(fake: FakeTelegram) -> AsyncIterator[Bot]:
-    async with bot_at(fake) as made:
-        yield made
 
 
 @pytest.mark.parametrize("moment", list(Moment))

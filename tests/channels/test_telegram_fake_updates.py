@@ -4,40 +4,18 @@ from asyncio import StreamReader, StreamWriter, start_server
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-import pytest
 from anyio import create_task_group
 
-from tests.channels.telegram_bot import Bot, HandClock, bot_at
-from tests.fakes.telegram.server import FakeTelegram, serving
+from tests.channels.telegram_bot import Bot, HandClock
+from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.world import World
 from tests.harness.http import connection
 from tests.harness.polling import until
 
 DAY_S = 24 * 3600
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-async def fake(clock: HandClock) -> AsyncIterator[FakeTelegram]:
-    async with serving(World(clock=clock)) as running:
-        yield running
-
-
-@pytest.fixture
-def world(fake: FakeTelegram) -> World:
-    return fake.world
-
-
-@pytest.fixture
-async def bot(fake: FakeTelegram) -> AsyncIterator[Bot]:
-    async with bot_at(fake) as made:
-        yield made
 
 
 def texts(updates: list[dict[str, Any]]) -> list[str]:
@@ -73,6 +51,23 @@ async def test_a_negative_offset_counts_from_the_end_and_drops_the_rest(
     assert len(world.updates.dropped) == 2
 
 
+async def test_an_offset_from_before_new_numbers_acknowledges_nothing(
+    bot: Bot, world: World
+) -> None:
+    say(world, "old")
+    (old,) = await bot.do("getUpdates")
+    after = old["update_id"] + 1
+    assert await bot.do("getUpdates", offset=after) == []
+
+    world.renumber(1_000)
+    say(world, "new")
+
+    for _ in range(2):
+        told = await bot.do("getUpdates", offset=after)
+        assert [each["update_id"] for each in told] == [1_000]
+    assert await bot.do("getUpdates", offset=1_001) == []
+
+
 async def test_a_long_poll_ends_with_the_first_update(
     fake: FakeTelegram, bot: Bot, world: World
 ) -> None:
@@ -104,6 +99,32 @@ async def test_a_second_poll_ends_the_first_with_a_conflict(fake: FakeTelegram, 
         "Conflict: terminated by other getUpdates request; make sure that only one bot instance"
         " is running"
     ]
+
+
+async def test_a_poll_whose_client_has_gone_takes_nothing_with_it(
+    fake: FakeTelegram, bot: Bot, world: World
+) -> None:
+    say(world, "one")
+    (first,) = await bot.do("getUpdates")
+    after = first["update_id"] + 1
+    async with create_task_group() as tasks:
+        tasks.start_soon(partial(bot.ask, "getUpdates", offset=after, timeout=50))
+        await until(lambda: len(fake.history.of("getUpdates")) == 2, "the poll is under way")
+        tasks.cancel_scope.cancel()
+    await until(lambda: fake.history.of("getUpdates")[1].status, "the platform has noticed")
+
+    world.redeliver(first["update_id"])
+
+    assert texts(await bot.do("getUpdates", offset=after)) == ["one"]
+
+
+async def test_a_bot_that_was_kicked_is_told_nothing(bot: Bot, world: World) -> None:
+    ada = world.user()
+    group = world.group()
+    world.kick(group)
+    world.say(group, ada, "finally alone")
+
+    assert [sorted(each)[0] for each in await bot.do("getUpdates")] == ["my_chat_member"]
 
 
 async def test_messages_are_kept_a_day_and_presses_150_seconds(

@@ -21,8 +21,8 @@ JSON = dict[str, Any]
 
 WORLD_VERBS = (
     "user private_chat group supergroup channel topic close_topic delete_topic say edit delete"
-    " press raw redeliver reorder migrate block unblock deactivate kick messages_seen texts_seen"
-    " copies drafts_seen"
+    " press raw redeliver reorder renumber migrate block unblock deactivate kick"
+    " messages_seen texts_seen copies drafts_seen"
 ).split()
 
 

@@ -61,12 +61,12 @@ def notice(text: str) -> list[JSON]:
 def formatted(params: Params, text_name: str, entities_name: str) -> tuple[str, list[JSON]]:
     """The text and the entities that a method was given, checked, trimmed and completed."""
     text = params.text(text_name)
-    given = params.nested(entities_name, "entities")
+    given = params.objects(entities_name, "entities")
     mode = params.text("parse_mode").lower()
-    if given is None and mode:
+    if not given and mode:
         text, entities = parsed(text, mode)
     else:
-        entities = [checked(each) for each in given or ()]
+        entities = [checked(each) for each in given]
         entities = [each for each in entities if each["type"] not in FOUND]
         check_bounds(text, entities)
     text, entities = trimmed(text, entities)

@@ -38,6 +38,8 @@ def inline_keyboard(params: Params) -> JSON | None:
 
 
 def _button(button: JSON) -> JSON:
+    if not isinstance(button, dict):
+        bad_request("can't parse inline keyboard button: expected an Object")
     if not str(button.get("text", "")).strip():
         bad_request('can\'t parse inline keyboard button: Field "text" must be non-empty')
     if not any(name in button for name in _DOES):

@@ -43,9 +43,7 @@ def get_me(world: World, _: Params) -> JSON:
 
 
 def set_my_commands(world: World, params: Params) -> bool:
-    commands = params.nested("commands", "commands")
-    if not isinstance(commands, list):
-        bad_request("can't parse commands: expected an Array")
+    commands = params.objects("commands", "commands")
     if len(commands) > COMMANDS_MAX:
         bad_request("BOT_COMMANDS_TOO_MUCH")
     for each in commands:
@@ -78,7 +76,7 @@ def send_chat_action(world: World, params: Params) -> bool:
 
 def set_message_reaction(world: World, params: Params) -> bool:
     message = message_of(chat_of(world, params), params, "message to react not found")
-    reaction = params.nested("reaction", "reaction") or []
+    reaction = params.objects("reaction", "reaction")
     if len(reaction) > 1:
         bad_request("REACTIONS_TOO_MANY")
     for each in reaction:

@@ -59,6 +59,15 @@ class Params:
         except msgspec.DecodeError:
             bad_request(f"can't parse {what} JSON object")
 
+    def objects(self, name: str, what: str) -> list[JSON]:
+        """A list of objects; an empty one if it was not given."""
+        found = self.nested(name, what)
+        if found is None:
+            return []
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            bad_request(f"can't parse {what}: expected an Array of Objects")
+        return found
+
     def upload(self, name: str) -> Upload | None:
         value = self.values.get(name)
         if isinstance(value, str) and value.startswith("attach://"):
@@ -76,8 +85,15 @@ def params_of(query: str, kind: str, body: bytes) -> Params:
         return Params(found)
     if kind.startswith("multipart/form-data"):
         return _parts(kind, body, found)
-    found.update(parse_qsl(body.decode(), keep_blank_values=True))
+    found.update(parse_qsl(_decoded(body), keep_blank_values=True))
     return Params(found)
+
+
+def _decoded(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        bad_request("strings must be encoded in UTF-8")
 
 
 def _object(body: bytes) -> Mapping[str, Any]:
@@ -99,7 +115,7 @@ def _parts(kind: str, body: bytes, found: JSON) -> Params:
         assert isinstance(content, bytes)
         file_name = part.get_filename()
         if file_name is None:
-            found[name] = content.decode()
+            found[name] = _decoded(content)
         else:
             uploads[name] = Upload(name=file_name, kind=part.get_content_type(), content=content)
     return Params(found, uploads)

@@ -114,6 +114,8 @@ def _replied(chat: Chat, params: Params) -> Message | None:
             "message_id": params.integer("reply_to_message_id"),
             "allow_sending_without_reply": allowed,
         }
+    if not isinstance(given, dict):
+        bad_request("object expected as reply parameters")
     replied = chat.messages.get(int(given.get("message_id", 0)))
     if replied is None or replied.is_deleted:
         if given.get("allow_sending_without_reply"):

@@ -3,8 +3,9 @@
 import asyncio
 import math
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -33,7 +34,10 @@ POLL_S_MAX = 50
 UPDATES_MAX = 100
 UNAUTHORIZED = Refusal(401, "Unauthorized")
 NOT_FOUND = Refusal(404, "Not Found")
+NOBODY_LISTENS = "the client has gone"
 BAD_GATEWAY = "<html><head><title>{status}</title></head><body>nginx</body></html>"
+
+Performance = Callable[[], Awaitable[Reply]]
 
 
 class FakeTelegram:
@@ -104,10 +108,10 @@ class FakeTelegram:
         self._end_poll("")
 
     def _end_poll(self, conflict: str) -> None:
-        if self._poller is not None and not self._poller.done():
-            self._poller.set_result(conflict)
+        if self._poller is not None:
+            _end(self._poller, conflict)
 
-    def _answer(self, http: HttpRequest) -> Answered:
+    def _answer(self, http: HttpRequest, connection: Connection) -> Answered:
         path = http.path
         if path.startswith("/control/"):
             return self._control.answer(path.removeprefix("/control/"), http.body)
@@ -122,9 +126,9 @@ class FakeTelegram:
             params = params_of(http.query, http.kind, http.body)
         except Refusal as refusal:
             return refused(refusal)
-        return self._serve(method, params)
+        return self._serve(method, params, connection)
 
-    def _serve(self, name: str, params: Params) -> Answered:
+    def _serve(self, name: str, params: Params, connection: Connection) -> Answered:
         method = name.lower()
         chat = _chat_id(params)
         uploads = {
@@ -139,22 +143,24 @@ class FakeTelegram:
         fault = self.faults.next_for(method, chat) if self.faults.all else None
         if fault is None and method != "getupdates":
             return self._perform(method, params, request)
-        return self._serve_slowly(method, params, request, fault)
+        if method == "getupdates":
+            perform: Performance = partial(self._get_updates, params, request, connection)
+        else:
+            perform = partial(self._perform_later, method, params, request)
+        return self._serve_slowly(method, perform, request, fault)
 
     async def _serve_slowly(
-        self, method: str, params: Params, request: Request, fault: Fault | None
+        self, method: str, perform: Performance, request: Request, fault: Fault | None
     ) -> Reply:
+        reply: Reply | None = None
         if fault is not None and fault.moment is Moment.BEFORE:
             reply = await self._hit(fault, method, request)
-            if reply is not None:
-                return _told(request, reply)
-        if method == "getupdates":
-            reply = await self._get_updates(params, request)
-        else:
-            reply = self._perform(method, params, request)
-        if fault is not None and fault.moment is Moment.AFTER:
-            reply = await self._hit(fault, method, request) or reply
-        return _told(request, reply)
+        if reply is None:
+            reply = await perform()
+            if fault is not None and fault.moment is Moment.AFTER:
+                reply = await self._hit(fault, method, request) or reply
+        request.status = reply.status
+        return reply
 
     async def _hit(self, fault: Fault, method: str, request: Request) -> Reply | None:
         """What the client is told instead; None if it only had to wait."""
@@ -174,6 +180,9 @@ class FakeTelegram:
                 return refused(too_many_requests(max(1, round(fault.seconds))), request)
             case Act.STATUS:
                 return _status(fault, request)
+
+    async def _perform_later(self, method: str, params: Params, request: Request) -> Reply:
+        return self._perform(method, params, request)
 
     def _perform(self, method: str, params: Params, request: Request) -> Reply:
         try:
@@ -205,9 +214,9 @@ class FakeTelegram:
             case _:
                 raise NOT_FOUND
 
-    async def _get_updates(self, params: Params, request: Request) -> Reply:
+    async def _get_updates(self, params: Params, request: Request, connection: Connection) -> Reply:
         try:
-            told = await self._poll(params)
+            told = await self._poll(params, connection)
         except Refusal as refusal:
             return refused(refusal, request)
         request.is_recorded = True
@@ -216,7 +225,7 @@ class FakeTelegram:
         body = b'{"ok":true,"result":[' + b",".join(each.body for each in told) + b"]}"
         return Reply(200, body)
 
-    async def _poll(self, params: Params) -> list[Waiting]:
+    async def _poll(self, params: Params, connection: Connection) -> list[Waiting]:
         if self.webhook.hook is not None:
             raise Refusal(409, WEBHOOK_ACTIVE)
         self._end_poll(OTHER_POLLER)
@@ -229,14 +238,16 @@ class FakeTelegram:
             told = self.world.updates.take(params.integer("offset"), limit)
         while not told and loop.time() < ends_at:
             poller = self._poller = loop.create_future()
+            connection.when_lost = partial(_end, poller, NOBODY_LISTENS)
             # What came between the look and this line is found here, not a whole poll later.
             with self.world.lock:
                 told = self.world.updates.take(0, limit)
             if told:
                 break
             await asyncio.wait({poller}, timeout=ends_at - loop.time())
-            if poller.done() and poller.result():
-                raise Refusal(409, poller.result())
+            conflict = poller.result() if poller.done() else ""
+            if conflict:
+                raise Refusal(409, conflict)
             with self.world.lock:
                 told = self.world.updates.take(0, limit)
         return told
@@ -265,6 +276,11 @@ def refused(refusal: Refusal, request: Request | None = None) -> Reply:
     return Reply(refusal.code, msgspec.json.encode(body))
 
 
+def _end(poller: "asyncio.Future[str]", conflict: str) -> None:
+    if not poller.done():
+        poller.set_result(conflict)
+
+
 def _status(fault: Fault, request: Request) -> Reply:
     if fault.description:
         return refused(Refusal(fault.status, fault.description), request)
@@ -272,11 +288,6 @@ def _status(fault: Fault, request: Request) -> Reply:
         return refused(Refusal(500, "Internal Server Error"), request)
     page = BAD_GATEWAY.format(status=fault.status)
     return Reply(fault.status, page.encode(), "text/html")
-
-
-def _told(request: Request, reply: Reply) -> Reply:
-    request.status = reply.status
-    return reply
 
 
 def _chat_id(params: Params) -> int | None:

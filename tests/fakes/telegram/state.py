@@ -131,7 +131,7 @@ class Message:
             "chat": self.chat.as_json(),
             "date": self.date,
         }
-        if self.sender is not None:
+        if self.sender is not None and self.chat.kind is not ChatKind.CHANNEL:
             found["from"] = self.sender.as_json()
         else:
             found["sender_chat"] = self.chat.as_json()

@@ -11,6 +11,8 @@ KEPT_S = 24 * 3600
 # A press of a button is not kept as long as a message.
 PRESS_KEPT_S = 150
 FIRST_UPDATE_ID = 700_000_001
+# How far above the next update an offset may be.
+FUTURE_MAX = 10
 # Delivered only to those who ask for them by name.
 ONLY_IF_NAMED = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 
@@ -78,13 +80,17 @@ class Updates:
         """The next answer has its updates in the wrong order."""
         self._is_reversed = True
 
-    def jump(self, update_id: int) -> None:
-        """Go on with another number, as after a week without updates."""
+    def renumber(self, update_id: int) -> None:
+        """Go on with another number, lower or higher, as after a week without updates."""
         self._next_id = update_id
 
     def take(self, offset: int, limit: int) -> list[Waiting]:
-        """Forget what the offset acknowledges; the next ones after it."""
+        """Forget what the offset acknowledges; the next ones after it.
+
+        An offset too far in the future acknowledges nothing, and the oldest ones are told."""
         self._expire()
+        if offset > self._next_id + FUTURE_MAX:
+            offset = 0
         if offset < 0:
             self._drop(self._waiting[:offset])
         elif offset > 0:

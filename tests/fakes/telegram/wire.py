@@ -37,7 +37,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(
         self,
-        answer: Callable[[HttpRequest], Answered],
+        answer: Callable[[HttpRequest, "Connection"], Answered],
         connections: set["Connection"],
         tasks: set[asyncio.Task[None]],
     ) -> None:
@@ -47,6 +47,7 @@ class Connection(asyncio.Protocol):
         self._buffer = bytearray()
         self._is_busy = False
         self._transport: asyncio.Transport | None = None
+        self.when_lost: Callable[[], None] = lambda: None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -57,6 +58,7 @@ class Connection(asyncio.Protocol):
         """What was asked for is done all the same: the platform has read the request."""
         self._transport = None
         self._connections.discard(self)
+        self.when_lost()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -69,7 +71,7 @@ class Connection(asyncio.Protocol):
 
     def _go_on(self) -> None:
         while (request := self._next_request()) is not None:
-            answered = self._answer(request)
+            answered = self._answer(request, self)
             if isinstance(answered, Reply):
                 self._send(answered)
                 continue

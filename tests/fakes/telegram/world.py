@@ -181,6 +181,8 @@ class World(State):
             if forward_origin is not None:
                 content["forward_origin"] = forward_origin
             content.update(extra or {})
+            if place.kind is ChatKind.PRIVATE:
+                place.standing = BotStanding.MEMBER  # who writes to a bot has unblocked it
             sender = None if user is None else self._user(user)
             message = self.add_message(place, sender, self.now if date is None else date, content)
             if topic is not None:
@@ -246,6 +248,11 @@ class World(State):
         with self.lock:
             self.updates.reverse_next()
 
+    def renumber(self, update_id: int) -> None:
+        """The next update has this number, as after a week without any."""
+        with self.lock:
+            self.updates.renumber(update_id)
+
     def migrate(self, group: ChatRef) -> Chat:
         """A group becomes a supergroup with another id; both are told."""
         with self.lock:
@@ -305,7 +312,9 @@ class World(State):
     # What both sides of the platform use
 
     def tell(self, message: Message, *, is_edited: bool = False) -> int | None:
-        """Queue the update about a message."""
+        """Queue the update about a message. None if the bot does not hear of it."""
+        if message.chat.standing is BotStanding.KICKED:
+            return None
         kind = "channel_post" if message.chat.kind is ChatKind.CHANNEL else "message"
         since = message.edit_date or message.date
         update_id = self.updates.add(
