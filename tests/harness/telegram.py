@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fakes.telegram.history import Request
 from tests.fakes.telegram.server import FakeTelegram, serving
 from tests.fakes.telegram.state import Chat, Message, User
 from tests.fakes.telegram.world import World
@@ -75,7 +76,7 @@ class Bot:
         asked = [(each.method, each.status, each.description) for each in self.requests()[-12:]]
         return f"{self.said()}\n{asked}\n{self.gateway.log[-3000:]}"
 
-    def requests(self, method: str = "") -> list:  # type: ignore[type-arg]
+    def requests(self, method: str = "") -> list[Request]:
         history = self.fake.history
         return history.of(method) if method else list(history.requests)
 

@@ -201,8 +201,13 @@ def number_of(raw: bytes) -> int | None:
 
 
 def next_offset(reads: Sequence[Read], offset: int) -> int:
-    """What is asked for after these have been stored."""
-    return max([offset, *(read.number + 1 for read in reads if read.number is not None)])
+    """What is asked for after these have been stored. It may be less than before: the platform
+    counts from elsewhere after a quiet week. One without a number is passed over by count."""
+    last, behind = offset - 1, 0
+    for read in reads:
+        behind = behind + 1 if read.number is None else 0
+        last = last if read.number is None else read.number
+    return last + 1 + (behind if last > 0 else 0)
 
 
 def message_key(message: Message) -> str:

@@ -34,6 +34,8 @@ POLL_SECONDS = 50
 ANSWER_SECONDS = 15
 """Beyond the poll itself."""
 BATCH_MAX = 100
+NOTHING_NEW_SECONDS = 1.0
+"""A platform that brings the same again and again is not asked without end."""
 CONFLICT = 409
 CONFLICT_SECONDS = (2.0, 5.0, 15.0, 30.0, 60.0)
 NUMBERS_GOOD_MS = 6 * 86_400_000
@@ -124,9 +126,12 @@ class Receiving:
             updates = batch_of(batch.result)
             if updates:
                 reads = [reader.read(raw) for raw in updates]
+                before = offset
                 offset, since_ms = next_offset(reads, offset), self.clock.now_ms()
                 receipts = await accept([read.inbound for read in reads], f"{offset}@{since_ms}")
                 self.say_aside(reads, receipts, tasks)
+                if offset <= before and all(receipt.is_duplicate for receipt in receipts):
+                    await sleep(NOTHING_NEW_SECONDS)
 
     async def _be_told(self, accept: Accept, reader: Reader, tasks: TaskGroup) -> None:
         """The platform calls us: each call is answered after its update is stored."""
