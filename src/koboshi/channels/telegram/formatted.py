@@ -23,7 +23,7 @@ _JOINED = re.compile(
     r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u200d\u20d0-\u20ff\u3099\u309a"
     r"\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 )
-_FLAGS = re.compile(r"[\U0001f1e6-\U0001f1ff]+\Z")
+_REGIONALS = re.compile(r"[\U0001f1e6-\U0001f1ff]+\Z")
 _JOINED_CHARS_MAX = 64
 
 
@@ -190,9 +190,11 @@ def whole_characters(text: str, begin: int, end: int) -> int:
     place = end
     while place > max(begin, end - _JOINED_CHARS_MAX):
         joined = _JOINED.match(text, place) or text[place - 1] == "\u200d"
-        flags = _FLAGS.search(text, max(begin, place - _JOINED_CHARS_MAX), place)
-        is_half_flag = flags is not None and len(flags[0]) % 2 == 1 and _is_flag(text[place])
-        if not joined and not is_half_flag:
+        regionals = _REGIONALS.search(text, max(begin, place - _JOINED_CHARS_MAX), place)
+        is_half_country = (
+            regionals is not None and len(regionals[0]) % 2 == 1 and _is_regional(text[place])
+        )
+        if not joined and not is_half_country:
             return place
         place -= 1
     return end
@@ -201,7 +203,7 @@ def whole_characters(text: str, begin: int, end: int) -> int:
 _RANK = {"blockquote": 0, "pre": 1, "code": 1, "text_link": 2} | dict.fromkeys(STYLES, 3)
 
 
-def _is_flag(char: str) -> bool:
+def _is_regional(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
