@@ -16,6 +16,7 @@ from benchmarks.stages.peers import measure_peers
 from benchmarks.stages.runners import measure_runners
 from benchmarks.stages.scale import Size, measure_scale
 from benchmarks.stages.store import measure_store
+from benchmarks.stages.telegram import measure_telegram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ QUICK = Plan(
 )
 
 
-STAGES = ("store", "peers", "scale", "boot", "leaving", "runners", "adoption")
+STAGES = ("store", "peers", "scale", "boot", "leaving", "runners", "adoption", "telegram")
 
 
 def main() -> int:
@@ -93,6 +94,7 @@ def _stages(plan: Plan, folder: Path) -> dict[str, Callable[[], list[Measure]]]:
         "leaving": lambda: measure_leaving(folder, plan.crowds),
         "runners": lambda: measure_runners(folder, plan.starts),
         "adoption": lambda: measure_adoption(folder, plan.starts),
+        "telegram": lambda: measure_telegram(folder),
     }
 
 

@@ -38,13 +38,13 @@ def boot(home: Path, *, measures_memory: bool = False) -> Boot:
     with _gateway(home) as (process, port, began):
         _wait_until_ready(process, port, _log_of(home))
         ready_seconds = time.monotonic() - began
-        cpu_seconds = _cpu_seconds(process.pid)
+        used = cpu_seconds(process.pid)
         if measures_memory:
             _wait(_IDLE_SECONDS)
         return Boot(
             ready_seconds=ready_seconds,
-            cpu_seconds=cpu_seconds,
-            resident_mb=_resident_mb(process.pid),
+            cpu_seconds=used,
+            resident_mb=resident_mb(process.pid),
         )
 
 
@@ -233,13 +233,13 @@ def _is_ready(port: int) -> bool:
         connection.close()
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """User and system time of all threads so far, those that ended included."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _resident_mb(pid: int) -> float:
+def resident_mb(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024

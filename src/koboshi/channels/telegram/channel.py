@@ -41,6 +41,7 @@ log = structlog.get_logger()
 
 SEND_SECONDS = 30.0
 SHOW_SECONDS = 5.0
+CONNECTIONS_MAX = 40
 SETTLE_SECONDS = 3.0
 """What is not there may still be on its way for so long."""
 
@@ -58,7 +59,8 @@ class TelegramChannel:
         self._options = options
         self._clock = clock
         self._manners = Manners(clock, options.per_second)
-        limits = httpx2.Limits(max_connections=200, max_keepalive_connections=100)
+        # Every request looks at every connection of the pool.
+        limits = httpx2.Limits(max_connections=CONNECTIONS_MAX)
         http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(SEND_SECONDS, connect=10), limits=limits, trust_env=True
         )
