@@ -346,15 +346,18 @@ WHERE first_seq >= :context_from
 ORDER BY turn_id DESC LIMIT 1;
 
 -- name: turns_due
--- Queued turns that may be claimed, those nobody has tried first.
+-- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first.
 SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel
-FROM turns AS t JOIN sessions AS s USING (session_id)
-WHERE t.closed_ms IS NULL AND t.state = 'queued' AND t.not_before_ms <= :now
+FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state = 'queued'
+    AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered AND t.not_before_ms <= :now
 ORDER BY t.not_before_ms, t.turn_id LIMIT :limit;
 
 -- name: turns_next_due
--- When the next queued turn is due.
-SELECT not_before_ms FROM turns WHERE closed_ms IS NULL AND state = 'queued'
+-- When the next queued turn is due, of the recovered ones or of the others.
+SELECT not_before_ms FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state = 'queued'
+    AND (recoveries > 0 AND event <> 'replied') = :recovered
 ORDER BY not_before_ms LIMIT 1;
 
 -- name: turn_claim
