@@ -45,7 +45,7 @@ async def test_each_interval_has_one_notice_and_none_comes_after_the_answer(
 
 
 async def test_a_follow_up_has_a_notifier_of_its_own(setting: Setting) -> None:
-    """S99, S100, S103: what waited gets its own time; nothing more is said of the first turn."""
+    """S94, S99, S100, S103: what waited gets its own time; nothing more is said of the first."""
     async with living(setting) as life:
         await _hang(life)
         await life.says("room", HANGING)

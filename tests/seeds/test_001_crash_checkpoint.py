@@ -195,7 +195,7 @@ async def test_a_run_that_was_ended_by_a_person_is_not_found(setting: Setting, b
 
 
 async def test_a_clean_shutdown_leaves_nothing_in_flight(setting: Setting) -> None:
-    """S14: idle, it leaves nothing at all; at work, it gives the run back."""
+    """S14, S16: idle, it leaves nothing at all; at work, it gives the run back."""
     async with living(setting) as life:
         await life.says("room", "echo hello")
         await life.shows("room", "hello")
