@@ -165,6 +165,22 @@ async def test_a_notice_that_was_not_sent_when_the_turn_ends_is_never_said(
     assert (notice["state"], notice["reason"]) == ("abandoned", "the work is over")
 
 
+async def test_a_stop_ends_the_typing_and_another_finds_nothing_to_stop(setting: Setting) -> None:
+    """S82: nothing is left that looks like work."""
+    setting.platform.abilities = replace(NON_IDEMPOTENT, typing=True)
+    async with living(setting) as life:
+        await _hang(life)
+        await life.until(lambda: setting.platform.typed, "typing is shown")
+        await life.says("room", "/stop")
+        await life.until(lambda: setting.platform.texts("room"), "the reply")
+        shown = len(setting.platform.typed)
+        await life.says("room", "/stop")
+        await life.passes(100)
+
+    assert len(setting.platform.typed) == shown
+    assert setting.platform.texts("room")[1:] == ["There is nothing to stop."]
+
+
 async def test_a_stopped_turn_is_not_said_to_be_working(setting: Setting) -> None:
     """S87, S101."""
     async with living(setting) as life:

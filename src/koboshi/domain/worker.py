@@ -43,7 +43,9 @@ class Breaker(StrEnum):
     OPEN = "open"  # nothing
 
 
-BREAKER_MS = 600_000
+WAIT_MS_MAX = 600_000
+"""No turn waits for longer in the queue: neither for the breaker nor for a model."""
+BREAKER_MS = WAIT_MS_MAX
 HALF_BOOTS = 3
 OPEN_BOOTS = 5
 

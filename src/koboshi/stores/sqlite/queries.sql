@@ -70,6 +70,12 @@ WHERE settled_ms IS NULL AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
 UPDATE turns SET not_before_ms = :not_before_ms
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms < :not_before_ms;
 
+-- name: turns_wait_bounded
+-- Whoever waits for longer than anybody may wait was told to by a clock that was set back since.
+UPDATE turns SET not_before_ms = :latest
+WHERE closed_ms IS NULL AND state = 'queued' AND (recoveries > 0 AND event <> 'replied') IN (0, 1)
+    AND not_before_ms > :latest;
+
 -- name: worker_end
 -- The last word of a boot.
 UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now
