@@ -19,12 +19,21 @@ LONG = {"KOBOSHI__GATEWAY__DRAIN_SECONDS": "30"}
 HOUR_S = 3_600
 
 
+def runs(command: str) -> dict[str, object]:
+    """The model runs a command and waits for it."""
+    return {"calls": [{"tool": "terminal", "arguments": {"command": command}}]}
+
+
 def said(home: Path) -> list[str]:
     return [row["text"] for row in read_rows(home).of("outbox", state="delivered")]
 
 
 def wait_draining(one: Gateway) -> None:
     until(lambda: one.events("gateway_draining"), "it is draining", otherwise=lambda: one.err)
+
+
+def wait_looked(one: Gateway) -> None:
+    until(lambda: one.events("boot_report"), "it has looked around", otherwise=lambda: one.err)
 
 
 def end(one: Gateway, how: str) -> None:
@@ -49,9 +58,8 @@ def test_a_command_is_not_begun_again_when_the_drain_is_killed(home: Path, worke
     SIGTERM, and SIGKILL inside the drain. It goes on once, and the command was started once."""
     wall, workdir = Wall(home.with_name("ahead")), home.with_name("workdir")
     command = f"echo begun >> begun; {UNTIL_GO}; echo came to its end"
-    call = {"calls": [{"tool": "terminal", "arguments": {"command": command}}]}
     with clocked(home, wall, **LONG) as one:
-        message = one.say("a", script(call, {"text": "through"}))
+        message = one.say("a", script(runs(command), {"text": "through"}))
         until((workdir / "begun").exists, "the command runs")
         wall.move(seconds=worked_s)
         until(lambda: _beats_after(home, worked_s), "its last sign of life")
@@ -88,17 +96,20 @@ def test_of_two_turns_only_the_one_goes_on_that_had_not_ended_in_the_killed_drai
     home: Path,
 ) -> None:
     """S24, S26: one comes to its answer inside the drain; then everything is killed."""
-    with gateway(home, **LONG) as one:
-        short = one.say("a", script({"sleep_ms": 700, "text": "short"}))
-        long = one.say("b", script(pauses(1.5), {"text": "long"}))
+    workdir = home.with_name("workdir")
+    settings = LONG | {"KOBOSHI__GATEWAY__WORKDIR": str(workdir)}
+    with gateway(home, **settings) as one:
+        long = one.say("b", script(runs(UNTIL_GO), {"text": "long"}))
+        until(lambda: read_rows(home).of("calls"), "the long one works")
+        short = one.say("a", script({"sleep_ms": 1_500, "text": "short"}))
         until(lambda: len(read_rows(home).of("journal", event="claimed")) == 2, "both work")
         one.signal(signal.SIGTERM)
         until(lambda: "short" in said(home), "one ends in the drain")
         one.kill()
-    left = read_rows(home)
-    assert [turn["state"] for turn in left.turns][1] == "running"
+    assert read_rows(home).turns[0]["state"] == "running"
 
-    with gateway(home) as one:
+    with gateway(home, **settings) as one:
+        (workdir / "go").touch()
         one.wait_state(long, "done")
         assert one.wait_state(short, "done")["turn"]["recoveries"] == 0
         one.stop()
@@ -119,7 +130,7 @@ def test_a_finished_conversation_is_left_alone_by_ten_restarts(home: Path) -> No
     before = read_rows(home)
     for number in range(10):
         with gateway(home) as one:
-            until(lambda one=one: one.events("boot_report"), "it has looked around")
+            wait_looked(one)
             end(one, ("stopped", "killed")[number % 2])
 
     rows = read_rows(home)
@@ -144,7 +155,7 @@ def test_what_was_stopped_stays_stopped_whatever_is_killed(home: Path) -> None:
         one.wait_end()
     for how in ("killed", "stopped"):
         with gateway(home) as one:
-            until(lambda one=one: one.events("boot_report"), "it has looked around")
+            wait_looked(one)
             until(lambda: len(said(home)) == 1, "the reply")
             end(one, how)
 
@@ -167,7 +178,7 @@ def test_twenty_kills_inside_a_resumed_turn_are_bounded_and_told_once(home: Path
     for boot in range(2, 22):
         wall.move(seconds=31)  # so that nobody waits for the pause between two tries
         with clocked(home, wall) as one:
-            until(lambda boot=boot: _is_at_it(home, boot), "it is tried, or given up")
+            wait_tried(home, boot)
             one.kill()
 
     with clocked(home, wall) as one:
@@ -182,7 +193,12 @@ def test_twenty_kills_inside_a_resumed_turn_are_bounded_and_told_once(home: Path
     assert answer == "still here"
 
 
-def _is_at_it(home: Path, boot: int) -> bool:
-    rows = read_rows(home)
-    is_tried = rows.of("turns", state="running", worker_id=boot)
-    return bool(is_tried or rows.of("outbox", state="delivered"))
+def wait_tried(home: Path, boot: int) -> None:
+    """Until the boot works on the turn, or somebody has given it up."""
+
+    def look() -> bool:
+        rows = read_rows(home)
+        is_tried = rows.of("turns", state="running", worker_id=boot)
+        return bool(is_tried or rows.of("outbox", state="delivered"))
+
+    until(look, "it is tried, or given up")

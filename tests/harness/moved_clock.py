@@ -43,7 +43,7 @@ def _follow(file: Path) -> None:
         ahead = int(file.read_text(encoding="ascii")) if file.exists() else 0
         return real_ms(clock) + ahead
 
-    SystemClock.now_ms = now_ms  # type: ignore[method-assign]
+    SystemClock.now_ms = now_ms  # type: ignore[method-assign, assignment]
 
 
 if __name__ == "__main__":
