@@ -317,6 +317,36 @@ def test_a_bug_ends_it_with_1_and_a_traceback_in_the_log(home: Path) -> None:
         assert event["level"] == "critical"
 
 
+STUCK = """
+import threading
+from koboshi.cli import run
+from koboshi.cli.main import main
+from koboshi.runtime.gateway import Gateway
+
+async def hang(gateway):
+    gateway.on_stopping()
+    threading.Event().wait()
+
+run.OWN_MARGIN_SECONDS = 0.2
+Gateway._let_steps_finish = hang
+main()
+"""
+
+
+def test_a_drain_that_hangs_ends_from_outside_and_the_turn_goes_on(home: Path) -> None:
+    """S34: the event loop itself stands still in the middle of a stop. A thread ends the process
+    and shows where it hung; nothing was written, and nothing is lost."""
+    none = {"KOBOSHI__GATEWAY__DRAIN_SECONDS": "0"}
+    with starting(home, command=python(STUCK), **none) as one:
+        message = one.say("a", 'script: [{"sleep_ms": 2000, "text": "through"}]')
+        one.wait_state(message, "running")
+        one.signal(signal.SIGTERM)
+        assert one.wait_end(within_s=20) == 74
+        assert "in hang" in one.err
+    with gateway(home) as one:
+        assert one.wait_state(message, "done")["turn"]["recoveries"] == 1
+
+
 def test_a_failed_store_ends_it_with_74(home: Path) -> None:
     """S166: the next process reads what is there."""
     command = python(BROKEN.format(error="StoreFailed('the disk is gone')"))

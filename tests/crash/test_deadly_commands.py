@@ -64,7 +64,7 @@ async def test_a_call_that_kills_the_gateway_is_not_started_a_second_time(home: 
 
 
 async def test_a_command_that_kills_every_gateway_is_given_up_and_ended(home: Path) -> None:
-    """S71, S72, S75: one command outlives the gateway and kills it in each life, so that no step is
+    """S52, S71, S72: one command outlives the gateway and kills it in each life, so that no step is
     ever made. The turn is given up with one apology that says what to do, the command is ended, the
     person can go on, and somebody else is answered between the deaths."""
     async with (
@@ -128,7 +128,7 @@ async def test_a_command_in_the_background_that_kills_gateways_can_be_stopped(ho
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_an_agent_that_kills_its_gateway_in_ever_new_ways_is_stopped(home: Path) -> None:
-    """S71, S72, S75, S159: another deadly command in each life, so each life makes a step. Each
+    """S52, S71, S72, S159: another deadly command in each life, so each life makes a step. Each
     runs once; in the end the person is asked, once, and says no; others are answered meanwhile."""
     async with modelled(home, OPENAI, **UNASKED) as it, gate(it) as door:
 

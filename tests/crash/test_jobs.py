@@ -92,8 +92,9 @@ async def test_a_job_that_outlives_the_gateway_is_told_once_by_the_agent_in_its_
 async def test_a_job_that_nobody_asked_about_is_told_to_the_person_once(
     home: Path, way: str
 ) -> None:
-    """S119, S122, S124, S134: a notice in its topic, with the exit code and the last of the
-    output, and no turn. The agent was warned that it would hear nothing."""
+    """S21, S119, S122, S124, S134: a notice in its topic, with the exit code and the last of the
+    output, and no turn: no conversation was interrupted. The agent was warned that it would hear
+    nothing."""
     async with scene(home) as place:
         person = place.person(CHAT)
         await place.says(CHAT, script(terminal(JOB), {"text": "left"}), thread=TOPIC)
@@ -106,6 +107,7 @@ async def test_a_job_that_nobody_asked_about_is_told_to_the_person_once(
         rows = place.rows()
 
     check_rows(rows)
+    assert not rows.of("journal", event="resumed")
     assert len(rows.turns) == 1
 
 

@@ -52,7 +52,7 @@ def finish(home: Path, message: str) -> Rows:
 
 
 def test_a_stop_lets_the_step_finish_and_the_turn_goes_on_after_it(home: Path) -> None:
-    """S10, S15, S22: what runs comes to the end of its step, nothing new is begun, the thread is
+    """S23, S32: what runs comes to the end of its step, nothing new is begun, the thread is
     told once, and the turn goes on in the next boot with what was done."""
     with gateway(home, **LONG) as one:
         message = one.say("a", SLOW)
@@ -75,7 +75,7 @@ def test_a_stop_lets_the_step_finish_and_the_turn_goes_on_after_it(home: Path) -
 
 @pytest.mark.parametrize("seconds", ["30", "0"])
 def test_a_gateway_that_is_killed_inside_its_drain(home: Path, seconds: str) -> None:
-    """S16, S33, S34: SIGTERM, and SIGKILL before it has left."""
+    """S24: SIGTERM, and SIGKILL before it has left."""
     with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS=seconds) as one:
         message = one.say("a", script(pauses(0.05), pauses(2), {"text": "through"}))
         wait_results(home, 1)
@@ -90,7 +90,7 @@ def test_a_gateway_that_is_killed_inside_its_drain(home: Path, seconds: str) -> 
 
 
 def test_a_turn_that_ends_during_the_drain_is_not_taken_up_again(home: Path) -> None:
-    """S14: of two turns one comes to its end; only the other is resumed."""
+    """S26: of two turns one comes to its end; only the other is resumed."""
     with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS="1") as one:
         short = one.say("a", script({"sleep_ms": 500, "text": "short"}))
         long = one.say("b", script(pauses(60), {"text": "long"}))
@@ -117,7 +117,7 @@ def test_a_second_signal_waits_for_nothing(home: Path) -> None:
 
 
 def test_a_message_during_the_drain_is_kept_and_its_sender_told(home: Path) -> None:
-    """S11, S12: accepted, not begun, and answered by the next boot."""
+    """S31: accepted, not begun, and answered by the next boot."""
     with gateway(home, **LONG) as one:
         one.say("a", script({"sleep_ms": 1500, "text": "first"}))
         until(lambda: rows(home).of("turns", state="running"), "it works")
@@ -135,7 +135,7 @@ def test_a_message_during_the_drain_is_kept_and_its_sender_told(home: Path) -> N
 
 
 def test_a_restart_from_the_chat_comes_back_in_the_same_thread_once(home: Path) -> None:
-    """S164: and the same command, delivered again, does not restart again."""
+    """S74, S154: the same command, delivered again, does not restart again; a new one does."""
     with gateway(home) as one:
         one.say("a", "/restart", key="again")
         one.wait_serving(times=2)
@@ -144,9 +144,11 @@ def test_a_restart_from_the_chat_comes_back_in_the_same_thread_once(home: Path) 
         one.wait_state(one.say("a", "echo still here"), "done")
         pid = koboshi("status", "--json", home=home).document["worker"]["pid"]
         assert pid == one.pid, "the same process, made anew: nobody else would start it"
+        assert len([each for each in said(home) if each.startswith("I am back")]) == 1
+        one.say("a", "/restart", key="once more")
+        one.wait_serving(times=3)
         one.stop()
-    assert [row["ended_how"] for row in rows(home).workers] == ["restart", "stopped"]
-    assert len([each for each in said(home) if each.startswith("I am back")]) == 1
+    assert [row["ended_how"] for row in rows(home).workers] == ["restart", "restart", "stopped"]
 
 
 def calls_restart(reason: str) -> dict[str, object]:
@@ -155,10 +157,10 @@ def calls_restart(reason: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("moment", ["", "before", "after"])
 def test_an_agent_restarts_its_own_gateway_and_knows_it(home: Path, moment: str) -> None:
-    """S71: its turn is given back at once, and the result says that it happened; so also when the
-    gateway is killed around the request."""
+    """S33, S70: its turn is given back at once and not at the end of a drain of ten minutes, and
+    the result says that it happened; so also when the gateway is killed around the request."""
     crash = {"KOBOSHI_CRASH_AT": f"workers.request_restart:{moment}"} if moment else {}
-    with starting(home, **crash) as one:
+    with starting(home, KOBOSHI__GATEWAY__DRAIN_SECONDS="600", **crash) as one:
         message = one.say("a", script(calls_restart("new settings"), {"text": "through"}))
         if moment:
             one.wait_end()
@@ -174,7 +176,7 @@ def test_an_agent_restarts_its_own_gateway_and_knows_it(home: Path, moment: str)
 
 
 def test_an_agent_that_restarts_its_gateway_for_ever_is_asked_about(home: Path) -> None:
-    """S72, S75: with other words each time; the person decides, and others are served."""
+    """S52, S71: with other words each time; the person decides, and others are served."""
     items = [calls_restart(f"because {number}") for number in range(12)]
     with gateway(home) as one:
         message = one.say("a", script(*items, {"text": "through"}))

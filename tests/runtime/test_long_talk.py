@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from anyio import Event
 
 from koboshi.agent.size import tokens_in
 from koboshi.agent.summary import ContextLimits
@@ -380,3 +381,37 @@ async def test_whoever_waits_can_be_stopped(setting: Setting, model: LimitedMode
 
     assert len(model.replies) == 1
     check_rows(setting.rows())
+
+
+class PausingModel(LimitedModel):
+    """It takes its time for a summary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = Event()
+
+    async def respond(self, request: Request) -> ModelReply:
+        if request.wants_summary:
+            self.summaries.append(request)
+            await self.goes_on.wait()
+            self.summaries.pop()
+        return await super().respond(request)
+
+
+async def test_a_message_during_a_summary_waits_for_its_turn(setting: Setting) -> None:
+    """S98: what nobody asked to interrupt is not interrupted; the summary is made once."""
+    model = setting.model = PausingModel()
+    async with living(setting) as life:
+        await talk(life, 1, 2)
+        await life.says("room", f"echo 3 {LONG}")
+        await life.until(lambda: model.summaries, "it is summed up")
+        assert (await life.says("room", "echo behind")).state == "waiting"
+        model.goes_on.set()
+        await life.until(lambda: "behind" in setting.platform.texts("room"), "the next")
+
+    rows = setting.rows()
+    check_rows(rows)
+    (_, summary, *_) = [step for step in rows.steps if step["turn_id"] == rows.turns[2]["turn_id"]]
+    assert summary["kind"] == "summary"
+    assert answers(rows, "room")[2:] == [f"3 {LONG}".strip(), "behind"]
+    assert not rows.of("journal", event="interrupted")

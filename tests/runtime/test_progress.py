@@ -45,7 +45,7 @@ async def test_each_interval_has_one_notice_and_none_comes_after_the_answer(
 
 
 async def test_a_follow_up_has_a_notifier_of_its_own(setting: Setting) -> None:
-    """S99, S100, S103: what waited gets its own time; nothing more is said of the first turn."""
+    """S94, S99, S100, S103: what waited gets its own time; nothing more is said of the first."""
     async with living(setting) as life:
         await _hang(life)
         await life.says("room", HANGING)
@@ -163,6 +163,22 @@ async def test_a_notice_that_was_not_sent_when_the_turn_ends_is_never_said(
     check_rows(rows)
     (notice,) = [row for row in rows.outbox if row["cause"].startswith("progress:")]
     assert (notice["state"], notice["reason"]) == ("abandoned", "the work is over")
+
+
+async def test_a_stop_ends_the_typing_and_another_finds_nothing_to_stop(setting: Setting) -> None:
+    """S82: nothing is left that looks like work."""
+    setting.platform.abilities = replace(NON_IDEMPOTENT, typing=True)
+    async with living(setting) as life:
+        await _hang(life)
+        await life.until(lambda: setting.platform.typed, "typing is shown")
+        await life.says("room", "/stop")
+        await life.until(lambda: setting.platform.texts("room"), "the reply")
+        shown = len(setting.platform.typed)
+        await life.says("room", "/stop")
+        await life.passes(100)
+
+    assert len(setting.platform.typed) == shown
+    assert setting.platform.texts("room")[1:] == ["There is nothing to stop."]
 
 
 async def test_a_stopped_turn_is_not_said_to_be_working(setting: Setting) -> None:

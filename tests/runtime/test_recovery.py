@@ -166,7 +166,7 @@ async def test_a_turn_that_always_kills_the_gateway_is_given_up(setting: Setting
 async def test_the_tries_of_a_turn_that_kills_the_gateway_come_slower_each_time(
     setting: Setting,
 ) -> None:
-    """S72, S73: two seconds, then thirty, counted from the last sign of life."""
+    """S72: two seconds, then thirty, counted from the last sign of life."""
     await _die_within(setting, "do_none")
 
     assert 1 <= await _die_again(setting, "do_none", times=2) <= 3
@@ -374,7 +374,7 @@ async def test_exactly_the_turns_that_were_not_over_go_on(setting: Setting) -> N
 
 
 async def test_a_clean_stop_gives_the_turn_back_and_is_not_a_death(setting: Setting) -> None:
-    """S14, S27, S70: the next life goes on at once, without a back-off."""
+    """S14, S25, S70: the next life goes on at once, without a back-off."""
     setting.world.hangs = {"do_none"}
     async with living(setting) as life:
         await life.says("room", script(calls("do_none"), says("through")))

@@ -169,7 +169,7 @@ async def test_messages_that_wait_survive_a_death_and_run_once(setting: Setting)
 
 
 async def test_a_message_that_steers_joins_the_turn_at_its_next_step(setting: Setting) -> None:
-    """S98: never between a call and its result."""
+    """S158: never between a call and its result."""
     setting.busy = "steer"
     model = setting.model = WatchedModel()
     async with living(setting) as life:

@@ -1,5 +1,7 @@
 """Source 001: which sessions were at work when the gateway died? There, a separate file of runs in
-flight, with its own durability, races and losses; here, the rows themselves."""
+flight, with its own durability, races and losses; here, the rows themselves. That each write is
+whole whatever instant the power fails (S10) is in tests/store/test_crash_points.py, and what
+happens where nothing can be written (S15) in tests/crash/test_disk.py."""
 
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from koboshi.domain.transcript import Reply
 from koboshi.domain.turn import Claim
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import StoreOptions, open_store
+from tests.harness.compose import Bounds
 from tests.harness.invariants import check_rows
 from tests.harness.virtual import VirtualClock
 from tests.runtime.gateway import Setting, living
@@ -194,8 +197,49 @@ async def test_a_run_that_was_ended_by_a_person_is_not_found(setting: Setting, b
     assert setting.world.ran == ["do_none"]
 
 
+async def test_a_run_that_was_stopped_before_it_began_is_not_found(setting: Setting) -> None:
+    """S13, S81, S83: it waited for a place, and no model was ever asked."""
+    setting.bounds = Bounds(turns_max=1)
+    setting.world.hangs = {"do_none"}
+    async with living(setting) as life:
+        await at_work(life, "first")
+        await life.says("room", "echo never said")
+        await life.says("room", "/stop")
+        await life.until(lambda: setting.platform.texts("room"), "it is stopped")
+    setting.world.hangs = set()
+    async with living(setting) as life:
+        await life.shows("first", "through")
+        await life.passes(100)
+
+    rows = setting.rows()
+    check_rows(rows)
+    stopped = rows.one("turns", session_id=rows.session("room"))
+    assert (stopped["event"], stopped["epoch"]) == ("cut", 0)
+    assert len(setting.platform.texts("room")) == 1
+
+
+async def test_a_run_that_was_given_up_is_not_found(setting: Setting) -> None:
+    """S13: after three deaths it is over, and no later boot has anything to find."""
+    await die_at_work(setting, "room")
+    for _ in range(2):
+        setting.world.hangs = {"do_none"}
+        async with living(setting) as life:
+            tried = len(setting.world.ran)
+            await life.until(lambda seen=tried: len(setting.world.ran) > seen, "a try")  # type: ignore[misc]
+    async with living(setting) as life:
+        await life.until(lambda: setting.platform.texts("room"), "the apology")
+        await life.rests()
+    before = setting.rows()
+    async with living(setting) as life:
+        await life.passes(100)
+
+    rows = setting.rows()
+    assert rows.one("turns")["state"] == "failed"
+    assert (rows.turns, rows.outbox) == (before.turns, before.outbox)
+
+
 async def test_a_clean_shutdown_leaves_nothing_in_flight(setting: Setting) -> None:
-    """S14: idle, it leaves nothing at all; at work, it gives the run back."""
+    """S14, S16: idle, it leaves nothing at all; at work, it gives the run back."""
     async with living(setting) as life:
         await life.says("room", "echo hello")
         await life.shows("room", "hello")

@@ -6,6 +6,7 @@ import pytest
 from koboshi.domain import phrases
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.transcript import Message, Note
+from tests.harness.compose import Bounds
 from tests.harness.invariants import check_rows
 from tests.runtime.gateway import Setting, living
 from tests.runtime.models import WatchedModel
@@ -196,3 +197,40 @@ async def test_two_sessions_go_on_and_two_do_not(setting: Setting) -> None:
     resumed = [line["session_id"] for line in rows.of("journal", event="resumed")]
     assert sorted(resumed) == sorted([rows.session("one"), rows.session("two")])
     assert len(setting.platform.shown) == 4
+
+
+async def test_of_four_sessions_the_stale_and_the_suspended_one_do_not_go_on(
+    setting: Setting,
+) -> None:
+    """S37, S38, S39, S76: the end-to-end check of the report in one boot: a crash and a message
+    that nobody had begun go on; one was given back seventy minutes ago, one is switched off."""
+    setting.bounds = Bounds(drain_seconds=60)
+    setting.world.hangs = {"do_none"}
+    async with living(setting) as life:
+        await life.says("off", "/resume-policy off")
+        await at_work(life, "off", "old")
+        life.stop()
+        await life.until(lambda: setting.platform.texts("old"), "it leaves")
+        await life.says("crash", WORK)
+        await life.is_over.wait()
+    setting.bounds = Bounds(turns_max=1)
+    async with living(setting) as life:
+        await life.until(lambda: setting.world.ran.count("do_none") == 3, "the only place is taken")
+        await life.says("new", WORK)
+        await life.works_on(minutes=70)
+    setting.world.hangs = set()
+    setting.bounds = Bounds()
+    told = len(setting.platform.shown)
+    async with living(setting) as life:
+        for chat in ("crash", "new"):
+            await life.until(lambda c=chat: "through" in setting.platform.texts(c), chat)  # type: ignore[misc]
+        await life.until(lambda: len(setting.platform.shown) == told + 3, "the question")
+        await life.passes(300)
+
+    rows = setting.rows()
+    rules = {turn["session_id"]: (turn["state"], turn["rule"]) for turn in rows.turns}
+    assert rules[rows.session("old")] == ("waiting", "stale")
+    assert rules[rows.session("off")] == ("suspended", "policy-off")
+    assert "Shall I continue?" in setting.platform.texts("old")[-1]
+    assert setting.world.ran.count("do_none") == 5
+    assert len(setting.platform.shown) == told + 3

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from koboshi.domain.errors import ModelBusy
+from koboshi.domain.outbox import Refused
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from tests.crash.stories import CHAT, pauses
 from tests.crash.stories import script as scripted
+from tests.harness.compose import Bounds
 from tests.harness.invariants import check_rows
 from tests.harness.jobs import UNTIL_GO, process, saying, scene, terminal
 from tests.runtime.gateway import Setting, living
@@ -154,15 +156,20 @@ async def test_a_model_that_is_over_its_limit_is_not_announced_after_each_restar
     assert len(setting.platform.shown) == 1
 
 
-async def test_a_session_that_ended_before_the_stop_is_not_resumed_with_the_others(
-    setting: Setting,
+@pytest.mark.parametrize("is_during", [False, True], ids=["before", "during"])
+async def test_a_session_that_ended_before_or_in_the_drain_is_not_resumed_with_the_others(
+    setting: Setting, is_during: bool
 ) -> None:
-    """S26: one finished while another was still at work; only that one is taken up."""
+    """S26: one finished before the stop or while the drain waited, another was still at work when
+    its time was up; only that one is taken up."""
+    setting.bounds = Bounds(drain_seconds=60)
     setting.world.hangs = {"do_none"}
     async with living(setting) as life:
         await at_work(life, "slow")
-        await life.says("quick", "echo hello")
-        await life.shows("quick", "hello")
+        await life.says("quick", script({"text": "hello", "sleep_ms": 5_000}))
+        if not is_during:
+            await life.shows("quick", "hello")
+        await life.until(lambda: life.gateway.dispatch.running == 1 + is_during, "they work")
         life.stop()
         await life.is_over.wait()
     setting.world.hangs = set()
@@ -170,9 +177,12 @@ async def test_a_session_that_ended_before_the_stop_is_not_resumed_with_the_othe
         await life.shows("slow", "through")
         await life.passes(100)
 
-    assert setting.platform.texts("quick") == ["hello"]
-    # The other one also heard of the restart.
-    assert len(setting.platform.shown) == 3
+    rows = setting.rows()
+    check_rows(rows)
+    assert rows.one("turns", session_id=rows.session("quick"))["recoveries"] == 0
+    assert setting.platform.texts("quick").count("hello") == 1
+    # Who was at work when the stop came heard of the restart.
+    assert len(setting.platform.shown) == 3 + is_during
 
 
 async def test_the_boot_and_a_message_come_to_the_same_verdict(home: Path, tmp_path: Path) -> None:
@@ -209,6 +219,48 @@ async def test_a_turn_behind_a_cut_is_recovered_with_its_own_transcript(setting:
     shown = [getattr(step.body, "text", "") for step in model.requests[-1].steps]
     assert "echo old secrets" not in shown
     assert WORK in shown
+
+
+async def test_a_question_that_never_arrived_is_not_unfinished_work(setting: Setting) -> None:
+    """S60, S140: the platform would not take it. No boot works on it, and it is not asked twice."""
+    model = setting.model = WatchedModel()
+    setting.platform.outcomes = lambda _: (Refused(reason="no such topic"), False)
+    async with living(setting) as life:
+        await life.says("room", "ask me which drink: tea or coffee")
+        await life.until(lambda: setting.platform.tried, "it is tried")
+    for _ in range(3):
+        async with living(setting) as life:
+            await life.passes(100)
+
+    assert len(model.requests) == len(setting.platform.tried) == 1
+    assert not setting.rows().of("journal", event="resumed")
+
+
+async def test_the_notifier_of_a_turn_says_nothing_once_the_follow_up_runs(
+    setting: Setting,
+) -> None:
+    """S94, S99, S100, S103: the reported spam: several timers at once, each with its own time. One
+    turn and two that waited behind it, each at work for seven minutes, across a restart."""
+    setting.bounds = Bounds(progress_seconds=180)
+    slow = script({"text": "done", "sleep_ms": 420_000})
+    async with living(setting) as life:
+        for _ in range(3):
+            await life.says("room", slow)
+        await life.until(lambda: "done" in setting.platform.texts("room"), "the first")
+        await life.passes(60)
+    async with living(setting) as life:
+        await life.until(lambda: setting.platform.texts("room").count("done") == 3, "all three")
+        await life.passes(1_000)
+
+    minutes = [
+        text.split(",")[1].strip()
+        for text in setting.platform.texts("room")
+        if text.startswith("Still working")
+    ]
+    assert minutes[:2] == ["3 min", "6 min"]
+    assert minutes[-2:] == ["3 min", "6 min"]
+    assert 5 <= len(minutes) <= 6
+    assert setting.platform.texts("room")[-1] == "done"
 
 
 @pytest.mark.crash

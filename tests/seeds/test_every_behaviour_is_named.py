@@ -16,8 +16,11 @@ DOES_NOT_APPLY = {
 }
 """Statements about processes that this version has nothing to show for, and why."""
 PROCESSES = frozenset(range(104, 140)) - set(DOES_NOT_APPLY)
+LEAVING_AND_IN_CHARGE = frozenset([*range(16, 53), *range(71, 104), *range(164, 173)])
+"""Stopping, draining, coming back, loops; `/stop`, generations, follow-ups and what is said on the
+way; and what holds for everything."""
 
-REQUIRED = KERNEL | PROCESSES
+REQUIRED = KERNEL | PROCESSES | LEAVING_AND_IN_CHARGE
 """Statements S1 to S172 describe the whole; these concern what is there."""
 
 

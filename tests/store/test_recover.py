@@ -18,6 +18,8 @@ from tests.store.homes import (
     a_world,
 )
 
+MINUTE_MS = 60 * SECOND_MS
+
 
 async def unowned(home: Home, *, with_suspended: bool = True) -> tuple[TurnId, ...]:
     return await home.store.turns.unowned(home.worker.worker_id, with_suspended=with_suspended)
@@ -360,6 +362,32 @@ async def test_a_clock_that_went_back_does_not_make_a_turn_wait_for_a_day(home: 
     due_in_ms = await home.store.turns.due_in_ms()
     assert due_in_ms is not None
     assert due_in_ms <= 2 * SECOND_MS
+
+
+@pytest.mark.parametrize("why", ["back-off", "postponed"])
+async def test_a_clock_that_goes_back_while_a_turn_waits_does_not_make_it_wait_for_a_day(
+    home: Home, why: str
+) -> None:
+    """S169: no wait is longer than ten minutes, so one that is was set by another clock."""
+    claim = await home.work_on()
+    if why == "back-off":
+        await home.die_and_recover(claim.turn_id)
+    else:
+        await home.store.turns.postpone(claim, MINUTE_MS, "the model is busy")
+    home.clock.move(-DAY_MS)
+    await home.store.workers.beat(home.worker.worker_id)
+
+    due_in_ms = await home.store.turns.due_in_ms()
+    assert due_in_ms is not None
+    assert due_in_ms <= 10 * MINUTE_MS
+
+
+async def test_a_heartbeat_leaves_an_honest_wait_alone(home: Home) -> None:
+    claim = await home.work_on()
+    await home.store.turns.postpone(claim, 10 * MINUTE_MS, "it is busy")
+    await home.store.workers.beat(home.worker.worker_id)
+
+    assert await home.store.turns.due_in_ms() == 10 * MINUTE_MS
 
 
 async def test_the_tenth_recovery_asks_and_a_yes_starts_the_count_again(home: Home) -> None:

@@ -442,7 +442,7 @@ async def test_a_turn_that_fails_ends_with_one_apology(home: Home) -> None:
 
 
 async def test_a_claim_that_is_given_back_can_be_taken_again(home: Home) -> None:
-    """S25: a release counts as a recovery, not as a death."""
+    """S23: a release counts as a recovery, not as a death."""
     claim = await home.work_on()
     await home.store.turns.release(claim)
 

@@ -349,7 +349,7 @@ async def test_a_turn_without_a_channel_waits_for_it(home: Home, began: bool) ->
 
 
 async def test_being_set_aside_is_no_death_and_coming_back_no_recovery(home: Home) -> None:
-    """S28: only lives that were resumed count."""
+    """S28, S77: only lives that were resumed count."""
     claim = await home.work_on()
     await home.die_and_recover(claim.turn_id, world=a_world(without=[WEB]))
     await home.die_and_recover(claim.turn_id, world=a_world())

@@ -122,7 +122,7 @@ async def test_the_journal_tells_of_boots_and_their_ends(home: Home) -> None:
 async def test_who_asked_for_a_restart_is_told_once_by_the_first_boot_that_gets_to_it(
     home: Home,
 ) -> None:
-    """S164: the boot right after the restart may have died before it could say so."""
+    """S154: the boot right after the restart may have died before it could say so."""
     receipt = await home.say("/restart")
     by = f"entry:{receipt.entry_id}"
     await home.store.workers.request_restart(home.worker.worker_id, by)

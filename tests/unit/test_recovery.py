@@ -61,7 +61,7 @@ def test_every_consistent_combination_of_facts_has_the_verdict_of_the_design() -
 
 
 def test_the_kind_of_interruption_changes_no_verdict() -> None:
-    """S21, S37: what matters is what the turn is, not how the gateway went down."""
+    """S37: what matters is what the turn is, not how the gateway went down."""
     for facts in few_facts():
         verdicts = {decide(replace(facts, interruption=kind), POLICY) for kind in Interruption}
         assert len(verdicts) == 1, facts

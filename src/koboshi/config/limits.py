@@ -6,6 +6,7 @@ Nobody below `app` imports this: `app` takes the numbers out and passes them in.
 from dataclasses import dataclass, field
 
 from koboshi.config.specs import key, whole
+from koboshi.domain.worker import WAIT_MS_MAX
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
@@ -37,7 +38,7 @@ class Limits:
     step_bytes_max: int = 1_000_000  # one stored step
     empty_replies_max: int = 1  # empty replies of the model that are asked again
     model_tries_max: int = 5  # tries of one model call
-    model_wait_ms_max: int = 10 * 60 * 1000  # a provider that asks for a longer wait is given up
+    model_wait_ms_max: int = WAIT_MS_MAX  # a provider that asks for a longer wait is given up
     model_held_wait_ms_max: int = 5_000  # a turn that has to wait longer gives its place to others
     model_load_seconds: int = 60  # to load the library of a provider, once
     model_connect_seconds: int = 10

@@ -114,3 +114,5 @@ class Claim:
     generation: Generation
     epoch: Epoch
     worker_id: WorkerId
+    is_recovered: bool = False
+    """Whether it goes on with what was interrupted."""

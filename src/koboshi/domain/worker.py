@@ -43,18 +43,22 @@ class Breaker(StrEnum):
     OPEN = "open"  # nothing
 
 
-BREAKER_MS = 600_000
+WAIT_MS_MAX = 600_000
+"""No turn waits for longer in the queue: neither for the breaker nor for a model."""
+BREAKER_MS = WAIT_MS_MAX
 HALF_BOOTS = 3
 OPEN_BOOTS = 5
 
 
 def breaker_of(unclean_ms: Sequence[int], now_ms: int) -> tuple[Breaker, int]:
     """What the breaker says, and until when, from the times of the newest boots that found a turn
-    dead under a claim, newest first. Ten quiet minutes close it."""
-    if not unclean_ms or now_ms - unclean_ms[0] >= BREAKER_MS:
+    dead under a claim, newest first. Ten quiet minutes close it. Times that are still to come are
+    of a clock that was set back since, and say nothing."""
+    known = [each for each in unclean_ms if each <= now_ms]
+    if not known or now_ms - known[0] >= BREAKER_MS:
         return Breaker.CLOSED, 0
-    near = sum(unclean_ms[0] - each < BREAKER_MS for each in unclean_ms)
-    until_ms = unclean_ms[0] + BREAKER_MS
+    near = sum(known[0] - each < BREAKER_MS for each in known)
+    until_ms = known[0] + BREAKER_MS
     if near >= OPEN_BOOTS:
         return Breaker.OPEN, until_ms
     return (Breaker.HALF, until_ms) if near >= HALF_BOOTS else (Breaker.CLOSED, 0)

@@ -108,12 +108,15 @@ class Inbox(Protocol):
 
 
 class Turns(Protocol):
-    async def claim(self, worker_id: WorkerId, limit: int) -> tuple[Claim, ...]:
-        """Claim up to `limit` queued turns that are due, oldest first. One that was worked on
-        before is judged first; only a verdict to resume lets it through."""
+    async def claim(
+        self, worker_id: WorkerId, limit: int, *, recovered_max: int | None = None
+    ) -> tuple[Claim, ...]:
+        """Claim up to `limit` queued turns that are due, oldest first: those that were interrupted
+        behind all others, and at most `recovered_max` of them. One that was worked on before is
+        judged first; only a verdict to resume lets it through."""
         ...
 
-    async def due_in_ms(self) -> int | None:
+    async def due_in_ms(self, *, with_recovered: bool = True) -> int | None:
         """How long until the next queued turn is due; None if there is none."""
         ...
 

@@ -6,6 +6,7 @@ from anyio import create_task_group
 from anyio.abc import TaskGroup
 
 from koboshi.domain.ids import WorkerId
+from koboshi.domain.places import NO_ROOM, Room, room_for
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import TURNS, Wakeups
@@ -23,6 +24,8 @@ class Dispatch:
     poll_seconds: float
     drain: Drain
     running: int = 0
+    recovered: int = 0
+    """How many of the running turns were taken up again."""
 
     async def keep_dispatching(self) -> None:
         """Claim what is due and run it, at most so many turns at once, until cancelled: then every
@@ -30,15 +33,26 @@ class Dispatch:
         async with create_task_group() as turns:
             while True:
                 seen = self.wakeups.count(TURNS)
-                free = 0 if self.drain.is_begun else self.turns_max - self.running
-                claims = await self.store.turns.claim(self.worker_id, free) if free else ()
+                room = self._room()
+                claims = await self._claim(room) if room.turns else ()
                 for claim in claims:
                     self._start(turns, claim)
                 if not claims:
-                    await self.wakeups.wait(TURNS, await self._pause(free), since=seen)
+                    await self.wakeups.wait(TURNS, await self._pause(room), since=seen)
+
+    def _room(self) -> Room:
+        if self.drain.is_begun:
+            return NO_ROOM
+        return room_for(self.turns_max, running=self.running, recovered=self.recovered)
+
+    async def _claim(self, room: Room) -> tuple[Claim, ...]:
+        return await self.store.turns.claim(
+            self.worker_id, room.turns, recovered_max=room.recovered
+        )
 
     def _start(self, turns: TaskGroup, claim: Claim) -> None:
         self.running += 1
+        self.recovered += claim.is_recovered
         turns.start_soon(self._run, claim)
 
     async def _run(self, claim: Claim) -> None:
@@ -46,13 +60,15 @@ class Dispatch:
             await self.runner.run(claim)
         finally:
             self.running -= 1
+            self.recovered -= claim.is_recovered
             self.wakeups.hint(TURNS)
 
-    async def _pause(self, free: int) -> float:
-        """How long there can be nothing to do: a turn that backs off is due in a while."""
-        if not free:
+    async def _pause(self, room: Room) -> float:
+        """How long there can be nothing to do: a turn that backs off is due in a while. One that
+        there is no room for is looked at when another ends."""
+        if not room.turns:
             return self.poll_seconds
-        due_in_ms = await self.store.turns.due_in_ms()
+        due_in_ms = await self.store.turns.due_in_ms(with_recovered=room.recovered > 0)
         if due_in_ms is None:
             return self.poll_seconds
         return min(self.poll_seconds, max(due_in_ms, 20) / 1000)

@@ -1,7 +1,7 @@
 """What the verbs of a claim holder have in common: the claim is checked by each write."""
 
 from koboshi.domain.files import Parcel
-from koboshi.domain.ids import CallId, Seq, TurnId
+from koboshi.domain.ids import CallId, Epoch, Generation, Seq, SessionId, TurnId, WorkerId
 from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.transcript import (
     Answer,
@@ -20,8 +20,32 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.loading import fenced
 from koboshi.stores.sqlite.reads import read_turn
+from koboshi.stores.sqlite.rows import number, text
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import add_step, move_turn, owe
+
+
+def claim_due(
+    tx: Transaction, ground: Ground, worker_id: WorkerId, limit: int, *, is_recovered: bool
+) -> tuple[Claim, ...]:
+    """Claim up to `limit` turns that are due, of those that were recovered or of the others."""
+    kind = int(is_recovered)
+    claims = []
+    for row in tx.rows("turns_due", now=tx.now_ms, limit=limit, recovered=kind):
+        turn_id, session_id, generation, epoch, person, channel = row
+        claim = Claim(
+            turn_id=TurnId(number(turn_id)),
+            session_id=SessionId(number(session_id)),
+            generation=Generation(number(generation)),
+            epoch=Epoch(number(epoch) + 1),
+            worker_id=worker_id,
+            is_recovered=is_recovered,
+        )
+        is_plain = epoch == 0 and ground.serves(tx, text(channel), text(person))
+        if is_plain or lets_through(tx, ground, claim.turn_id):
+            take(tx, claim)
+            claims.append(claim)
+    return tuple(claims)
 
 
 def lets_through(tx: Transaction, ground: Ground, turn_id: TurnId) -> bool:

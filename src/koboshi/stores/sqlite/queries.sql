@@ -70,6 +70,12 @@ WHERE settled_ms IS NULL AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
 UPDATE turns SET not_before_ms = :not_before_ms
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms < :not_before_ms;
 
+-- name: turns_wait_bounded
+-- Whoever waits for longer than anybody may wait was told to by a clock that was set back since.
+UPDATE turns SET not_before_ms = :latest
+WHERE closed_ms IS NULL AND state = 'queued' AND (recoveries > 0 AND event <> 'replied') IN (0, 1)
+    AND not_before_ms > :latest;
+
 -- name: worker_end
 -- The last word of a boot.
 UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now
@@ -360,15 +366,18 @@ WHERE first_seq >= :context_from
 ORDER BY turn_id DESC LIMIT 1;
 
 -- name: turns_due
--- Queued turns that may be claimed, those nobody has tried first.
+-- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first.
 SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel
-FROM turns AS t JOIN sessions AS s USING (session_id)
-WHERE t.closed_ms IS NULL AND t.state = 'queued' AND t.not_before_ms <= :now
+FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state = 'queued'
+    AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered AND t.not_before_ms <= :now
 ORDER BY t.not_before_ms, t.turn_id LIMIT :limit;
 
 -- name: turns_next_due
--- When the next queued turn is due.
-SELECT not_before_ms FROM turns WHERE closed_ms IS NULL AND state = 'queued'
+-- When the next queued turn is due, of the recovered ones or of the others.
+SELECT not_before_ms FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state = 'queued'
+    AND (recoveries > 0 AND event <> 'replied') = :recovered
 ORDER BY not_before_ms LIMIT 1;
 
 -- name: turn_claim

@@ -110,8 +110,11 @@ CREATE TABLE turns (
 -- Two turns at once in one session.
 CREATE UNIQUE INDEX one_open_turn ON turns (session_id)
     WHERE state IN ('queued', 'running', 'waiting', 'suspended');
--- Finding what is not closed costs nothing per closed turn; messages nobody has tried come first.
-CREATE INDEX turns_alive ON turns (state, not_before_ms, turn_id) WHERE closed_ms IS NULL;
+-- Finding what is not closed costs nothing per closed turn, and finding what a person waits for
+-- costs nothing per turn that was interrupted. One that a person replied to is theirs again.
+CREATE INDEX turns_alive ON turns
+    (state, (recoveries > 0 AND event <> 'replied'), not_before_ms, turn_id)
+    WHERE closed_ms IS NULL;
 CREATE INDEX turns_by_session ON turns (session_id);
 
 CREATE TRIGGER closed_turns_never_change BEFORE UPDATE ON turns WHEN OLD.closed_ms IS NOT NULL

@@ -9,10 +9,7 @@ from koboshi.domain.errors import Fenced
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import (
     CallId,
-    Epoch,
-    Generation,
     ProcessId,
-    SessionId,
     TurnId,
     WorkerId,
 )
@@ -35,15 +32,14 @@ from koboshi.ports.store import NO_SIZES, Loaded
 from koboshi.stores.sqlite.claims import (
     anchor_of,
     call_at,
+    claim_due,
     is_held,
     leave,
-    lets_through,
     owe_parcel,
     own_step,
     progress,
     propose,
     start,
-    take,
 )
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
@@ -55,7 +51,7 @@ from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.reads import read_request, read_session, read_turn
 from koboshi.stores.sqlite.replies import expire_question
 from koboshi.stores.sqlite.resume import leave_note
-from koboshi.stores.sqlite.rows import number, text
+from koboshi.stores.sqlite.rows import number
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.will import will_of_operator
 from koboshi.stores.sqlite.writer import Writer
@@ -80,30 +76,26 @@ class SqliteTurns:
         self._readers = readers
         self._ground = ground
 
-    async def claim(self, worker_id: WorkerId, limit: int) -> tuple[Claim, ...]:
+    async def claim(
+        self, worker_id: WorkerId, limit: int, *, recovered_max: int | None = None
+    ) -> tuple[Claim, ...]:
         def operation(tx: Transaction) -> tuple[Claim, ...]:
-            rows = tx.rows("turns_due", now=tx.now_ms, limit=limit)
-            claims = []
-            for turn_id, session_id, generation, epoch, person, channel in rows:
-                claim = Claim(
-                    turn_id=TurnId(number(turn_id)),
-                    session_id=SessionId(number(session_id)),
-                    generation=Generation(number(generation)),
-                    epoch=Epoch(number(epoch) + 1),
-                    worker_id=worker_id,
-                )
-                is_plain = epoch == 0 and self._ground.serves(tx, text(channel), text(person))
-                if is_plain or lets_through(tx, self._ground, claim.turn_id):
-                    take(tx, claim)
-                    claims.append(claim)
-            return tuple(claims)
+            first = claim_due(tx, self._ground, worker_id, limit, is_recovered=False)
+            left = limit - len(first)
+            if recovered_max is not None:
+                left = min(left, recovered_max)
+            if not left:
+                return first
+            return first + claim_due(tx, self._ground, worker_id, left, is_recovered=True)
 
         return await self._writer.write("turns.claim", operation)
 
-    async def due_in_ms(self) -> int | None:
+    async def due_in_ms(self, *, with_recovered: bool = True) -> int | None:
         def look(tx: Reading) -> int | None:
-            row = tx.row("turns_next_due")
-            return None if row is None else max(0, number(row[0]) - tx.now_ms)
+            kinds = (0, 1) if with_recovered else (0,)
+            rows = [tx.row("turns_next_due", recovered=kind) for kind in kinds]
+            due = [max(0, number(row[0]) - tx.now_ms) for row in rows if row is not None]
+            return min(due, default=None)
 
         return await self._readers.read(look)
 

@@ -2,7 +2,7 @@
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId, SessionId, WorkerId
-from koboshi.domain.worker import EndedHow, Worker
+from koboshi.domain.worker import WAIT_MS_MAX, EndedHow, Worker
 from koboshi.ports.wakeups import WORKERS
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
@@ -39,6 +39,7 @@ class SqliteWorkers:
     async def beat(self, worker_id: WorkerId) -> bool:
         def operation(tx: Transaction) -> bool:
             row = tx.row("worker_beat", worker_id=worker_id, now=tx.now_ms)
+            tx.change("turns_wait_bounded", latest=tx.now_ms + WAIT_MS_MAX)
             return row is not None and bool(row[0])
 
         return await self._writer.write("workers.beat", operation)
