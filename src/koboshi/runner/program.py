@@ -18,6 +18,7 @@ else:
 
 # Beside this file, where an isolated interpreter knows no packages.
 log = __import__("log")
+memory = __import__("memory")
 tree = __import__("tree")
 
 CHUNK_BYTES = 65_536
@@ -28,6 +29,7 @@ STRAY_FILES_MAX = 256
 
 POLL_SECONDS_MAX = 3_600
 LOOK_EVERY_SECONDS = 0.02
+KILLED_CODES = (-9, 137)  # by SIGKILL; and as shells tell it of what they ran
 KILL_WITHIN_SECONDS = 2.0
 
 
@@ -110,8 +112,11 @@ class Runner:
         self.status: int | None = None
         self.is_asked = False
         self.by = "itself"
+        self.reason: str | None = None
         self.error = ""
         self.ended_ms = 0
+        self.memory_kills = memory.count_file()
+        self.memory_kills_before = memory.kills_in(self.memory_kills)
 
     def start(self) -> bool:
         """Start the command. False if not even a process could be made for it."""
@@ -154,7 +159,7 @@ class Runner:
             self.by = "request"
             grace = float(tree.read("end") or grace)
         else:
-            self.error = "its runner was told to stop, and not by the gateway"
+            self.reason = "told-to-stop"
         self.end_tree(grace)
 
     def end_tree(self, grace: float) -> None:
@@ -223,11 +228,21 @@ class Runner:
         if self.status is not None and (said := posix.read(self.troubles, ERROR_CHARS_MAX)):
             self.by, self.error, self.status = "start", said.decode("utf-8", "replace"), None
 
+    def lacked_memory(self, code: int | None) -> bool:
+        """Whether it was killed, by nobody of us, and the kernel did kill for want of memory."""
+        if self.by != "itself" or self.reason is not None or code not in KILLED_CODES:
+            return False
+        before, now = self.memory_kills_before, memory.kills_in(self.memory_kills)
+        return before is not None and now is not None and now > before
+
     def record(self) -> None:
         code = None if self.status is None else posix.waitstatus_to_exitcode(self.status)
+        if self.lacked_memory(code):
+            self.reason = "out-of-memory"
         record = encode(
             {
                 "by": self.by,
+                "reason": self.reason,
                 "exit_code": None if code is None or code < 0 else code,
                 "signal": None if code is None or code >= 0 else -code,
                 "ended_ms": self.ended_ms or now_ms(),
