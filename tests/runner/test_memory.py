@@ -12,13 +12,13 @@ UNIT = "/system.slice/koboshi.service"
 @pytest.mark.parametrize(
     "groups, first",
     [
-        (f"0::{UNIT}\n", f"/sys/fs/cgroup{UNIT}/memory.events"),
-        ("0::/\n", "/sys/fs/cgroup/memory.events"),
+        (f"0::{UNIT}\n", f"/sys/fs/cgroup{UNIT}/memory.events.local"),
+        ("0::/\n", "/sys/fs/cgroup/memory.events.local"),
         (
             f"4:cpu,memory:{UNIT}\n1:name=systemd:/elsewhere\n0::/\n",
             f"/sys/fs/cgroup/memory{UNIT}/memory.oom_control",
         ),
-        ("0::/a:b\n", "/sys/fs/cgroup/a:b/memory.events"),
+        ("0::/a:b\n", "/sys/fs/cgroup/a:b/memory.events.local"),
     ],
     ids=["unified", "the root", "of its own", "a colon in a name"],
 )

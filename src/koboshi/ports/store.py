@@ -38,7 +38,7 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec
-from koboshi.domain.worker import EndedHow, Worker
+from koboshi.domain.worker import NO_KILLS, EndedHow, MemoryKills, Worker
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.people import People
 from koboshi.ports.views import OwnerViews
@@ -330,11 +330,13 @@ class Processes(Protocol):
 
 
 class Workers(Protocol):
-    async def start(self, host: str, pid: int, birth: str, version: str) -> Worker:
+    async def start(
+        self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
+    ) -> Worker:
         """A new row for this boot; rows of boots that ended without a word get their end."""
         ...
 
-    async def beat(self, worker_id: WorkerId) -> bool:
+    async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
         """Still alive. Returns whether somebody asked for a drain."""
         ...
 

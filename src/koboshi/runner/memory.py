@@ -8,7 +8,7 @@ special rights. Processes that were started together share the group, and with i
 import posix
 
 GROUPS = "/sys/fs/cgroup"
-BYTES_MAX = 65_536  # far more than any of these files has
+CHUNK_BYTES = 65_536
 COUNT = b"oom_kill"
 
 
@@ -30,8 +30,10 @@ def candidates(groups: str) -> list[str]:
         if "memory" in controllers.split(","):
             files.append(f"{GROUPS}/memory{folder}/memory.oom_control")
         if not controllers:
-            files.append(f"{GROUPS}{folder}/memory.events")
-            files.append(f"{GROUPS}/unified{folder}/memory.events")
+            # The local one does not count what died in groups within ours.
+            for mount in (GROUPS, GROUPS + "/unified"):
+                files.append(f"{mount}{folder}/memory.events.local")
+                files.append(f"{mount}{folder}/memory.events")
     return files
 
 
@@ -50,8 +52,11 @@ def content(name: str) -> bytes:
         file = posix.open(name, posix.O_RDONLY)
     except OSError:
         return b""
+    found = b""
     try:
-        return posix.read(file, BYTES_MAX)
+        while chunk := posix.read(file, CHUNK_BYTES):
+            found += chunk
+        return found
     except OSError:
         return b""
     finally:
