@@ -1,6 +1,5 @@
 """A gateway under a real systemd, from the unit that `koboshi service show` prints."""
 
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -9,29 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.cli.process import KOBOSHI, Ended, until
-from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway
+from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway, only_by_itself
 
 Install = Callable[..., UnitGateway]
 
 pytestmark = [pytest.mark.systemd, pytest.mark.timeout(90)]
 
 
-only_by_itself = pytest.mark.skipif(
-    "KOBOSHI_TEST_SYSTEMD" not in os.environ, reason="takes long; `make test-systemd` runs it"
-)
-
-
-def start(one: UnitGateway) -> None:
-    """`systemctl start` returns when READY=1 was said."""
-    done = one.machine.systemctl("start", UNIT)
-    assert done.code == 0, done.err + one.why()
-
-
 def test_start_returns_when_the_first_message_can_be_accepted(
     machine: Machine, install: Install
 ) -> None:
     one = install()
-    start(one)
+    one.start()
 
     message = one.say("a", "hello")
 
@@ -46,7 +34,7 @@ def test_start_returns_when_the_first_message_can_be_accepted(
 @only_by_itself
 def test_it_stops_in_time_and_counts_as_stopped(machine: Machine, install: Install) -> None:
     one = install()
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
@@ -57,7 +45,7 @@ def test_it_stops_in_time_and_counts_as_stopped(machine: Machine, install: Insta
         "Result": "success",
         "ExecMainStatus": "0",
     }
-    start(one)
+    one.start()
     assert one.wait_state(message, "done")
 
 
@@ -65,13 +53,9 @@ def test_a_command_runs_on_over_a_restart_and_is_answered_once(
     machine: Machine, install: Install
 ) -> None:
     one = install()
-    start(one)
-    began, go_on = Path("/run/lock-free/began"), Path("/run/lock-free/go-on")
-    folder = machine.inside(began.parent)
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o777)
-    for file in (began, go_on):
-        machine.inside(file).unlink(missing_ok=True)
+    one.start()
+    folder = machine.shared_folder()
+    began, go_on = folder / "began", folder / "go-on"
     wait = f"echo $$ >> {began}; while [ ! -e {go_on} ]; do sleep 0.05; done; echo survived"
     message = one.say("a", f"run {wait}")
     until(lambda: machine.inside(began).exists(), "the command runs", otherwise=one.why)
@@ -120,14 +104,14 @@ def test_a_stop_longer_than_the_limit_is_killed_and_recovered(
 ) -> None:
     """Seed 003: SIGKILL in the middle of the stop, when nothing was written yet."""
     one = install(slow_to_stop(machine, "pass"))
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
     machine.systemctl("stop", UNIT)
 
     assert machine.shown("ActiveState", "Result") == {"ActiveState": "failed", "Result": "timeout"}
-    start(one)
+    one.start()
     told = one.wait_state(message, "done")
     assert told["turn"]["recoveries"] == 1
 
@@ -138,7 +122,7 @@ def test_a_stop_that_asks_for_more_time_outlives_a_short_limit(
 ) -> None:
     """An old unit file may say less than a drain needs."""
     one = install(slow_to_stop(machine, "self.extend(20)"))
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
@@ -155,7 +139,7 @@ def test_the_watchdog_ends_a_frozen_gateway_and_it_comes_back(
     machine: Machine, install: Install
 ) -> None:
     one = install("WatchdogSec=2\n")
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
@@ -170,7 +154,7 @@ def test_the_watchdog_ends_a_frozen_gateway_and_it_comes_back(
 @only_by_itself
 def test_a_healthy_gateway_is_left_alone_by_the_watchdog(install: Install) -> None:
     one = install("WatchdogSec=1\n")
-    start(one)
+    one.start()
 
     one.wait_state(one.say("a", "count to 3 slowly"), "done")
 
@@ -180,7 +164,7 @@ def test_a_healthy_gateway_is_left_alone_by_the_watchdog(install: Install) -> No
 @only_by_itself
 def test_a_killed_gateway_is_started_again(install: Install) -> None:
     one = install()
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
@@ -192,7 +176,7 @@ def test_a_killed_gateway_is_started_again(install: Install) -> None:
 
 
 def test_the_doctor_reads_the_unit_that_is_loaded(machine: Machine, install: Install) -> None:
-    start(install())
+    install().start()
     good = machine.run(KOBOSHI, "doctor", "--json", "--home", str(HOME))
     install("KillMode=mixed\nTimeoutStopSec=30\n")
     bad = machine.run(KOBOSHI, "doctor", "--json", "--home", str(HOME))
@@ -221,7 +205,7 @@ def test_hardening_takes_nothing_from_commands_that_they_need(
     machine: Machine, install: Install
 ) -> None:
     one = install()
-    start(one)
+    one.start()
     works = {
         what: command
         for what, command in TOOLS_NEED.items()
@@ -255,6 +239,6 @@ def test_a_wrong_configuration_is_not_tried_again(machine: Machine, install: Ins
 def test_awkward_paths_reach_the_gateway_as_they_are(machine: Machine, install: Install) -> None:
     home = HOME.parent / 'a b%h $HOME "quoted" back\\slash ü'
     one = install("", "--home", str(home))
-    start(one)
+    one.start()
 
     assert machine.inside(home / "koboshi.db").exists()
