@@ -42,16 +42,10 @@ mkdir /run/units /run/user-units
 for target in sysinit basic shutdown network-online multi-user; do
     printf '[Unit]\nDefaultDependencies=no\n' >"/run/units/$target.target"
 done
-for target in basic shutdown default; do
+for target in basic default; do
     printf '[Unit]\nDefaultDependencies=no\n' >"/run/user-units/$target.target"
 done
-cat >/run/user-units/exit.target <<EOF
-[Unit]
-DefaultDependencies=no
-Requires=shutdown.target
-After=shutdown.target
-SuccessAction=exit
-EOF
+cp /lib/systemd/user/{exit.target,systemd-exit.service,shutdown.target} /run/user-units
 
 # A user's own systemd, as logind would start it; there is no logind here, nor a bus.
 cat >/run/units/user@.service <<EOF

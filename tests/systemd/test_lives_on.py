@@ -14,6 +14,7 @@ import pytest
 from tests.cli.process import until
 from tests.harness.rows import read_rows
 from tests.systemd.machine import (
+    UID,
     UNIT,
     Machine,
     UnitGateway,
@@ -129,3 +130,23 @@ def test_an_agent_restarts_its_own_gateway_and_knows_it_afterwards(one: UnitGate
     assert (told["status"], told["boot"]) == ("restarted", 2)
     assert [row["ended_how"] for row in rows.workers] == ["restart", "stopped"]
     assert [row["state"] for row in rows.of("outbox", text="I am back")] == ["delivered"]
+
+
+@only_by_itself
+@pytest.mark.parametrize("one", ["user"], indirect=True)
+def test_the_end_of_a_session_takes_commands_along_and_that_is_told(one: UnitGateway) -> None:
+    """S171: nothing of a user outlives their systemd. It does not look like a normal end."""
+    background = Background(one)
+    manager = f"user@{UID}.service"
+
+    assert one.machine.systemctl("stop", manager).code == 0
+    assert not background.is_alive
+    assert one.machine.systemctl("start", manager).code == 0
+
+    (report,) = until(lambda: _reports_of(one), "its end is told")
+    assert "lost (it was killed together with its runner" in report["text"]
+
+
+def _reports_of(one: UnitGateway) -> Any:
+    told = one.ask(ask="explain", what="p1")
+    return told and told["reports"]
