@@ -9,7 +9,7 @@ from anyio import create_task_group, current_time
 
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import EndedBy, EndReason, Life, Seen
-from koboshi.runner.tree import stat_of
+from koboshi.runner.tree import PARENT, stat_of
 from koboshi.tools.ends import status_of, why_ended
 from tests.harness.polling import until
 from tests.runner.yard import Yard
@@ -193,6 +193,24 @@ async def test_a_runner_put_to_sleep_wakes_up_and_obeys(yard: Yard) -> None:
 
     assert seen.ending is not None
     assert seen.ending.by is EndedBy.REQUEST
+
+
+async def test_a_stop_that_reaches_command_and_runner_at_once_is_no_normal_end(yard: Yard) -> None:
+    """S171: as a service manager does that stops a whole group."""
+    process_id = await yard.start("trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done")
+    await yard.until_said(process_id, b"up")
+    runner = yard.runner_pid(process_id)
+    (command,) = [pid for pid in yard.tree(process_id) if int(stat_of(pid)[PARENT]) == runner]
+
+    os.kill(runner, signal.SIGSTOP)
+    os.kill(command, signal.SIGTERM)
+    await until(lambda: not stat_of(command), "the command has ended")
+    os.kill(runner, signal.SIGTERM)
+    os.kill(runner, signal.SIGCONT)
+    seen = await yard.until_free(process_id)
+
+    assert seen.ending is not None
+    assert (seen.ending.reason, seen.ending.exit_code) == (EndReason.TOLD_TO_STOP, 0)
 
 
 @pytest.mark.parametrize("code, trap", [(0, "exit 0"), (None, "-")])

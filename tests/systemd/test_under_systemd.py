@@ -4,9 +4,11 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from koboshi.cli.service_files import signed
 from tests.cli.process import KOBOSHI, Ended, until
 from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway, only_by_itself
 
@@ -189,6 +191,47 @@ def test_the_doctor_reads_the_unit_that_is_loaded(machine: Machine, install: Ins
         "KillMode=mixed",
         "TimeoutStopSec=30s",
     ]
+
+
+@only_by_itself
+def test_the_doctor_writes_an_old_unit_again_and_systemd_reads_it(
+    machine: Machine, install: Install
+) -> None:
+    one = install()
+    file = machine.inside(Path("/etc/systemd/system") / UNIT)
+    right = file.read_text()
+    old = right.split("\n", 1)[1].replace("OOMPolicy=continue", "OOMPolicy=stop")
+    file.write_text(signed(old, "0.0.9"))
+    assert machine.systemctl("daemon-reload").code == 0
+    one.start()
+    before = one.pid
+
+    told = machine.run(KOBOSHI, "doctor", "--fix", "--json", "--home", str(HOME))
+
+    assert [each["error"] for each in told.document["mended"]] == [None], told.out
+    assert file.read_text() == right
+    assert one.shown("OOMPolicy") == "continue"
+    assert one.pid == before, "it was not restarted for it"
+
+
+@only_by_itself
+def test_a_command_that_systemd_stopped_did_not_end_by_itself(install: Install) -> None:
+    """S171: with a unit that stops every process, and a command that then says goodbye with 0."""
+    one = install("KillMode=control-group\n")
+    one.start()
+    wait = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
+    one.wait_state(one.say("a", f"in background {wait}"), "done")
+
+    assert one.systemctl("restart", UNIT).code == 0
+
+    (report,) = until(lambda: reports(one), "its end is told", otherwise=one.why)
+    assert "killed (it was told to stop, and not by the gateway" in report["text"]
+
+
+def reports(one: UnitGateway) -> Any:
+    """What was told of the first process."""
+    told = one.ask(ask="explain", what="p1")
+    return told and told["reports"]
 
 
 TOOLS_NEED = {

@@ -112,7 +112,6 @@ class Runner:
         self.status: int | None = None
         self.is_asked = False
         self.by = "itself"
-        self.reason: str | None = None
         self.error = ""
         self.ended_ms = 0
         self.memory_kills = memory.count_file()
@@ -158,8 +157,6 @@ class Runner:
         if exists("end"):
             self.by = "request"
             grace = float(tree.read("end") or grace)
-        else:
-            self.reason = "told-to-stop"
         self.end_tree(grace)
 
     def end_tree(self, grace: float) -> None:
@@ -228,21 +225,30 @@ class Runner:
         if self.status is not None and (said := posix.read(self.troubles, ERROR_CHARS_MAX)):
             self.by, self.error, self.status = "start", said.decode("utf-8", "replace"), None
 
-    def lacked_memory(self, code: int | None) -> bool:
-        """Whether it was killed, by nobody of us, and the kernel did kill for want of memory."""
-        if self.by != "itself" or self.reason is not None or code not in KILLED_CODES:
-            return False
+    def reason(self, code: int | None) -> str | None:
+        """Why it ended, if it did so by itself and yet not by its own will."""
+        if self.by != "itself":
+            return None
+        if self.was_told_to_stop():
+            return "told-to-stop"
         before, now = self.memory_kills_before, memory.kills_in(self.memory_kills)
-        return before is not None and now is not None and now > before
+        is_counted = before is not None and now is not None and now > before
+        return "out-of-memory" if is_counted and code in KILLED_CODES else None
+
+    def was_told_to_stop(self) -> bool:
+        """Whether somebody else than the gateway told us to, up to this moment: one who stops a
+        whole group may have reached the command first."""
+        for file, _ in self.poll.poll(0):
+            if file == self.signals:
+                self.take_signals()
+        return self.is_asked and not exists("end")
 
     def record(self) -> None:
         code = None if self.status is None else posix.waitstatus_to_exitcode(self.status)
-        if self.lacked_memory(code):
-            self.reason = "out-of-memory"
         record = encode(
             {
                 "by": self.by,
-                "reason": self.reason,
+                "reason": self.reason(code),
                 "exit_code": None if code is None or code < 0 else code,
                 "signal": None if code is None or code >= 0 else -code,
                 "ended_ms": self.ended_ms or now_ms(),
