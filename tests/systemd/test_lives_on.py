@@ -14,6 +14,7 @@ import pytest
 from tests.cli.process import until
 from tests.harness.rows import read_rows
 from tests.systemd.machine import (
+    RUNTIME,
     UID,
     UNIT,
     Machine,
@@ -150,3 +151,28 @@ def test_the_end_of_a_session_takes_commands_along_and_that_is_told(one: UnitGat
 def _reports_of(one: UnitGateway) -> Any:
     told = one.ask(ask="explain", what="p1")
     return told and told["reports"]
+
+
+@only_by_itself
+@pytest.mark.parametrize("is_brutal", [False, True], ids=["systemctl restart", "kill -9"])
+def test_a_command_that_restarts_its_own_gateway_does_so_once(
+    machine: Machine, is_brutal: bool
+) -> None:
+    """S172: the command outlives what it ended, and what comes up takes it up again and waits for
+    its true end; it is not run a second time, which would end the successor."""
+    one = installed_for_user(machine, "Environment=KOBOSHI__TOOLS__TERMINAL__APPROVAL=never\n")
+    try:
+        folder, before = machine.shared_folder(), one.pid
+        restart = f"XDG_RUNTIME_DIR={RUNTIME} systemctl --user restart {UNIT}"
+        command = f"echo ran >> {folder}/ran; {f'kill -9 {before}' if is_brutal else restart}"
+
+        message = one.say("a", f"run {command}; echo code $?")
+
+        one.wait_serving(times=2)
+        told = one.wait_state(message, "done")
+        assert one.pid not in (0, before)
+        assert machine.inside(folder / "ran").read_text() == "ran\n"
+        assert [each["text"] for each in told["deliveries"] if "code 0" in each["text"]]
+        assert len(one.events("boot_report")) == 2
+    finally:
+        one.bury()
