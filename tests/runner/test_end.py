@@ -8,8 +8,9 @@ import pytest
 from anyio import create_task_group, current_time
 
 from koboshi.domain.ids import ProcessId
-from koboshi.ports.runners import EndedBy, Life, Seen
-from koboshi.runner.tree import stat_of
+from koboshi.ports.runners import EndedBy, EndReason, Life, Seen
+from koboshi.runner.tree import PARENT, stat_of
+from koboshi.tools.ends import status_of, why_ended
 from tests.harness.polling import until
 from tests.runner.yard import Yard
 
@@ -194,17 +195,40 @@ async def test_a_runner_put_to_sleep_wakes_up_and_obeys(yard: Yard) -> None:
     assert seen.ending.by is EndedBy.REQUEST
 
 
-async def test_a_stop_from_outside_is_not_taken_for_our_request(yard: Yard) -> None:
-    """S171: a service manager that ends everything ends this, too."""
-    process_id = await yard.start("echo up; sleep 1000")
+async def test_a_stop_that_reaches_command_and_runner_at_once_is_no_normal_end(yard: Yard) -> None:
+    """S171: as a service manager does that stops a whole group."""
+    process_id = await yard.start("trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done")
+    await yard.until_said(process_id, b"up")
+    runner = yard.runner_pid(process_id)
+    (command,) = [pid for pid in yard.tree(process_id) if int(stat_of(pid)[PARENT]) == runner]
+
+    os.kill(runner, signal.SIGSTOP)
+    os.kill(command, signal.SIGTERM)
+    await until(lambda: not stat_of(command), "the command has ended")
+    os.kill(runner, signal.SIGTERM)
+    os.kill(runner, signal.SIGCONT)
+    seen = await yard.until_free(process_id)
+
+    assert seen.ending is not None
+    assert (seen.ending.reason, seen.ending.exit_code) == (EndReason.TOLD_TO_STOP, 0)
+
+
+@pytest.mark.parametrize("code, trap", [(0, "exit 0"), (None, "-")])
+async def test_a_stop_by_somebody_else_is_no_normal_end(
+    yard: Yard, code: int | None, trap: str
+) -> None:
+    """S171: a service manager that ends everything tells the runner, too. A command that then says
+    goodbye with 0 has not done what it was to do."""
+    process_id = await yard.start(f"trap '{trap}' TERM; echo up; while :; do sleep 0.01; done")
     await yard.until_said(process_id, b"up")
 
     os.kill(yard.runner_pid(process_id), signal.SIGTERM)
-    seen = await yard.runners.wait(process_id, 30)
+    seen = await yard.until_free(process_id)
 
     assert seen.ending is not None
-    assert (seen.ending.by, seen.ending.signal) == (EndedBy.ITSELF, signal.SIGTERM)
-    assert "not by the gateway" in seen.ending.error
+    assert (seen.ending.reason, seen.ending.exit_code) == (EndReason.TOLD_TO_STOP, code)
+    assert status_of(seen) == "killed"
+    assert why_ended(seen).startswith("it was told to stop, and not by the gateway: it ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE])

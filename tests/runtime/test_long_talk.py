@@ -390,12 +390,12 @@ class PausingModel(LimitedModel):
         super().__init__()
         self.goes_on = Event()
 
-    async def respond(self, request: Request) -> ModelReply:
+    async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
         if request.wants_summary:
             self.summaries.append(request)
             await self.goes_on.wait()
             self.summaries.pop()
-        return await super().respond(request)
+        return await super().respond(request, on_text)
 
 
 async def test_a_message_during_a_summary_waits_for_its_turn(setting: Setting) -> None:

@@ -79,6 +79,7 @@ HOME = HomeFacts(mode=0o700, uid=1000, is_folder=True, is_writable=True)
         ({"config_warnings": ("a token in the file",)}, ("configuration", "warning"), 0),
         ({"home_facts": replace(HOME, mode=0o755)}, ("home", "warning"), 0),
         ({"home_facts": replace(HOME, uid=0)}, ("home", "error"), 78),
+        ({"open_secrets": (Path("/srv/koboshi/environment"),)}, ("secrets", "warning"), 0),
         ({"home_facts": replace(HOME, is_folder=False)}, ("home", "error"), 78),
         ({"home_facts": replace(HOME, is_writable=False)}, ("home", "error"), 78),
         ({"home_facts": replace(HOME, trouble="permission denied")}, ("home", "error"), 78),
@@ -173,7 +174,10 @@ def test_every_check_speaks_about_a_fresh_machine(tmp_path: Path) -> None:
 
     assert told.code == 0, told.out
     assert told.document["ok"] is True
-    assert {each["check"] for each in told.document["findings"]} == {*CHECKS} - {"lingering"}
+    assert {each["check"] for each in told.document["findings"]} == {*CHECKS} - {
+        "lingering",
+        "secrets",
+    }
     assert not (tmp_path / "home").exists(), "it changes nothing"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from koboshi.domain.worker import EndedHow, Worker
+from koboshi.domain.worker import MEMORY_MS_MAX, EndedHow, MemoryKills, Worker
 from tests.store.homes import HOUR_MS, SECOND_MS, START_MS, Home
 
 
@@ -35,6 +35,49 @@ async def test_a_boot_that_ended_without_a_word_is_found_dead_by_the_next(home: 
     dead = await previous(home)
     assert (dead.ended_how, dead.ended_ms) == (EndedHow.KILLED, START_MS + 5 * SECOND_MS)
     assert dead.heartbeat_ms == START_MS + 5 * SECOND_MS
+
+
+LAST_SEEN = MemoryKills(group="1:4711", in_group=2, on_machine=5)
+
+
+@pytest.mark.parametrize(
+    "found, how",
+    [
+        (MemoryKills(group="1:4711", in_group=3, on_machine=6), EndedHow.MEMORY),
+        (MemoryKills(group="1:4711", in_group=2, on_machine=9), EndedHow.KILLED),
+        (MemoryKills(group="1:9000", in_group=0, on_machine=6), EndedHow.MEMORY),
+        (MemoryKills(group="1:9000", in_group=9, on_machine=5), EndedHow.KILLED),
+        (MemoryKills(on_machine=6), EndedHow.MEMORY),
+        (MemoryKills(group="1:4711", in_group=3), EndedHow.MEMORY),
+        (MemoryKills(), EndedHow.KILLED),
+    ],
+    ids=[
+        "one of our group",
+        "of others only",
+        "our group is gone, and one on the machine",
+        "none on the machine",
+        "the group does not tell",
+        "the machine does not tell",
+        "nobody tells",
+    ],
+)
+async def test_a_boot_that_lacked_memory_is_told_from_one_that_was_killed(
+    home: Home, found: MemoryKills, how: EndedHow
+) -> None:
+    await home.store.workers.beat(home.worker.worker_id, LAST_SEEN)
+    await home.store.workers.start("host", 1, "birth", "0.1", found)
+
+    assert (await previous(home)).ended_how is how
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["much later", "on another machine"])
+async def test_a_kill_that_may_be_anybodys_does_not_count(home: Home, is_elsewhere: bool) -> None:
+    await home.store.workers.beat(home.worker.worker_id, LAST_SEEN)
+    home.clock.move(0 if is_elsewhere else MEMORY_MS_MAX + 1)
+    later = MemoryKills(group="1:4711", in_group=3, on_machine=6)
+    await home.store.workers.start("other" if is_elsewhere else "host", 1, "birth", "0.1", later)
+
+    assert (await previous(home)).ended_how is EndedHow.KILLED
 
 
 @pytest.mark.parametrize("how", [EndedHow.STOPPED, EndedHow.LEFTOVERS, EndedHow.RESTART])

@@ -38,10 +38,28 @@ for folder in "$@"; do
 done
 
 # The few targets that every service refers to; the machine's own would start the whole system.
-mkdir /run/units
+mkdir /run/units /run/user-units
 for target in sysinit basic shutdown network-online multi-user; do
     printf '[Unit]\nDefaultDependencies=no\n' >"/run/units/$target.target"
 done
+for target in basic default; do
+    printf '[Unit]\nDefaultDependencies=no\n' >"/run/user-units/$target.target"
+done
+cp /lib/systemd/user/{exit.target,systemd-exit.service,shutdown.target} /run/user-units
+
+# A user's own systemd, as logind would start it; there is no logind here, nor a bus.
+cat >/run/units/user@.service <<EOF
+[Service]
+Type=notify
+User=%i
+ExecStartPre=+/usr/bin/install --directory --mode=0700 --owner=%i --group=%i /run/user/%i /var/lib/$user
+Environment=HOME=/var/lib/$user XDG_RUNTIME_DIR=/run/user/%i
+Environment=SYSTEMD_UNIT_PATH=/run/user-units:/var/lib/$user/.config/systemd/user
+ExecStart=/lib/systemd/systemd --user --unit=default.target --log-target=null
+KillMode=mixed
+Delegate=yes
+TimeoutStopSec=120s
+EOF
 
 exec env -i container=koboshi-tests PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     SYSTEMD_UNIT_PATH=/run/units:/etc/systemd/system SYSTEMD_GENERATOR_PATH=/run/none \

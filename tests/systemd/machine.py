@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from koboshi.cli.ask_owner import ask_gateway
 from tests.cli.process import KOBOSHI, Gateway, ended, environment, until
 
@@ -22,14 +24,22 @@ BOOT = Path(__file__).with_name("boot.sh")
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEMD = Path("/lib/systemd/systemd")
 OUT, ERR = Path("/run/koboshi.out"), Path("/run/koboshi.err")
+RUNTIME = Path(f"/run/user/{UID}")
+USER_OUT, USER_ERR = RUNTIME / "koboshi.out", RUNTIME / "koboshi.err"
+USER_UNITS = HOME.parent / ".config/systemd/user"
 
-BESIDES = f"""\
+BESIDES = """\
 [Service]
-StandardOutput=append:{OUT}
-StandardError=append:{ERR}
+StandardOutput=append:{out}
+StandardError=append:{err}
 Environment=KOBOSHI_LOG=json KOBOSHI__CHANNELS__WEB__MAIN__PORT=0 KOBOSHI__GATEWAY__DRAIN_SECONDS=2
 RestartSec=200ms
 """
+
+
+only_by_itself = pytest.mark.skipif(
+    "KOBOSHI_TEST_SYSTEMD" not in os.environ, reason="takes long; `make test-systemd` runs it"
+)
 
 
 def why_not() -> str:
@@ -93,15 +103,22 @@ class Machine:
 
     def run_as_user(self, *command: str) -> Any:
         who = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
-        env = environment(HOME, HOME="/var/lib/koboshi")
+        env = environment(HOME, HOME=str(HOME.parent), XDG_RUNTIME_DIR=str(RUNTIME))
         return ended(["nsenter", "--target", str(self.pid), "--all", *who, *command], env)
 
     def systemctl(self, *arguments: str) -> Any:
         return self.run("systemctl", *arguments)
 
-    def shown(self, *properties: str, unit: str = UNIT) -> dict[str, str]:
-        told = self.systemctl("show", f"--property={','.join(properties)}", unit).out
+    def shown(self, *properties: str) -> dict[str, str]:
+        told = self.systemctl("show", f"--property={','.join(properties)}", UNIT).out
         return dict(line.split("=", 1) for line in told.splitlines())
+
+    def shared_folder(self) -> Path:
+        """A new folder that everybody may use, as the machine names it."""
+        folder = Path("/run/shared") / uuid.uuid4().hex[:8]
+        self.inside(folder).mkdir(parents=True)
+        self.inside(folder).chmod(0o777)
+        return folder
 
     def switch_off(self) -> None:
         """Kill the first process; the kernel ends all others in there."""
@@ -118,23 +135,36 @@ class Machine:
 class UnitGateway(Gateway):
     """The gateway that runs as koboshi.service, used as one that the tests started themselves."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, out: Path = OUT, err: Path = ERR) -> None:
         self.machine = machine
         self.home = machine.inside(HOME)
-        self.out_file, self.err_file = machine.inside(OUT), machine.inside(ERR)
+        self.out_file, self.err_file = machine.inside(out), machine.inside(err)
+
+    def systemctl(self, *arguments: str) -> Any:
+        """Asked of the systemd that has our unit."""
+        return self.machine.systemctl(*arguments)
+
+    def start(self) -> None:
+        """`systemctl start` returns when READY=1 was said."""
+        done = self.systemctl("start", UNIT)
+        assert done.code == 0, done.err + self.why()
+
+    def shown(self, name: str) -> str:
+        told: str = self.systemctl("show", "--value", f"--property={name}", UNIT).out
+        return told.strip()
 
     @property
     def pid(self) -> int:
         """As the machine counts; 0 if it does not run."""
-        return int(self.machine.shown("MainPID")["MainPID"])
-
-    @property
-    def state(self) -> str:
-        return self.machine.shown("ActiveState")["ActiveState"]
+        return int(self.shown("MainPID"))
 
     @property
     def restarts(self) -> int:
-        return int(self.machine.shown("NRestarts")["NRestarts"])
+        return int(self.shown("NRestarts"))
+
+    def ask(self, **request: str) -> Any:
+        """Asked over the control socket, without a process for each look."""
+        return ask_gateway(self.home, request)
 
     def wait_serving(self, times: int = 1) -> tuple[str, int]:
         def look() -> tuple[str, int] | None:
@@ -145,28 +175,26 @@ class UnitGateway(Gateway):
         return until(look, "the gateway serves", otherwise=self.why)
 
     def wait_state(self, message: str, *states: str) -> Any:
-        """Asked over the control socket, without a process for each look."""
-
         def look() -> Any:
-            told: Any = ask_gateway(self.home, {"ask": "explain", "what": message})
+            told = self.ask(ask="explain", what=message)
             is_turn = told is not None and told["kind"] == "turn"
             return told if is_turn and told["turn"]["state"] in states else None
 
         return until(look, f"{message} is {' or '.join(states)}", otherwise=self.why)
 
     def signal(self, number: signal.Signals) -> None:
-        self.machine.systemctl("kill", "--kill-whom=main", f"--signal={number.name}", UNIT)
+        self.systemctl("kill", "--kill-whom=main", f"--signal={number.name}", UNIT)
 
     def why(self) -> str:
-        status = self.machine.systemctl("status", "--no-pager", "--full", UNIT).out
+        status = self.systemctl("status", "--no-pager", "--full", UNIT).out
         return f"{status}\n{self.err if self.err_file.exists() else ''}"
 
     def bury(self) -> None:
         """Leave the machine as it was."""
-        self.machine.systemctl("kill", "--signal=SIGKILL", UNIT)
-        self.machine.systemctl("stop", UNIT)
-        self.machine.systemctl("reset-failed", UNIT)
-        for file in (self.machine.inside(OUT), self.machine.inside(ERR)):
+        self.systemctl("kill", "--signal=SIGKILL", UNIT)
+        self.systemctl("stop", UNIT)
+        self.systemctl("reset-failed", UNIT)
+        for file in (self.out_file, self.err_file):
             file.unlink(missing_ok=True)
         for folder in (HOME.parent, Path(f"/etc/systemd/system/{UNIT}.d")):
             shutil.rmtree(self.machine.inside(folder), ignore_errors=True)
@@ -180,9 +208,44 @@ def installed(machine: Machine, besides: str = "", *arguments: str) -> UnitGatew
     (folder / UNIT).write_text(shown.out)
     more = folder / f"{UNIT}.d"
     more.mkdir(exist_ok=True)
-    (more / "tests.conf").write_text(f"{BESIDES}{besides}")
+    (more / "tests.conf").write_text(BESIDES.format(out=OUT, err=ERR) + besides)
     assert machine.systemctl("daemon-reload").code == 0
     return UnitGateway(machine)
+
+
+class UserUnitGateway(UnitGateway):
+    """The same as a unit of a user's own systemd, which is started for it and ended with it."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine, USER_OUT, USER_ERR)
+        started = machine.systemctl("start", f"user@{UID}.service")
+        assert started.code == 0, started.err
+
+    def systemctl(self, *arguments: str) -> Any:
+        return self.machine.run_as_user("systemctl", "--user", *arguments)
+
+    def bury(self) -> None:
+        super().bury()
+        self.machine.systemctl("kill", "--signal=SIGKILL", f"user@{UID}.service")
+        self.machine.systemctl("stop", f"user@{UID}.service")
+
+
+def installed_for_user(machine: Machine, besides: str = "") -> UserUnitGateway:
+    """By `koboshi service install --user`, with what the tests need as a drop-in. There is no
+    logind in the machine, so the file that it would write is written in its stead."""
+    one = UserUnitGateway(machine)
+    tools = machine.shared_folder()
+    loginctl = machine.inside(tools / "loginctl")
+    loginctl.write_text(f"#!/bin/sh\necho $* > {tools}/asked\n")
+    loginctl.chmod(0o755)
+    drop_in = USER_UNITS / f"{UNIT}.d" / "tests.conf"
+    machine.run_as_user("mkdir", "--parents", str(drop_in.parent))
+    machine.inside(drop_in).write_text(BESIDES.format(out=USER_OUT, err=USER_ERR) + besides)
+    path = f"PATH={tools}:/usr/local/bin:/usr/bin:/bin"
+    done = machine.run_as_user("env", path, KOBOSHI, "service", "install", "--user")
+    assert done.code == 0, done.out + done.err + one.why()
+    assert machine.inside(tools / "asked").read_text() == "enable-linger\n"
+    return one
 
 
 def closed_folders() -> list[str]:

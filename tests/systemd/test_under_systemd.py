@@ -1,37 +1,27 @@
 """A gateway under a real systemd, from the unit that `koboshi service show` prints."""
 
-import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from koboshi.cli.service_files import signed
 from tests.cli.process import KOBOSHI, Ended, until
-from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway
+from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway, only_by_itself
 
 Install = Callable[..., UnitGateway]
 
 pytestmark = [pytest.mark.systemd, pytest.mark.timeout(90)]
 
 
-only_by_itself = pytest.mark.skipif(
-    "KOBOSHI_TEST_SYSTEMD" not in os.environ, reason="takes long; `make test-systemd` runs it"
-)
-
-
-def start(one: UnitGateway) -> None:
-    """`systemctl start` returns when READY=1 was said."""
-    done = one.machine.systemctl("start", UNIT)
-    assert done.code == 0, done.err + one.why()
-
-
 def test_start_returns_when_the_first_message_can_be_accepted(
     machine: Machine, install: Install
 ) -> None:
     one = install()
-    start(one)
+    one.start()
 
     message = one.say("a", "hello")
 
@@ -46,7 +36,7 @@ def test_start_returns_when_the_first_message_can_be_accepted(
 @only_by_itself
 def test_it_stops_in_time_and_counts_as_stopped(machine: Machine, install: Install) -> None:
     one = install()
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
@@ -57,7 +47,7 @@ def test_it_stops_in_time_and_counts_as_stopped(machine: Machine, install: Insta
         "Result": "success",
         "ExecMainStatus": "0",
     }
-    start(one)
+    one.start()
     assert one.wait_state(message, "done")
 
 
@@ -65,13 +55,9 @@ def test_a_command_runs_on_over_a_restart_and_is_answered_once(
     machine: Machine, install: Install
 ) -> None:
     one = install()
-    start(one)
-    began, go_on = Path("/run/lock-free/began"), Path("/run/lock-free/go-on")
-    folder = machine.inside(began.parent)
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o777)
-    for file in (began, go_on):
-        machine.inside(file).unlink(missing_ok=True)
+    one.start()
+    folder = machine.shared_folder()
+    began, go_on = folder / "began", folder / "go-on"
     wait = f"echo $$ >> {began}; while [ ! -e {go_on} ]; do sleep 0.05; done; echo survived"
     message = one.say("a", f"run {wait}")
     until(lambda: machine.inside(began).exists(), "the command runs", otherwise=one.why)
@@ -120,14 +106,14 @@ def test_a_stop_longer_than_the_limit_is_killed_and_recovered(
 ) -> None:
     """Seed 003: SIGKILL in the middle of the stop, when nothing was written yet."""
     one = install(slow_to_stop(machine, "pass"))
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
     machine.systemctl("stop", UNIT)
 
     assert machine.shown("ActiveState", "Result") == {"ActiveState": "failed", "Result": "timeout"}
-    start(one)
+    one.start()
     told = one.wait_state(message, "done")
     assert told["turn"]["recoveries"] == 1
 
@@ -138,7 +124,7 @@ def test_a_stop_that_asks_for_more_time_outlives_a_short_limit(
 ) -> None:
     """An old unit file may say less than a drain needs."""
     one = install(slow_to_stop(machine, "self.extend(20)"))
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
@@ -155,7 +141,7 @@ def test_the_watchdog_ends_a_frozen_gateway_and_it_comes_back(
     machine: Machine, install: Install
 ) -> None:
     one = install("WatchdogSec=2\n")
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
@@ -170,7 +156,7 @@ def test_the_watchdog_ends_a_frozen_gateway_and_it_comes_back(
 @only_by_itself
 def test_a_healthy_gateway_is_left_alone_by_the_watchdog(install: Install) -> None:
     one = install("WatchdogSec=1\n")
-    start(one)
+    one.start()
 
     one.wait_state(one.say("a", "count to 3 slowly"), "done")
 
@@ -180,7 +166,7 @@ def test_a_healthy_gateway_is_left_alone_by_the_watchdog(install: Install) -> No
 @only_by_itself
 def test_a_killed_gateway_is_started_again(install: Install) -> None:
     one = install()
-    start(one)
+    one.start()
     message = one.say("a", "count to 3 slowly")
     one.wait_state(message, "running")
 
@@ -192,7 +178,7 @@ def test_a_killed_gateway_is_started_again(install: Install) -> None:
 
 
 def test_the_doctor_reads_the_unit_that_is_loaded(machine: Machine, install: Install) -> None:
-    start(install())
+    install().start()
     good = machine.run(KOBOSHI, "doctor", "--json", "--home", str(HOME))
     install("KillMode=mixed\nTimeoutStopSec=30\n")
     bad = machine.run(KOBOSHI, "doctor", "--json", "--home", str(HOME))
@@ -205,6 +191,47 @@ def test_the_doctor_reads_the_unit_that_is_loaded(machine: Machine, install: Ins
         "KillMode=mixed",
         "TimeoutStopSec=30s",
     ]
+
+
+@only_by_itself
+def test_the_doctor_writes_an_old_unit_again_and_systemd_reads_it(
+    machine: Machine, install: Install
+) -> None:
+    one = install()
+    file = machine.inside(Path("/etc/systemd/system") / UNIT)
+    right = file.read_text()
+    old = right.split("\n", 1)[1].replace("OOMPolicy=continue", "OOMPolicy=stop")
+    file.write_text(signed(old, "0.0.9"))
+    assert machine.systemctl("daemon-reload").code == 0
+    one.start()
+    before = one.pid
+
+    told = machine.run(KOBOSHI, "doctor", "--fix", "--json", "--home", str(HOME))
+
+    assert [each["error"] for each in told.document["mended"]] == [None], told.out
+    assert file.read_text() == right
+    assert one.shown("OOMPolicy") == "continue"
+    assert one.pid == before, "it was not restarted for it"
+
+
+@only_by_itself
+def test_a_command_that_systemd_stopped_did_not_end_by_itself(install: Install) -> None:
+    """S171: with a unit that stops every process, and a command that then says goodbye with 0."""
+    one = install("KillMode=control-group\n")
+    one.start()
+    wait = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
+    one.wait_state(one.say("a", f"in background {wait}"), "done")
+
+    assert one.systemctl("restart", UNIT).code == 0
+
+    (report,) = until(lambda: reports(one), "its end is told", otherwise=one.why)
+    assert "killed (it was told to stop, and not by the gateway" in report["text"]
+
+
+def reports(one: UnitGateway) -> Any:
+    """What was told of the first process."""
+    told = one.ask(ask="explain", what="p1")
+    return told and told["reports"]
 
 
 TOOLS_NEED = {
@@ -221,7 +248,7 @@ def test_hardening_takes_nothing_from_commands_that_they_need(
     machine: Machine, install: Install
 ) -> None:
     one = install()
-    start(one)
+    one.start()
     works = {
         what: command
         for what, command in TOOLS_NEED.items()
@@ -255,6 +282,6 @@ def test_a_wrong_configuration_is_not_tried_again(machine: Machine, install: Ins
 def test_awkward_paths_reach_the_gateway_as_they_are(machine: Machine, install: Install) -> None:
     home = HOME.parent / 'a b%h $HOME "quoted" back\\slash ü'
     one = install("", "--home", str(home))
-    start(one)
+    one.start()
 
     assert machine.inside(home / "koboshi.db").exists()

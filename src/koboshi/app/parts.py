@@ -41,6 +41,7 @@ from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.jobs import until_written_to
+from koboshi.runtime.memory import count_kills
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
@@ -91,6 +92,7 @@ class Parts:
             every_seconds=self.config.limits.heartbeat_seconds,
             wakeups=self.wakeups,
             restart_asked=Event(),
+            count_kills=count_kills,
             last_beat=self.clock.monotonic(),
         )
 

@@ -26,6 +26,7 @@ from koboshi.ports.model import Model
 from koboshi.runtime.answers import answer
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.drain import Drain, Leave
+from koboshi.runtime.memory import count_kills
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.surroundings import Surroundings
@@ -67,7 +68,8 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
         log.warning("startup_warning", warning=warning)
     try:
         host = socket.gethostname()
-        worker = await store.workers.start(host, os.getpid(), _birth(), __version__)
+        kills = count_kills()
+        worker = await store.workers.start(host, os.getpid(), _birth(), __version__, kills)
         seconds = options.surroundings.drain_seconds(config.gateway.drain_seconds)
         drain = Drain(wakeups=wakeups, seconds=seconds)
         _make_workdir(config.gateway.workdir)

@@ -2,12 +2,15 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from koboshi.cli.doctor_checks import Finding, Severity, examine, exit_code
 from koboshi.cli.doctor_facts import gather
+from koboshi.cli.doctor_fixes import Fix, mend
 from koboshi.cli.options import (
     OK,
     WRONG_SETUP,
@@ -21,41 +24,89 @@ from koboshi.cli.options import (
 from koboshi.config import ConfigError
 from koboshi.config.problems import escaped
 
+Findings = tuple[tuple[str, Finding], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """What was tried for one finding."""
+
+    check: str
+    words: str
+    did: str
+    error: str = ""
+    """Why it could not be done; empty if it was."""
+
 
 @click.command()
+@click.option("--fix", "fixes", is_flag=True, help="Mend what is safe to mend, and say what.")
 @home_options
 @json_option
-def doctor(home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """Look for what is wrong, or will be, and say what to do about it. Changes nothing.
+def doctor(fixes: bool, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """Look for what is wrong, or will be, and say what to do about it. Without --fix, nothing is
+    changed; with it, what needs no decision is mended: permissions of our own files, a unit that an
+    earlier koboshi wrote and nobody changed, what systemd has not read yet, lingering.
 
     Ends with 0 if nothing is wrong (warnings do not count), 78 if the configuration or the home
-    is, and 1 for everything else.
+    is, and 1 for everything else; with --fix, as it is afterwards.
     """
     with failures_told(as_json):
-        try:
-            findings = examine(gather(home, config_file, os.environ))
-        except ConfigError as error:
-            raise Failure(WRONG_SETUP, "config", str(error)) from error
+        findings = _examined(home, config_file)
+        mended: tuple[Mended, ...] = ()
+        if fixes:
+            mended = mend_all(findings)
+            findings = _examined(home, config_file) if mended else findings
     code = exit_code(findings)
     if as_json:
-        listed = [
-            {
-                "check": name,
-                "severity": str(found.severity),
-                "words": found.words,
-                "remedy": found.remedy,
-            }
-            for name, found in findings
-        ]
-        show_json({"ok": code == OK, "findings": listed})
+        show_json(_document(findings, mended, is_ok=code == OK))
     else:
-        click.echo(render(findings))
+        click.echo(render(findings, mended))
     sys.exit(code)
 
 
-def render(findings: tuple[tuple[str, Finding], ...]) -> str:
-    """The findings in lines for a person, and a sum."""
+def _examined(home: Path | None, config_file: Path | None) -> Findings:
+    try:
+        return examine(gather(home, config_file, os.environ))
+    except ConfigError as error:
+        raise Failure(WRONG_SETUP, "config", str(error)) from error
+
+
+def mend_all(findings: Findings) -> tuple[Mended, ...]:
+    """Do whatever the findings offer, each thing once."""
+    done: dict[Fix, Mended] = {}
+    for check, found in findings:
+        if found.fix is not None and found.fix not in done:
+            error = mend(found.fix) or ""
+            words, did = found.words, found.fix.words
+            done[found.fix] = Mended(check=check, words=words, did=did, error=error)
+    return tuple(done.values())
+
+
+def _document(findings: Findings, mended: Sequence[Mended], *, is_ok: bool) -> dict[str, object]:
+    listed = [
+        {
+            "check": name,
+            "severity": str(found.severity),
+            "words": found.words,
+            "remedy": found.remedy,
+            "fixable": found.fix is not None,
+        }
+        for name, found in findings
+    ]
+    tried = [
+        {"check": each.check, "words": each.words, "did": each.did, "error": each.error or None}
+        for each in mended
+    ]
+    return {"ok": is_ok, "findings": listed, "mended": tried}
+
+
+def render(findings: Findings, mended: Sequence[Mended] = ()) -> str:
+    """What was mended and the findings in lines for a person, and a sum."""
     lines: list[str] = []
+    for each in mended:
+        how, error = ("failed", f": {each.error}") if each.error else ("mended", "")
+        lines.append(f"{how:<8} {each.check}: {escaped(each.words)}")
+        lines.append(f"         -> {escaped(each.did + error)}")
     for name, found in findings:
         words = "\n    ".join(escaped(line) for line in found.words.splitlines())
         lines.append(f"{found.severity:<8} {name}: {words}")
@@ -63,4 +114,7 @@ def render(findings: tuple[tuple[str, Finding], ...]) -> str:
             lines.append(f"         -> {escaped(found.remedy)}")
     severities = [found.severity for _, found in findings]
     errors, warnings = (severities.count(each) for each in (Severity.ERROR, Severity.WARNING))
-    return "\n".join((*lines, "", f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"))
+    total = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+    fixable = sum(found.fix is not None for _, found in findings)
+    hint = f"; `koboshi doctor --fix` mends {fixable}" if fixable and not mended else ""
+    return "\n".join((*lines, "", f"{total}{hint}"))

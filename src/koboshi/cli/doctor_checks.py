@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+from koboshi.cli.doctor_fixes import Fix, RewriteUnit, RunStep, SetMode
 from koboshi.cli.options import FAILED, OK, WRONG_SETUP
 from koboshi.cli.unit_text import stop_seconds
 from koboshi.domain.durations import duration
@@ -42,6 +43,8 @@ class Finding:
     words: str
     remedy: str = ""
     """What to do about it, for a person."""
+    fix: Fix | None = None
+    """The same, where it is mechanical and safe."""
     code: int = FAILED
     """The exit code of an error."""
 
@@ -52,6 +55,8 @@ class LoadedUnit:
 
     is_user: bool
     properties: Mapping[str, str]
+    renewal: RewriteUnit | None = None
+    """Its file, if an earlier koboshi wrote it and this one would write another."""
 
     def __getitem__(self, name: str) -> str:
         return self.properties.get(name, "")
@@ -61,8 +66,8 @@ class LoadedUnit:
         return self["ActiveState"] in ("active", "activating", "reloading", "deactivating")
 
     @property
-    def systemctl(self) -> str:
-        return "systemctl --user" if self.is_user else "systemctl"
+    def systemctl(self) -> tuple[str, ...]:
+        return ("systemctl", "--user") if self.is_user else ("systemctl",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,8 @@ class Facts:
     config_warnings: tuple[str, ...] = ()
     drain_seconds: float = 45.0
     home_facts: HomeFacts | None = None
+    open_secrets: tuple[Path, ...] = ()
+    """Files of ours with secrets that others can read."""
     disk_free: int | None = None
     disk_size: int = 0
     written_ms: int | None = None
@@ -139,11 +146,19 @@ def check_home(facts: Facts) -> Iterator[Finding]:
         words = f"{home} belongs to another user"
         yield _error(words, "run as its owner, or give another home", WRONG_SETUP)
     elif not found.is_writable:
-        yield _error(f"{home} can not be written", f"chmod u+rwx {home}", WRONG_SETUP)
+        fix = SetMode(path=home, mode=0o700)
+        yield _error(f"{home} can not be written", fix.words, WRONG_SETUP, fix)
     elif found.mode & 0o077:
-        yield _warning(f"{home} is open to others (mode {found.mode:04o})", f"chmod 700 {home}")
+        fix = SetMode(path=home, mode=0o700)
+        yield _warning(f"{home} is open to others (mode {found.mode:04o})", fix.words, fix)
     else:
         yield _ok(f"{home} is private")
+
+
+def check_secrets(facts: Facts) -> Iterator[Finding]:
+    for file in facts.open_secrets:
+        fix = SetMode(path=file, mode=0o600)
+        yield _warning(f"{file} holds a secret and is open to others", fix.words, fix)
 
 
 def check_disk(facts: Facts) -> Iterator[Finding]:
@@ -222,12 +237,14 @@ def check_service(facts: Facts) -> Iterator[Finding]:
 def check_lingering(facts: Facts) -> Iterator[Finding]:
     if any(unit.is_user for unit in facts.units) and not facts.lingers:
         words = "the user's service ends when you log out"
-        yield _warning(words, "loginctl enable-linger")
+        fix = RunStep(step=("loginctl", "enable-linger"))
+        yield _warning(words, fix.words, fix)
 
 
 CHECKS: dict[str, Check] = {
     "configuration": check_configuration,
     "home": check_home,
+    "secrets": check_secrets,
     "disk": check_disk,
     "clock": check_clock,
     "sqlite": check_sqlite,
@@ -279,15 +296,20 @@ ADVICE = (
 ASKED = (
     *(advice.name for advice in ADVICE),
     *("LoadState", "ActiveState", "NeedDaemonReload", "TimeoutStopUSec", "WatchdogUSec"),
+    "FragmentPath",
 )
 """The properties that the checks want to know."""
 
 
 def _unit_problems(unit: LoadedUnit, drain: float) -> Iterator[Finding]:
     remedy = f"koboshi service install --force {'--user' if unit.is_user else '--system'}"
-    if unit["NeedDaemonReload"] == "yes":
+    if unit.renewal is not None:
+        words = f"the {_whose(unit)} unit is not as this koboshi would write it"
+        yield _warning(words, remedy.replace(" --force", ""), unit.renewal)
+    elif unit["NeedDaemonReload"] == "yes":
         words = f"the {_whose(unit)} unit was changed since it was loaded"
-        yield _warning(words, f"{unit.systemctl} daemon-reload, then restart")
+        fix = RunStep(step=(*unit.systemctl, "daemon-reload"))
+        yield _warning(words, f"{fix.words}, then restart", fix)
     for advice in ADVICE:
         if unit[advice.name] not in advice.right:
             said = f"{advice.name}={unit[advice.name]} in the {_whose(unit)} unit"
@@ -311,9 +333,9 @@ def _ok(words: str) -> Finding:
     return Finding(severity=Severity.OK, words=words)
 
 
-def _warning(words: str, remedy: str) -> Finding:
-    return Finding(severity=Severity.WARNING, words=words, remedy=remedy)
+def _warning(words: str, remedy: str, fix: Fix | None = None) -> Finding:
+    return Finding(severity=Severity.WARNING, words=words, remedy=remedy, fix=fix)
 
 
-def _error(words: str, remedy: str, code: int = FAILED) -> Finding:
-    return Finding(severity=Severity.ERROR, words=words, remedy=remedy, code=code)
+def _error(words: str, remedy: str, code: int = FAILED, fix: Fix | None = None) -> Finding:
+    return Finding(severity=Severity.ERROR, words=words, remedy=remedy, code=code, fix=fix)

@@ -4,8 +4,10 @@ import getpass
 import os
 import resource
 import shutil
+import stat
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -13,14 +15,18 @@ import apsw
 import koboshi
 from koboshi.cli.ask_owner import ask_gateway
 from koboshi.cli.doctor_checks import ASKED, Facts, HomeFacts, LoadedUnit
+from koboshi.cli.doctor_fixes import RewriteUnit
 from koboshi.cli.options import Failure
-from koboshi.cli.service_plan import UNIT
+from koboshi.cli.service_plan import UNIT, unit_file
+from koboshi.cli.service_renewal import renewed
 from koboshi.config import Config, ConfigError, load
 from koboshi.config.places import find_places
 from koboshi.runtime.clock import SystemClock
 
 ASK_SECONDS = 5.0
 LINGERING = Path("/var/lib/systemd/linger")
+SECRETS = ("environment", "web-token")
+"""Files in the home that only its owner should read."""
 
 
 def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, str]) -> Facts:
@@ -43,14 +49,17 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         disk_free=free,
         disk_size=size,
         written_ms=_changed_ms(place / "koboshi.db-wal") or _changed_ms(place / "koboshi.db"),
-        units=tuple(unit for unit in map(loaded_unit, (False, True)) if unit is not None),
+        open_secrets=tuple(file for name in SECRETS if _is_open(file := place / name)),
+        units=tuple(
+            unit for is_user in (False, True) if (unit := loaded_unit(is_user, environ)) is not None
+        ),
         lingers=_lingers(),
         holders=lock_holders(place / "koboshi.lock"),
         silence=_silence(place) if home_facts and home_facts.is_folder else "",
     )
 
 
-def loaded_unit(is_user: bool) -> LoadedUnit | None:
+def loaded_unit(is_user: bool, environ: Mapping[str, str]) -> LoadedUnit | None:
     """Our unit as systemd has loaded it; None if it has not, or there is no systemd to ask."""
     scope = ["--user"] if is_user else []
     command = ["systemctl", *scope, "show", f"--property={','.join(ASKED)}", UNIT]
@@ -69,7 +78,23 @@ def loaded_unit(is_user: bool) -> LoadedUnit | None:
     properties = parse_properties(done.stdout)
     if done.returncode != 0 or properties.get("LoadState") != "loaded":
         return None
-    return LoadedUnit(is_user=is_user, properties=properties)
+    unit = LoadedUnit(is_user=is_user, properties=properties)
+    return replace(unit, renewal=_renewal(unit, environ))
+
+
+def _renewal(unit: LoadedUnit, environ: Mapping[str, str]) -> RewriteUnit | None:
+    """The unit's file as it should be; None if it is, or is not ours."""
+    try:
+        file = unit_file(is_system=not unit.is_user, environ=environ)
+        found = file.read_text(encoding="utf-8", errors="replace")
+    except (OSError, Failure):
+        return None
+    if unit["FragmentPath"] != str(file) or file.is_symlink():
+        return None
+    text = renewed(found, is_system=not unit.is_user, environ=environ)
+    if text is None or text == found:
+        return None
+    return RewriteUnit(file=file, text=text, reload=(*unit.systemctl, "daemon-reload"))
 
 
 def parse_properties(shown: str) -> dict[str, str]:
@@ -128,6 +153,16 @@ def _home(place: Path) -> HomeFacts | None:
         is_folder=place.is_dir(),
         is_writable=os.access(place, os.R_OK | os.W_OK | os.X_OK),
     )
+
+
+def _is_open(file: Path) -> bool:
+    """Whether others can read or write a plain file that we may close."""
+    try:
+        found = file.lstat()
+    except OSError:
+        return False
+    is_ours = os.geteuid() in (0, found.st_uid)
+    return is_ours and stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o077)
 
 
 def _disk(place: Path) -> tuple[int | None, int]:

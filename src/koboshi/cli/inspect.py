@@ -137,9 +137,10 @@ def _ending(worker: Worker | None, zone: tzinfo | None) -> str:
     if worker is None:
         return "nothing: this is the first boot"
     how = worker.ended_how or EndedHow.KILLED
-    if how is EndedHow.KILLED:
+    if how in (EndedHow.KILLED, EndedHow.MEMORY):
+        why = ", it seems for want of memory" if how is EndedHow.MEMORY else ""
         return (
-            f"boot {worker.worker_id} was killed; "
+            f"boot {worker.worker_id} was killed{why}; "
             f"its last sign of life was at {moment(worker.heartbeat_ms, zone)}"
         )
     at = moment(worker.ended_ms or worker.heartbeat_ms, zone)

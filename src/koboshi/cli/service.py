@@ -151,7 +151,7 @@ def _follow(steps: Steps, only_told: Steps) -> None:
             only_told = steps[number:]
             break
         click.echo(f"$ {shlex.join(step)}")
-        said = _run(step)
+        said = run_step(step)
         if said is not None:
             left = "".join(f"\n  {shlex.join(each)}" for each in steps[number:])
             words = f"`{shlex.join(step)}` failed: {said}\nwhat is left to do:{left}"
@@ -162,7 +162,7 @@ def _follow(steps: Steps, only_told: Steps) -> None:
             click.echo(f"  {shlex.join(step)}")
 
 
-def _run(step: tuple[str, ...]) -> str | None:
+def run_step(step: tuple[str, ...]) -> str | None:
     """None if it went well, else what it said."""
     try:
         done = subprocess.run(

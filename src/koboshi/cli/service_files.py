@@ -38,7 +38,16 @@ def standing(file: Path, text: str) -> Standing:
         return Standing.CHANGED if file.is_symlink() else Standing.NOTHING
     if found == text:
         return Standing.SAME
-    return Standing.OURS if _is_untouched(found) else Standing.CHANGED
+    return Standing.OURS if is_untouched(found) else Standing.CHANGED
+
+
+def is_untouched(found: str) -> bool:
+    """Whether it is as some koboshi wrote it."""
+    mark = _MARK.search(found)
+    if mark is None:
+        return False
+    begin, end = found.rfind("\n", 0, mark.start()) + 1, found.find("\n", mark.end()) + 1
+    return mark[1] == _checksum(found[:begin] + found[end:])
 
 
 def write_whole(file: Path, text: str) -> None:
@@ -59,14 +68,6 @@ def write_whole(file: Path, text: str) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def _is_untouched(found: str) -> bool:
-    mark = _MARK.search(found)
-    if mark is None:
-        return False
-    begin, end = found.rfind("\n", 0, mark.start()) + 1, found.find("\n", mark.end()) + 1
-    return mark[1] == _checksum(found[:begin] + found[end:])
 
 
 def _checksum(text: str) -> str:

@@ -77,7 +77,7 @@ def describe(wish: Wish, environ: Mapping[str, str]) -> tuple[Service, tuple[str
         notes = (f"the configuration can not be used as it is seen from here: {error}",)
     folder = Path("/") if wish.is_system else _own_home(environ)
     described = Service(
-        command=_command(),
+        command=program(),
         interpreter=Path(sys.executable).resolve(),
         home=places.home,
         config_file=places.file if places.is_file_named else None,
@@ -151,7 +151,7 @@ def _on_launchd(wish: Wish, environ: Mapping[str, str], text: str, notes: tuple[
     )
 
 
-def _command() -> tuple[str, ...]:
+def program() -> tuple[str, ...]:
     """This very koboshi, by its full path."""
     script = Path(sys.executable).with_name("koboshi")
     return (str(script),) if os.access(script, os.X_OK) else (sys.executable, "-m", "koboshi")

@@ -15,6 +15,7 @@ _ENDED = {
     EndedHow.LEFTOVERS: "was stopped as asked and gave back what it could not finish",
     EndedHow.RESTART: "ended to start again",
     EndedHow.KILLED: "was killed",
+    EndedHow.MEMORY: "was killed, it seems for want of memory",
     EndedHow.REBOOTED: "ended with the machine",
 }
 BREAKER_WORDS = {

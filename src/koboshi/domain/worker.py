@@ -12,7 +12,26 @@ class EndedHow(StrEnum):
     LEFTOVERS = "leftovers"  # as asked, turns were released
     RESTART = "restart"  # asked to come back
     KILLED = "killed"  # found dead by its successor
+    MEMORY = "memory"  # found dead, and the kernel did kill for want of memory at that time
     REBOOTED = "rebooted"  # found dead, and the machine was started again since
+
+
+MEMORY_MS_MAX = 120_000
+"""A kill that was counted longer than this after the last sign of life may be anybody's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryKills:
+    """How many processes the kernel has killed for want of memory; None where it does not tell."""
+
+    group: str | None = None
+    """Which group of processes we are in; the count of another one says nothing."""
+    in_group: int | None = None
+    on_machine: int | None = None
+
+
+NO_KILLS = MemoryKills()
+"""Nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

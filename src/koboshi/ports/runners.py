@@ -32,11 +32,19 @@ class EndedBy(StrEnum):
     START = "start"  # it could not be started
 
 
+class EndReason(StrEnum):
+    """Why a command ended that did so by itself, and yet not by its own will."""
+
+    OUT_OF_MEMORY = "out-of-memory"  # the kernel killed it, or one of its processes
+    TOLD_TO_STOP = "told-to-stop"  # its runner was, by somebody else: the service manager, say
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """How a command ended, from its runner's own record."""
 
     by: EndedBy
+    reason: EndReason | None = None
     exit_code: int | None
     signal: int | None
     ended_ms: int

@@ -15,13 +15,11 @@ from koboshi.domain.files import Parcel
 from koboshi.domain.ids import (
     CallId,
     ChannelName,
-    DeliveryId,
     ProcessId,
     SessionId,
     TurnId,
     WorkerId,
 )
-from koboshi.domain.outbox import Delivery, DeliveryChange, Near
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
@@ -39,8 +37,9 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec
-from koboshi.domain.worker import EndedHow, Worker
+from koboshi.domain.worker import NO_KILLS, EndedHow, MemoryKills, Worker
 from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.outbox import Outbox
 from koboshi.ports.people import People
 from koboshi.ports.views import OwnerViews
 
@@ -227,42 +226,6 @@ class Turns(Protocol):
         ...
 
 
-class Outbox(Protocol):
-    async def due(self, after: DeliveryId) -> tuple[tuple[DeliveryId, SessionId, Route], ...]:
-        """Sessions to which something is owed, by a delivery newer than `after`: the newest one
-        each. Rows that another worker left in the middle of sending count."""
-        ...
-
-    async def claim(self, session_id: SessionId, worker_id: WorkerId) -> Delivery | int | None:
-        """Take the session's oldest unsettled delivery for sending. A number says that it is not
-        due for so many milliseconds; None that nothing is owed."""
-        ...
-
-    async def near(self, delivery: Delivery) -> Near:
-        """What is known of the chat that a delivery goes to."""
-        ...
-
-    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
-        """Store what the send made of it. The last one of an answered turn makes it done."""
-        ...
-
-    async def label(self, delivery: Delivery, worker_id: WorkerId) -> None:
-        """From now on it says that it may be a duplicate."""
-        ...
-
-    async def retry(self, delivery_id: DeliveryId) -> DeliveryId | None:
-        """Owe again what was rejected or abandoned, as a new delivery that names the old one; what
-        is owed and waits for a time is due now. Returns the delivery that is owed: the one there
-        is already, if it was retried before. None if nothing was done: it was delivered, it is
-        being sent, or there is no such delivery."""
-        ...
-
-    async def drop(self, delivery_id: DeliveryId) -> bool:
-        """Abandon what is owed. False if nothing was done: it is settled, it is being sent, or
-        there is no such delivery."""
-        ...
-
-
 class Processes(Protocol):
     async def begin(
         self,
@@ -343,11 +306,13 @@ class Processes(Protocol):
 
 
 class Workers(Protocol):
-    async def start(self, host: str, pid: int, birth: str, version: str) -> Worker:
+    async def start(
+        self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
+    ) -> Worker:
         """A new row for this boot; rows of boots that ended without a word get their end."""
         ...
 
-    async def beat(self, worker_id: WorkerId) -> bool:
+    async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
         """Still alive. Returns whether somebody asked for a drain."""
         ...
 

@@ -18,6 +18,7 @@ else:
 
 # Beside this file, where an isolated interpreter knows no packages.
 log = __import__("log")
+memory = __import__("memory")
 tree = __import__("tree")
 
 CHUNK_BYTES = 65_536
@@ -28,6 +29,7 @@ STRAY_FILES_MAX = 256
 
 POLL_SECONDS_MAX = 3_600
 LOOK_EVERY_SECONDS = 0.02
+KILLED_CODES = (-9, 137)  # by SIGKILL; and as shells tell it of what they ran
 KILL_WITHIN_SECONDS = 2.0
 
 
@@ -112,6 +114,8 @@ class Runner:
         self.by = "itself"
         self.error = ""
         self.ended_ms = 0
+        self.memory_kills = memory.count_file()
+        self.memory_kills_before = memory.kills_in(self.memory_kills)
 
     def start(self) -> bool:
         """Start the command. False if not even a process could be made for it."""
@@ -153,8 +157,6 @@ class Runner:
         if exists("end"):
             self.by = "request"
             grace = float(tree.read("end") or grace)
-        else:
-            self.error = "its runner was told to stop, and not by the gateway"
         self.end_tree(grace)
 
     def end_tree(self, grace: float) -> None:
@@ -223,11 +225,30 @@ class Runner:
         if self.status is not None and (said := posix.read(self.troubles, ERROR_CHARS_MAX)):
             self.by, self.error, self.status = "start", said.decode("utf-8", "replace"), None
 
+    def reason(self, code: int | None) -> str | None:
+        """Why it ended, if it did so by itself and yet not by its own will."""
+        if self.by != "itself":
+            return None
+        if self.was_told_to_stop():
+            return "told-to-stop"
+        before, now = self.memory_kills_before, memory.kills_in(self.memory_kills)
+        is_counted = before is not None and now is not None and now > before
+        return "out-of-memory" if is_counted and code in KILLED_CODES else None
+
+    def was_told_to_stop(self) -> bool:
+        """Whether somebody else than the gateway told us to, up to this moment: one who stops a
+        whole group may have reached the command first."""
+        for file, _ in self.poll.poll(0):
+            if file == self.signals:
+                self.take_signals()
+        return self.is_asked and not exists("end")
+
     def record(self) -> None:
         code = None if self.status is None else posix.waitstatus_to_exitcode(self.status)
         record = encode(
             {
                 "by": self.by,
+                "reason": self.reason(code),
                 "exit_code": None if code is None or code < 0 else code,
                 "signal": None if code is None or code >= 0 else -code,
                 "ended_ms": self.ended_ms or now_ms(),

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from koboshi.domain.process import Birth
-from koboshi.ports.runners import EndedBy, Ending, LogSlice
+from koboshi.ports.runners import EndedBy, Ending, EndReason, LogSlice
 from koboshi.runner.log import start_of
 
 
@@ -27,6 +27,7 @@ class _Exit(msgspec.Struct, frozen=True):
     ended_ms: int
     error: str
     output_bytes: int
+    reason: EndReason | None = None  # runners that were started by an earlier version say none
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class ProcessFiles:
             return None
         return Ending(
             by=found.by,
+            reason=found.reason,
             exit_code=found.exit_code,
             signal=found.signal,
             ended_ms=found.ended_ms,

@@ -19,7 +19,7 @@ from koboshi.domain.watch import (
     last_lines,
 )
 from koboshi.ports.clock import Clock
-from koboshi.ports.runners import EndedBy, Life, Runners, Seen
+from koboshi.ports.runners import EndedBy, Ending, EndReason, Life, Runners, Seen
 from koboshi.ports.store import Processes
 
 OUTPUT_CHARS_MAX = 30_000
@@ -57,7 +57,7 @@ class Ends:
                 output=output,
             )
             return
-        was_killed = ending.by in (EndedBy.REQUEST, EndedBy.TIMEOUT) or ending.signal is not None
+        was_killed = status_of(seen) in ("killed", "timed_out")
         await self.processes.ended(
             process_id,
             ProcessState.KILLED if was_killed else ProcessState.EXITED,
@@ -110,10 +110,21 @@ def why_ended(seen: Seen) -> str:
             return "it ran longer than its time limit"
         case EndedBy.START:
             return f"it could not be started: {ending.error}"
-        case EndedBy.ITSELF if ending.signal is not None:
-            return f"it was killed by signal {ending.signal}"
         case EndedBy.ITSELF:
-            return f"it exited with code {ending.exit_code}"
+            return _by_itself(ending)
+
+
+def _by_itself(ending: Ending) -> str:
+    words = f"it exited with code {ending.exit_code}"
+    if ending.signal is not None:
+        words = f"it was killed by signal {ending.signal}"
+    match ending.reason:
+        case None:
+            return words
+        case EndReason.OUT_OF_MEMORY:
+            return f"{words}: out of memory"
+        case EndReason.TOLD_TO_STOP:
+            return f"it was told to stop, and not by the gateway: {words}"
 
 
 def status_of(seen: Seen) -> str:
@@ -133,7 +144,8 @@ def status_of(seen: Seen) -> str:
         case EndedBy.REQUEST:
             return "killed"
         case EndedBy.ITSELF:
-            return "exited" if ending.signal is None else "killed"
+            is_own_will = ending.signal is None and ending.reason is None
+            return "exited" if is_own_will else "killed"
 
 
 async def output_of(

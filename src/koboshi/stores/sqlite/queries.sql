@@ -4,19 +4,27 @@
 
 -- name: worker_insert
 -- A new row for this boot.
-INSERT INTO workers (host, pid, birth, version, started_ms, heartbeat_ms)
-VALUES (:host, :pid, :birth, :version, :now, :now);
+INSERT INTO workers (host, pid, birth, version, started_ms, heartbeat_ms,
+                     memory_group, group_kills, machine_kills)
+VALUES (:host, :pid, :birth, :version, :now, :now, :memory_group, :group_kills, :machine_kills);
 
 -- name: workers_bury
--- Boots that ended without a word get the end that their successor found.
+-- Boots that ended without a word get the end that their successor found. What is not known is NULL,
+-- and no comparison with that holds.
 UPDATE workers SET ended_ms = heartbeat_ms,
-    ended_how = CASE WHEN host = :host AND substr(birth, 1, instr(birth, '/')) <> :boot
-                     THEN 'rebooted' ELSE 'killed' END
+    ended_how = CASE
+        WHEN host = :host AND substr(birth, 1, instr(birth, '/')) <> :boot THEN 'rebooted'
+        WHEN host = :host AND heartbeat_ms >= :soon_ms
+             AND CASE WHEN memory_group = :memory_group THEN group_kills < :group_kills
+                      ELSE machine_kills < :machine_kills END THEN 'memory'
+        ELSE 'killed' END
 WHERE ended_ms IS NULL;
 
 -- name: worker_beat
 -- Still alive; says whether a restart was asked for.
-UPDATE workers SET heartbeat_ms = :now WHERE worker_id = :worker_id AND ended_ms IS NULL
+UPDATE workers SET heartbeat_ms = :now, memory_group = :memory_group, group_kills = :group_kills,
+                   machine_kills = :machine_kills
+WHERE worker_id = :worker_id AND ended_ms IS NULL
 RETURNING restart_by IS NOT NULL;
 
 -- name: worker_drain

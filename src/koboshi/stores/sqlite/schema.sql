@@ -13,8 +13,13 @@ CREATE TABLE workers (
     restart_by   TEXT,                         -- who asked for a restart: entry:<id>, call:<turn>/<id>
     found_dead   INTEGER NOT NULL DEFAULT 0,   -- turns that were running under a worker that is gone
     report       TEXT,                         -- what this boot found and decided
+    -- How often the kernel had killed for want of memory at the last heartbeat; NULL if it does not tell.
+    memory_group  TEXT,
+    group_kills   INTEGER,
+    machine_kills INTEGER,
     ended_ms     INTEGER,
-    ended_how    TEXT CHECK (ended_how IN ('stopped', 'leftovers', 'restart', 'killed', 'rebooted')),
+    ended_how    TEXT CHECK (ended_how IN
+                             ('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted')),
     -- An end without a time, or a time without an end.
     CHECK ((ended_ms IS NULL) = (ended_how IS NULL))
 ) STRICT;

@@ -2,7 +2,14 @@
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId, SessionId, WorkerId
-from koboshi.domain.worker import WAIT_MS_MAX, EndedHow, Worker
+from koboshi.domain.worker import (
+    MEMORY_MS_MAX,
+    NO_KILLS,
+    WAIT_MS_MAX,
+    EndedHow,
+    MemoryKills,
+    Worker,
+)
 from koboshi.ports.wakeups import WORKERS
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
@@ -18,13 +25,23 @@ class SqliteWorkers:
         self._readers = readers
         self._ground = ground
 
-    async def start(self, host: str, pid: int, birth: str, version: str) -> Worker:
+    async def start(
+        self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
+    ) -> Worker:
         boot = birth[: birth.find("/") + 1]
+        counts = _counts(kills)
 
         def operation(tx: Transaction) -> Worker:
-            tx.change("workers_bury", host=host, boot=boot)
+            soon_ms = tx.now_ms - MEMORY_MS_MAX
+            tx.change("workers_bury", host=host, boot=boot, soon_ms=soon_ms, **counts)
             tx.insert(
-                "worker_insert", host=host, pid=pid, birth=birth, version=version, now=tx.now_ms
+                "worker_insert",
+                host=host,
+                pid=pid,
+                birth=birth,
+                version=version,
+                now=tx.now_ms,
+                **counts,
             )
             tx.change("worker_found_dead", worker_id=tx.last_id())
             tx.change("farewells_abandon", now=tx.now_ms)
@@ -36,9 +53,11 @@ class SqliteWorkers:
         self._ground.worker_id = worker.worker_id
         return worker
 
-    async def beat(self, worker_id: WorkerId) -> bool:
+    async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
+        counts = _counts(kills)
+
         def operation(tx: Transaction) -> bool:
-            row = tx.row("worker_beat", worker_id=worker_id, now=tx.now_ms)
+            row = tx.row("worker_beat", worker_id=worker_id, now=tx.now_ms, **counts)
             tx.change("turns_wait_bounded", latest=tx.now_ms + WAIT_MS_MAX)
             return row is not None and bool(row[0])
 
@@ -79,6 +98,14 @@ class SqliteWorkers:
             "workers.end",
             lambda tx: tx.change("worker_end", worker_id=worker_id, how=how, now=tx.now_ms),
         )
+
+
+def _counts(kills: MemoryKills) -> dict[str, str | int | None]:
+    return {
+        "memory_group": kills.group,
+        "group_kills": kills.in_group,
+        "machine_kills": kills.on_machine,
+    }
 
 
 def ask_restart(tx: Transaction, worker_id: WorkerId, by: str) -> None:

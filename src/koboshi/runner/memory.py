@@ -1,0 +1,63 @@
+"""Whether the kernel killed for want of memory, as the memory group of this process counts it.
+Imports nearly nothing: it is part of the runner.
+
+A count that grew while a process lived that then died of SIGKILL is as much as can be known without
+special rights. Processes that were started together share the group, and with it the count.
+"""
+
+import posix
+
+GROUPS = "/sys/fs/cgroup"
+CHUNK_BYTES = 65_536
+COUNT = b"oom_kill"
+
+
+def count_file() -> str:
+    """Where the kills in our group are counted; "" where nobody tells."""
+    for file in candidates(content("/proc/self/cgroup").decode("utf-8", "surrogateescape")):
+        if kills_in(file) is not None:
+            return file
+    return ""
+
+
+def candidates(groups: str) -> list[str]:
+    """The files that may count them, by the content of /proc/self/cgroup."""
+    files = []
+    for line in groups.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        folder = path.rstrip("/")
+        if "memory" in controllers.split(","):
+            files.append(f"{GROUPS}/memory{folder}/memory.oom_control")
+        if not controllers:
+            # The local one does not count what died in groups within ours.
+            for mount in (GROUPS, GROUPS + "/unified"):
+                files.append(f"{mount}{folder}/memory.events.local")
+                files.append(f"{mount}{folder}/memory.events")
+    return files
+
+
+def kills_in(file: str) -> "int | None":
+    """How many processes were killed so far; None if the file is gone or does not tell."""
+    for line in content(file).splitlines():
+        name, _, count = line.partition(b" ")
+        if name == COUNT and count.isdigit():
+            return int(count)
+    return None
+
+
+def content(name: str) -> bytes:
+    """Empty if it can not be read."""
+    try:
+        file = posix.open(name, posix.O_RDONLY)
+    except OSError:
+        return b""
+    found = b""
+    try:
+        while chunk := posix.read(file, CHUNK_BYTES):
+            found += chunk
+        return found
+    except OSError:
+        return b""
+    finally:
+        posix.close(file)
