@@ -1,9 +1,10 @@
 """A group of processes that may use only so much memory, where this machine lets us make one."""
 
 import os
+import signal
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ class MemoryGroup:
 
         def is_removed() -> bool:
             for pid in (self.folder / "cgroup.procs").read_text().split():
-                os.kill(int(pid), 9)
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
             try:
                 self.folder.rmdir()
             except OSError:
