@@ -28,6 +28,7 @@ from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.drain import Drain, Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.notify import Notifier
+from koboshi.runtime.parcels import Parcels
 from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.surroundings import Surroundings
 from koboshi.runtime.tidings import Tidings
@@ -99,6 +100,8 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
                 tasks.start_soon(_announce, channel, options)
             if not built.web:
                 options.notifier.ready()
+            parcels = Parcels(store=store, clock=clock, home=config.home)
+            tasks.start_soon(parcels.keep_sweeping)
             tasks.start_soon(keep_connected, built.servers, built.web)
             tasks.start_soon(load_plugins, built.plugins, built.web, parts.has_recovered)
             await built.gateway.run()

@@ -22,6 +22,10 @@ class Outbox(Protocol):
         """What is known of the chat that a delivery goes to."""
         ...
 
+    async def files_owed(self) -> frozenset[str]:
+        """The copies of files that are still to be sent."""
+        ...
+
     async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
         """Store what the send made of it. The last one of an answered turn makes it done."""
         ...

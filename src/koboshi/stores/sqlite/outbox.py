@@ -17,7 +17,7 @@ from koboshi.domain.route import Route
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.rows import delivery_of, number, text
+from koboshi.stores.sqlite.rows import delivery_of, file_of, number, text
 from koboshi.stores.sqlite.sessions import move_session
 from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
 from koboshi.stores.sqlite.writer import Writer
@@ -73,6 +73,10 @@ class SqliteOutbox:
             )
 
         return await self._readers.read(look)
+
+    async def files_owed(self) -> frozenset[str]:
+        rows = await self._readers.read(lambda tx: tx.rows("deliveries_with_file"))
+        return frozenset(file_of(row[0]).path for row in rows)
 
     async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
         await self._writer.write(

@@ -714,6 +714,11 @@ UPDATE outbox SET session_id = (
     WHERE here.session_id = :session_id AND there.chat = :chat)
 WHERE session_id = :session_id AND settled_ms IS NULL;
 
+-- name: deliveries_with_file
+-- Files that are still owed.
+SELECT file FROM outbox INDEXED BY outbox_unsettled
+WHERE settled_ms IS NULL AND file IS NOT NULL;
+
 -- name: deliveries_due_all
 -- Sessions to which something is owed.
 SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread

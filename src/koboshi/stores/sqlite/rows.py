@@ -110,6 +110,10 @@ def choices_of(value: Value) -> tuple[Choice, ...]:
     return () if value == "[]" else _choices.decode(text(value))
 
 
+def file_of(value: Value) -> OutFile:
+    return _file.decode(text(value))
+
+
 def step_of(row: Row) -> Step:
     seq, turn_id, epoch, at_ms, kind, body = row
     return Step(
@@ -232,7 +236,7 @@ def delivery_of(row: Row, *, is_ambiguous: bool) -> Delivery:
         created_ms=number(row[11]),
         is_ambiguous=is_ambiguous,
         may_be_duplicate=bool(row[13]),
-        file=None if row[20] is None else _file.decode(text(row[20])),
+        file=None if row[20] is None else file_of(row[20]),
         route=Route(channel=ChannelName(text(row[17])), chat=text(row[18]), thread=text(row[19])),
     )
 
