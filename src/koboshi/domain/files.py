@@ -7,6 +7,9 @@ from dataclasses import dataclass
 RECEIVED = "received"
 """Where files of people are put, below the working folder."""
 
+SENT = "files"
+"""Where copies of files for people are kept, below the home."""
+
 NAME_CHARS_MAX = 80
 
 

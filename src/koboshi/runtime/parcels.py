@@ -6,12 +6,12 @@ from pathlib import Path
 import structlog
 from anyio import sleep, to_thread
 
+from koboshi.domain.files import SENT
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
 
 log = structlog.get_logger()
 
-FILES_NAME = "files"
 SWEEP_SECONDS = 3_600.0
 KEEP_MS = 86_400_000
 """A copy whose call has not ended yet is owed to nobody, and is not to be taken away."""
@@ -40,8 +40,8 @@ class Parcels:
 def _remove(home: Path, owed: frozenset[str], before_ms: int) -> int:
     """Take away what is old and not owed. Returns how many that were."""
     count = 0
-    for path in (home / FILES_NAME).glob("*"):
-        is_owed = f"{FILES_NAME}/{path.name}" in owed
+    for path in (home / SENT).glob("*"):
+        is_owed = f"{SENT}/{path.name}" in owed
         if not is_owed and path.stat().st_mtime_ns // 1_000_000 < before_ms:
             path.unlink(missing_ok=True)
             count += 1

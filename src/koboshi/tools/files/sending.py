@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from koboshi.domain.files import OutFile, Parcel, safe_name, size_words
+from koboshi.domain.files import SENT, OutFile, Parcel, safe_name, size_words
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
@@ -21,8 +21,6 @@ from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.places import Places, Refused
 
-FILES_NAME = "files"
-"""Below the home: files on their way to people."""
 CAPTION_CHARS_MAX = 1_000
 PIECE_BYTES = 1 << 20
 
@@ -87,8 +85,8 @@ class SendFileTool:
     def _copy(self, path: str, owner: str) -> OutFile:
         real = self.places.resolve(path)
         folder, name = os.path.split(real)
-        kept = Path(FILES_NAME) / f"{owner}-{safe_name(name, 'file')}"
-        (self.home / FILES_NAME).mkdir(mode=0o700, exist_ok=True)
+        kept = Path(SENT) / f"{owner}-{safe_name(name, 'file')}"
+        (self.home / SENT).mkdir(mode=0o700, exist_ok=True)
         with self.places.entered(folder) as entered:
             descriptor = self.places.opened_in(entered, name)
         with os.fdopen(descriptor, "rb") as source:
