@@ -109,3 +109,15 @@ def test_show_masks_secrets(home: Path) -> None:
     assert told.code == 0
     assert "channels.telegram.main.token = *** (koboshi.toml line 2)" in told.out
     assert SECRET not in told.out + told.err
+
+
+def test_whoever_only_looks_needs_no_secrets_of_the_gateway(home: Path) -> None:
+    """They may be there for the service alone: another shell can ask all the same."""
+    write(home, '[channels.telegram.main]\ntoken_env = "NOT_HERE"\n')
+
+    looked = koboshi("sessions", "list", home=home)
+    checked = koboshi("config", "check", home=home)
+
+    assert "NOT_HERE" not in looked.err
+    assert checked.code == 78
+    assert "NOT_HERE is not set" in checked.err

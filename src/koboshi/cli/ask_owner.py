@@ -24,10 +24,10 @@ OWN_SECONDS = 10.0
 TRY_EVERY_SECONDS = 0.1
 
 
-def loaded(home: Path | None, config_file: Path | None) -> Config:
+def loaded(home: Path | None, config_file: Path | None, *, needs_secrets: bool = False) -> Config:
     """The configuration. Raises Failure if it is wrong."""
     try:
-        return load(home, config_file, os.environ)
+        return load(home, config_file, os.environ, needs_secrets=needs_secrets)
     except ConfigError as error:
         raise Failure(WRONG_SETUP, "config", str(error)) from error
 

@@ -72,7 +72,7 @@ async def _run(talk: Talk, once: str | None) -> int:
 
 def configured_url(home: Path | None) -> str:
     """Where the configuration has the web channel. Raises ConfigError."""
-    channels = load(home, None, os.environ).enabled_channels
+    channels = load(home, None, os.environ, needs_secrets=False).enabled_channels
     web = [channel for channel in channels if isinstance(channel, WebConfig)]
     if not web or not web[0].port:
         return URL

@@ -22,7 +22,7 @@ def check(home: Path | None, config_file: Path | None) -> None:
     Ends with 0 if it can be used, else with 78. Warnings do not count.
     """
     with failures_told(as_json=False):
-        warn(loaded(home, config_file))
+        warn(loaded(home, config_file, needs_secrets=True))
         click.echo("ok")
 
 
@@ -35,7 +35,7 @@ def show(home: Path | None, config_file: Path | None) -> None:
     much of a conversation the model is shown, in tokens; what is older is summed up.
     """
     with failures_told(as_json=False):
-        found = loaded(home, config_file)
+        found = loaded(home, config_file, needs_secrets=True)
         for key, value, source in describe(found):
             click.echo(f"{key} = {value} ({source})" if source else f"{key} = {value}")
         warn(found)

@@ -134,7 +134,7 @@ def _configuration(
     home: Path | None, config_file: Path | None, environ: Mapping[str, str]
 ) -> tuple[Config | None, str]:
     try:
-        return load(home, config_file, environ), ""
+        return load(home, config_file, environ, needs_secrets=False), ""
     except ConfigError as error:
         return None, str(error)
 

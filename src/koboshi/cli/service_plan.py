@@ -71,7 +71,7 @@ def describe(wish: Wish, environ: Mapping[str, str]) -> tuple[Service, tuple[str
         raise Failure(WRONG_USE, "home", str(error)) from error
     notes: tuple[str, ...] = ()
     try:
-        gateway = load(places.home, wish.config_file, environ).gateway
+        gateway = load(places.home, wish.config_file, environ, needs_secrets=False).gateway
     except ConfigError as error:
         gateway = GatewayConfig(workdir=places.home)
         notes = (f"the configuration can not be used as it is seen from here: {error}",)

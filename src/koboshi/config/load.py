@@ -43,8 +43,15 @@ KEY_VARIABLES = {
 """Where the key of a provider lies if nothing else is said; all others get none."""
 
 
-def load(home: Path | None, config_file: Path | None, environ: Mapping[str, str]) -> Config:
-    """The configuration, complete and checked.
+def load(
+    home: Path | None,
+    config_file: Path | None,
+    environ: Mapping[str, str],
+    *,
+    needs_secrets: bool = True,
+) -> Config:
+    """The configuration, complete and checked. Whoever only looks at a home does not need the
+    secrets of its gateway, which may be there for the gateway alone.
 
     Arguments rule over KOBOSHI_HOME and KOBOSHI_CONFIG; `KOBOSHI__SECTION__KEY` variables rule over
     the file. Nothing is written. Raises ConfigError with every problem found, not only the first.
@@ -59,7 +66,14 @@ def load(home: Path | None, config_file: Path | None, environ: Mapping[str, str]
     if tree is None:
         # Without the file, which channels there are and what they need would be guesswork.
         problems.raise_if_any()
-    config = _Draft(places=places, environ=environ, settings=settings, problems=problems).config()
+    draft = _Draft(
+        places=places,
+        environ=environ,
+        settings=settings,
+        problems=problems,
+        needs_secrets=needs_secrets,
+    )
+    config = draft.config()
     problems.raise_if_any()
     return config
 
@@ -72,6 +86,7 @@ class _Draft:
     environ: Mapping[str, str]
     settings: Settings
     problems: Problems
+    needs_secrets: bool
     sources: dict[str, str] = field(default_factory=dict)
 
     def config(self) -> Config:
@@ -174,7 +189,8 @@ class _Draft:
             return McpConfig(**values)
         tokens = self._token_keys(path, values, f"mcp_{name}_token", origin)
         if is_clear(tokens, self.problems) and values["enabled"]:
-            values["passed"] = passed_variables(keys, self.environ, self.problems)
+            problems = self._problems_of_secrets()
+            values["passed"] = passed_variables(keys, self.environ, problems)
             if keys.is_address:
                 values["token"] = self._token(tokens, is_needed=False)
         return McpConfig(**values)
@@ -206,16 +222,20 @@ class _Draft:
         )
 
     def _token(self, keys: TokenKeys, *, is_needed: bool) -> Secret | None:
-        found = find_token(keys, self.environ, self.problems)
+        found = find_token(keys, self.environ, self._problems_of_secrets())
         if found is not None:
             self.sources[f"{keys.section}.token"] = found.source
             return found.secret
         names = [keys.section, *(f"{keys.section}.{name}" for name in TOKEN_KEYS)]
-        if is_needed and not self.problems.concern(names):
+        if is_needed and self.needs_secrets and not self.problems.concern(names):
             message = f"{keys.section} needs a token"
             hint = "set token_env or token_file"
             self.problems.add(keys.section, message, hint=hint, origin=keys.origin)
         return None
+
+    def _problems_of_secrets(self) -> Problems:
+        """Where it is noted that a secret can not be had; nowhere, if nobody needs it."""
+        return self.problems if self.needs_secrets else Problems()
 
     def _check_together(self, channels: tuple[ChannelConfig, ...]) -> None:
         """Two channels must not share what only one can hold."""
