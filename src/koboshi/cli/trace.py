@@ -22,7 +22,7 @@ from koboshi.runtime.clock import SystemClock
 def trace(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """The way of a message: its turn, calls and deliveries, with the platform's ids.
 
-    MESSAGE is a platform's own id of it, or m1.
+    MESSAGE is a platform's own id of it (of Telegram: chat/message, as 1234/56), or m1.
     """
     with failures_told(as_json):
         answer = ask_owner(loaded(home, config_file), {"ask": "trace", "what": message})

@@ -135,7 +135,10 @@ class Browse:
             entry = await views.entry(EntryId(number))
         trace = None if entry is None else await views.trace(entry.entry_id)
         if trace is None:
-            words = f'no message "{self.what}" has arrived; a platform\'s own id is meant, or m1'
+            words = (
+                f'no message "{self.what}" has arrived; a platform\'s own id is meant '
+                "(of Telegram: chat/message), or m1"
+            )
             return refusal("not-found", words)
         return {"ok": True, **asdict(trace)}
 

@@ -212,7 +212,7 @@ def next_offset(reads: Sequence[Read], offset: int) -> int:
 
 def message_key(message: Message) -> str:
     """One message is one entry, however often and in whatever updates it comes."""
-    return f"m{message.chat.id}/{message.message_id}"
+    return f"{message.chat.id}/{message.message_id}"
 
 
 def thread_of(message: Message) -> str:
