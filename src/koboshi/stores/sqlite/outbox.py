@@ -64,12 +64,15 @@ class SqliteOutbox:
             place = {"channel": delivery.route.channel, "chat": delivery.route.chat}
             this = {"session_id": delivery.session_id, "delivery_id": delivery.delivery_id}
             created_ms, since_ms = delivery.created_ms, tx.now_ms - UNSURE_MS
-            rows = tx.rows("chat_known", **place, **this, created_ms=created_ms, limit=NEAR_MAX)
-            unsure = {"delivery_id": delivery.delivery_id, "since_ms": since_ms}
+            around = {**place, **this, "created_ms": created_ms}
+            rows = tx.rows("chat_known", **around, limit=NEAR_MAX)
+            unsure = tx.number("chat_unsure_count", **around, since_ms=since_ms)
+            # Where so many came after it, there may be more, which we would take for this one.
+            is_crowded = len(rows) == NEAR_MAX and not any(row[1] for row in rows)
             return Near(
                 before=(delivery.anchor, *(text(row[0]) for row in rows if row[1])),
                 known=tuple(text(row[0]) for row in rows if not row[1]),
-                is_alone=not tx.number("chat_unsure_count", **place, **unsure),
+                is_alone=not unsure and not is_crowded,
             )
 
         return await self._readers.read(look)
