@@ -28,7 +28,7 @@ class Showing(FakeChannel):
     def abilities(self) -> Abilities:
         return Abilities(drafts=True)
 
-    async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:  # noqa: ARG002
+    async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:
         self._may_show()
         self.shown.append(text)
 

@@ -147,6 +147,10 @@ class TelegramChannel:
     async def fetch(self, attachment: Attachment, path: Path) -> None:
         await fetch(self._api, attachment, path, self._options.file_bytes_max)
 
+    async def close(self) -> None:
+        """End the connections to the platform. Nothing can be sent any more."""
+        await self._api.http.aclose()
+
     async def _post(self, delivery: Delivery) -> Answer:
         answer = await self._post_as(delivery, is_plain=False)
         if not complains_of_entities(answer):

@@ -85,6 +85,10 @@ class Manners:
         del self._quiet[chat]
         return True
 
+    @property
+    def chats_remembered(self) -> int:
+        return len(self._chats)
+
     def _bucket(self, chat: str) -> Bucket:
         found = self._chats.get(chat)
         if found is None:
