@@ -118,7 +118,9 @@ def _claim(tx: Transaction, session_id: SessionId, worker_id: WorkerId) -> Deliv
         ambiguous=int(is_ambiguous),
         now=tx.now_ms,
     )
-    return delivery_of(row, is_ambiguous=is_ambiguous)
+    # What has its label was looked for before it got it; what was sent since was not taken.
+    is_open = is_left or (is_ambiguous and not row[13])
+    return delivery_of(row, is_ambiguous=is_open)
 
 
 def _quiet_until(tx: Transaction, row: Row) -> int:
@@ -157,7 +159,7 @@ def _settle(
                 tx.change("quiet_set", session_id=session_id, until_ms=not_before_ms)
         case Reroute(chat=chat):
             reason = f"the chat moved to {chat}"
-            _postpone(tx, delivery, worker_id, tx.now_ms, delivery.is_ambiguous, reason)
+            _postpone(tx, delivery, worker_id, tx.now_ms, delivery.may_be_there, reason)
             move_session(tx, delivery.session_id, chat)
         case _:
             assert_never(change)
