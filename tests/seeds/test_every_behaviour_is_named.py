@@ -16,8 +16,9 @@ DOES_NOT_APPLY = {
 }
 """Statements about processes that this version has nothing to show for, and why."""
 PROCESSES = frozenset(range(104, 140)) - set(DOES_NOT_APPLY)
+PLATFORMS = frozenset(range(145, 155))
 
-REQUIRED = KERNEL | PROCESSES
+REQUIRED = KERNEL | PROCESSES | PLATFORMS
 """Statements S1 to S172 describe the whole; these concern what is there."""
 
 

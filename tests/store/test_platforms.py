@@ -241,6 +241,18 @@ async def test_the_numbers_of_a_chat_that_moved_mean_nothing_any_more(home: Home
     assert (near.before, near.known) == (("",), ())
 
 
+async def test_where_something_was_asked_is_kept_as_it_came(home: Home) -> None:
+    """S153: it is not put together and taken apart again, whatever it is made of."""
+    chat, thread = "-100:5/7@x", "9:1/2"
+    await home.say("first", chat=chat, thread=thread)
+    claim = await home.claim()
+    await home.reopen(crash=True)
+    await home.answer(await home.resume(claim.turn_id), "one")
+    delivery = await home.take_delivery(chat, thread)
+
+    assert (delivery.route.chat, delivery.route.thread) == (chat, thread)
+
+
 async def test_what_is_answered_after_a_move_names_no_message_from_before(home: Home) -> None:
     await home.say("first", key="500")
     claim = await home.claim()

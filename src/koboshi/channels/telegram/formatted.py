@@ -191,7 +191,7 @@ def whole_characters(text: str, begin: int, end: int) -> int:
     while place > max(begin, end - _JOINED_CHARS_MAX):
         joined = _JOINED.match(text, place) or text[place - 1] == "\u200d"
         flags = _FLAGS.search(text, max(begin, place - _JOINED_CHARS_MAX), place)
-        is_half_flag = flags is not None and len(flags[0]) % 2 == 1 and _is_flag(text[place])
+        is_half_flag = flags is not None and len(flags[0]) % 2 == 1 and _is_regional(text[place])
         if not joined and not is_half_flag:
             return place
         place -= 1
@@ -201,7 +201,7 @@ def whole_characters(text: str, begin: int, end: int) -> int:
 _RANK = {"blockquote": 0, "pre": 1, "code": 1, "text_link": 2} | dict.fromkeys(STYLES, 3)
 
 
-def _is_flag(char: str) -> bool:
+def _is_regional(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
