@@ -31,7 +31,7 @@ def contents(bot: Bot) -> dict[str, bytes]:
 async def test_a_file_is_there_before_the_agent_works_on_it(home: Path, role: str) -> None:
     async with a_bot(home) as bot:
         bot.start()
-        bot.world.say(bot.chat, bot.ann, "run cat received/*/*", **{role: b"what it holds"})
+        bot.say("run cat received/*/*", **{role: b"what it holds"})
         await bot.hears("what it holds")
         await bot.comes_to_rest()
 
@@ -266,8 +266,9 @@ async def test_two_gateways_on_one_bot_say_so_and_one_alone_goes_on(
         other = GatewayProcess(tmp_path / "other", env=bot.gateway.environment)
         try:
             other.start()
-            logs = lambda: bot.gateway.log + other.log  # noqa: E731
-            await until(lambda: "telegram_conflict" in logs(), "one of them is told")
+            await until(
+                lambda: "telegram_conflict" in bot.gateway.log + other.log, "one of them is told"
+            )
         finally:
             other.bury()
         bot.say("echo alone")

@@ -1,4 +1,4 @@
-"""How often a bot speaks: a little at once, then steadily; each chat for itself, and all of them."""
+"""How often a bot speaks: a little at once, then steadily; to each chat, and to all of them."""
 
 from anyio import create_task_group
 

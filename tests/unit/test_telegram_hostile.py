@@ -23,7 +23,7 @@ HOSTILE = {
     "a chat without an id": b'{"update_id":6,"message":{"message_id":1,"chat":{},"text":"x"}}',
     "a list for a message": b'{"update_id":6,"message":[]}',
     "a null for a text": b'{"update_id":6,"message":{"message_id":1,"chat":{"id":1},"text":null}}',
-    "half a character": b'{"update_id":6,"message":{"message_id":1,"chat":{"id":7},"text":"\\ud8"}}',
+    "half a character": b'{"update_id":6,"message":{"chat":{"id":7},"text":"\\ud83d"}}',
     "no UTF-8": b'{"update_id":6,"message":{"message_id":1,"chat":{"id":7},"text":"\xff\xfe"}}',
     "deep lists": b'{"update_id":6,"x":' + b"[" * DEEP + b"]" * DEEP + b"}",
     "deep answers": b'{"update_id":6,"message":'

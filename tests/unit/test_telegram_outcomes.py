@@ -151,7 +151,9 @@ def test_a_button_fits(question: int, choice_id: str, label: str) -> None:
     """The platform takes 64 bytes of ours, and a label that is not empty."""
     choices = (Choice(choice_id=choice_id, label=label),)
     markup = markup_of(owed(PRIVATE, choices=choices, question=question))
-    (((button,),),) = (markup["inline_keyboard"],)  # type: ignore[misc]
+    rows = markup["inline_keyboard"]
+    assert isinstance(rows, list)
+    button: dict[str, str] = rows[0][0]
 
     assert button["text"]
     assert len(button["text"]) <= 60

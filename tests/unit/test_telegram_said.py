@@ -79,7 +79,8 @@ def test_an_answer_to_a_long_story_quotes_its_beginning() -> None:
 
 
 def test_an_answer_to_a_picture_without_words_is_plain() -> None:
-    theirs = message(message_id=5, photo=[{"file_id": "F"}], **{"from": BOB})
+    theirs = message("", message_id=5, photo=[{"file_id": "F"}])
+    theirs["from"] = BOB
 
     assert said("what is it?", reply_to_message=theirs) == "what is it?"
 

@@ -173,7 +173,9 @@ class TelegramChannel:
         place = {"chat_id": int(delivery.route.chat), "message_id": number}
         markup = markup_of(delivery)
         parameters = place | ({"reply_markup": markup} if markup else {})
-        for _ in range(PROBE_TRIES):
+        tries = 0
+        while True:
+            tries += 1
             await self._manners.wait_for_all()
             answer = await self._api.call(
                 "editMessageReplyMarkup", parameters, seconds=SEND_SECONDS
@@ -181,10 +183,9 @@ class TelegramChannel:
             if answer.error_code != TOO_MANY:
                 return answer
             self._heed(delivery.route.chat, answer)
-            if wait_ms_of(answer) > PROBE_WAIT_MS_MAX:
-                break
+            if tries == PROBE_TRIES or wait_ms_of(answer) > PROBE_WAIT_MS_MAX:
+                raise TooMany(answer)
             await sleep(wait_ms_of(answer) / 1000)
-        raise TooMany(answer)
 
     async def _show(self, method: str, route: Route, parameters: dict[str, object]) -> None:
         """Something that passes: if it can not be shown, nothing is lost."""

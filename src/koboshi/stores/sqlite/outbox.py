@@ -19,7 +19,7 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import delivery_of, number, text
 from koboshi.stores.sqlite.sessions import move_session
-from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
+from koboshi.stores.sqlite.transaction import Reading, Row, Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
 
 NEAR_MAX = 50
@@ -64,7 +64,7 @@ class SqliteOutbox:
             place = {"channel": delivery.route.channel, "chat": delivery.route.chat}
             this = {"session_id": delivery.session_id, "delivery_id": delivery.delivery_id}
             created_ms, since_ms = delivery.created_ms, tx.now_ms - UNSURE_MS
-            around = {**place, **this, "created_ms": created_ms}
+            around: dict[str, Value] = {**place, **this, "created_ms": created_ms}
             rows = tx.rows("chat_known", **around, limit=NEAR_MAX)
             unsure = tx.number("chat_unsure_count", **around, since_ms=since_ms)
             # Where so many came after it, there may be more, which we would take for this one.
