@@ -34,6 +34,7 @@ class GatewayProcess:
         self.lives = 0
         # Commands of the agent run here, and never in the home of whoever runs the tests.
         self.workdir = home.with_name(f"{home.name}.workdir")
+        self.environment = dict(env or {})
         self._env = {"KOBOSHI__GATEWAY__WORKDIR": str(self.workdir), **(env or {})}
         self._command = list(command) or [str(koboshi()), "run", "--home", str(home)]
         self._log = log or home.parent / f"{home.name}.log"

@@ -240,6 +240,32 @@ async def test_a_search_that_fails_is_made_again_and_harms_nobody(setting: Setti
     check_rows(setting.rows())
 
 
+@pytest.mark.parametrize("found", [None, Later(wait_ms=0)])
+async def test_what_was_looked_for_is_not_looked_for_at_each_try(
+    setting: Setting, found: SendOutcome | None
+) -> None:
+    """S146, S148: looking costs the platform's patience; it would never come to be sent."""
+    searches = 0
+
+    def look(_: Delivery) -> SendOutcome | None:
+        nonlocal searches
+        searches += 1
+        return found
+
+    busy = Later(wait_ms=1_000), False
+    setting.platform.abilities = FINDING
+    setting.platform.found = look
+    setting.platform.outcomes = in_turn(LOST, busy, busy)
+    label = DUPLICATE_LABEL if found is None else ""
+    async with living(setting) as life:
+        await life.says("room", "echo hello")
+        await life.shows("room", f"{label}hello")
+
+    assert searches == 1
+    assert len(setting.platform.tried) == 4
+    check_rows(setting.rows())
+
+
 async def test_a_send_that_breaks_is_of_unknown_outcome(setting: Setting) -> None:
     """A channel's bug, or a library that raises: the words may have arrived."""
 

@@ -20,7 +20,9 @@ LEAVING_AND_IN_CHARGE = frozenset([*range(16, 53), *range(71, 104), *range(164, 
 """Stopping, draining, coming back, loops; `/stop`, generations, follow-ups and what is said on the
 way; and what holds for everything."""
 
-REQUIRED = KERNEL | PROCESSES | LEAVING_AND_IN_CHARGE
+PLATFORMS = frozenset(range(145, 155))
+
+REQUIRED = KERNEL | PROCESSES | LEAVING_AND_IN_CHARGE | PLATFORMS
 """Statements S1 to S172 describe the whole; these concern what is there."""
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from koboshi.domain.files import Attachment, OutFile, Parcel
 from koboshi.domain.inbox import EntryState
-from koboshi.domain.outbox import Near, Postpone, Sent, after_send, held
+from koboshi.domain.outbox import Delivery, Near, Postpone, Sent, after_send, held
 from koboshi.domain.transcript import Message, Result, ResultStatus
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival
@@ -186,3 +186,80 @@ async def test_what_is_held_holds_up_nothing_and_goes_out_labelled_when_told_to(
     await home.store.outbox.retry(delivery.delivery_id)
     (late,) = await home.deliver()
     assert (late.text, late.may_be_duplicate) == ("one", True)
+
+
+async def arrives(home: Home, delivery: Delivery, platform_id: str) -> None:
+    change = after_send(delivery, Sent(platform_id=platform_id), home.clock.now_ms())
+    await home.store.outbox.settle(delivery, home.worker.worker_id, change)
+
+
+async def test_what_may_be_there_twice_is_not_taken_for_another(home: Home) -> None:
+    """S146: a first copy whose id nobody knows, of a delivery that arrived with a label since."""
+    for thread in ("1", "2"):
+        await home.say("hello", thread=thread)
+        await home.answer(await home.claim(), "answer")
+    twice = await home.take_delivery(thread="1")
+    await home.store.outbox.label(twice, home.worker.worker_id)
+    home.clock.move(10)
+    await arrives(home, twice, "12")
+    await home.take_delivery(thread="2")
+    await home.reopen(crash=True)
+    later = await home.take_delivery(thread="2")
+
+    assert not (await home.store.outbox.near(later)).is_alone
+
+
+async def test_in_a_crowd_of_later_messages_nothing_is_looked_for(home: Home) -> None:
+    """S146: those that are not remembered would be taken for the one that is looked for."""
+    for thread in ("1", "2"):
+        await home.say("hello", thread=thread)
+        parts = ["answer"] if thread == "1" else [f"part {number}" for number in range(60)]
+        await home.answer(await home.claim(), *parts)
+    await home.take_delivery(thread="1")
+    home.clock.move(10)
+    for number in range(60):
+        await arrives(home, await home.take_delivery(thread="2"), str(100 + number))
+    await home.reopen(crash=True)
+    first = await home.take_delivery(thread="1")
+
+    assert not (await home.store.outbox.near(first)).is_alone
+
+
+async def test_the_numbers_of_a_chat_that_moved_mean_nothing_any_more(home: Home) -> None:
+    """Neither what is answered nor what was there before can be named by them."""
+    await home.say("first", key="500")
+    await home.answer(await home.claim(), "one", "two")
+    await arrives(home, await home.take_delivery(), "501")
+    home.clock.move(10)
+    moved = replace(home.inbound("", key="moved"), ignored="moved", moved_to="ann-2")
+    await take(home, moved)
+    home.clock.move(10)
+    delivery = await home.take_delivery("ann-2")
+
+    near = await home.store.outbox.near(delivery)
+    assert delivery.anchor == ""
+    assert (near.before, near.known) == (("",), ())
+
+
+async def test_where_something_was_asked_is_kept_as_it_came(home: Home) -> None:
+    """S153: it is not put together and taken apart again, whatever it is made of."""
+    chat, thread = "-100:5/7@x", "9:1/2"
+    await home.say("first", chat=chat, thread=thread)
+    claim = await home.claim()
+    await home.reopen(crash=True)
+    await home.answer(await home.resume(claim.turn_id), "one")
+    delivery = await home.take_delivery(chat, thread)
+
+    assert (delivery.route.chat, delivery.route.thread) == (chat, thread)
+
+
+async def test_what_is_answered_after_a_move_names_no_message_from_before(home: Home) -> None:
+    await home.say("first", key="500")
+    claim = await home.claim()
+    await home.say("second", key="502")
+    moved = replace(home.inbound("", key="moved"), ignored="moved", moved_to="ann-2")
+    await take(home, moved)
+    await home.answer(claim, "one")
+    await home.answer(await home.claim(), "two")
+
+    assert [each.anchor for each in await home.deliver("ann-2")] == ["", ""]

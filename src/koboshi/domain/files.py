@@ -10,7 +10,8 @@ RECEIVED = "received"
 SENT = "files"
 """Where copies of files for people are kept, below the home."""
 
-NAME_CHARS_MAX = 80
+NAME_BYTES_MAX = 120
+"""File systems take 255, and something is put before it and behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,10 @@ def safe_name(name: str, fallback: str) -> str:
     name = re.sub(r"[^\w.\- ]", "_", name).strip(". _-")
     name = re.sub(r"\s+", "_", name) or fallback
     stem, dot, ending = name.rpartition(".")
-    if not dot or len(ending) > 12:
-        return name[:NAME_CHARS_MAX]
-    return f"{stem[: NAME_CHARS_MAX - len(ending) - 1]}.{ending}"
+    if not dot or len(ending.encode()) > 12:
+        return _cut(name, NAME_BYTES_MAX)
+    return f"{_cut(stem, NAME_BYTES_MAX - len(ending.encode()) - 1)}.{ending}"
+
+
+def _cut(name: str, bytes_max: int) -> str:
+    return name.encode()[:bytes_max].decode(errors="ignore").rstrip(". _-")

@@ -46,11 +46,16 @@ class Delivery:
     attempts: int
     created_ms: int
     is_ambiguous: bool
-    """An earlier send has an unknown outcome."""
+    """An earlier send has an unknown outcome, and nobody has looked what became of it."""
     may_be_duplicate: bool
     """The person is told that they may see it twice."""
     file: OutFile | None = None
     """What is sent along with the text."""
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether a copy of it may have arrived."""
+        return self.is_ambiguous or self.may_be_duplicate
 
     @property
     def is_passing(self) -> bool:
@@ -166,7 +171,7 @@ def after_send(
             wait_ms = max(asked_ms, _backoff_ms(delivery.attempts, limits))
             return Postpone(
                 not_before_ms=now_ms + wait_ms,
-                is_ambiguous=delivery.is_ambiguous or isinstance(outcome, Unsure),
+                is_ambiguous=delivery.may_be_there or isinstance(outcome, Unsure),
                 is_chat_wide=asked_ms > 0,
                 reason=f"the chat moved to {outcome.chat}"
                 if isinstance(outcome, Moved)

@@ -154,7 +154,9 @@ class Deliver:
                 if isinstance(found, Sent | Unsure):
                     return delivery, found
                 if isinstance(found, Later):
-                    return delivery, await self._send(channel, delivery)
+                    # That is certain, so it is not looked for again if this one has to wait.
+                    unsent = replace(delivery, is_ambiguous=False)
+                    return unsent, await self._send(channel, unsent)
             case Resolution.HOLD | Resolution.LABEL:
                 pass
         await self.store.outbox.label(delivery, self.worker_id)

@@ -48,10 +48,14 @@ class Drafts:
             yield None
             return
         growing = _Growing()
-        async with create_task_group() as tasks:
-            tasks.start_soon(_keep_showing, channel, route, turn_id, growing)
-            yield growing.grow
-            tasks.cancel_scope.cancel()
+        try:
+            async with create_task_group() as tasks:
+                tasks.start_soon(_keep_showing, channel, route, turn_id, growing)
+                yield growing.grow
+                tasks.cancel_scope.cancel()
+        except ExceptionGroup as group:
+            # Showing keeps its errors to itself, so this is what the model did.
+            raise group.exceptions[0] from None
 
 
 async def _keep_showing(channel: Channel, route: Route, turn_id: TurnId, growing: _Growing) -> None:

@@ -47,6 +47,11 @@ class Updates:
         self._expire()
         return len(self._waiting)
 
+    @property
+    def told(self) -> list[int]:
+        """The numbers of all updates there ever were."""
+        return list(self._told)
+
     def is_wanted(self, kind: str) -> bool:
         return kind in self.allowed if self.allowed else kind not in ONLY_IF_NAMED
 

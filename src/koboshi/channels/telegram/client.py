@@ -2,14 +2,13 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx2
 import msgspec
 
 from koboshi.channels.telegram.types import Answer
 
-ANSWER_BYTES_MAX = 64_000_000
 _answer = msgspec.json.Decoder(Answer)
 _HEADERS = {"Content-Type": "application/json"}
 _NOT_BEGUN = (
@@ -36,7 +35,7 @@ class BotApi:
 
     http: httpx2.AsyncClient
     base: str
-    token: str
+    token: str = field(repr=False)
 
     async def call(
         self, method: str, parameters: Mapping[str, object], *, seconds: float | None = None

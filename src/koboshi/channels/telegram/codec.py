@@ -6,7 +6,7 @@ An update that can not be read is kept as it came, and passed over: it never sto
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -25,7 +25,13 @@ KINDS = ("message", "edited_message", "callback_query")
 _update = msgspec.json.Decoder(Update)
 _batch = msgspec.json.Decoder(list[msgspec.Raw])
 _BUTTON = re.compile(r"q(\d{1,18}):(.{1,40})", re.DOTALL)
-_NUMBER = re.compile(rb'"update_id"\s*:\s*(-?\d{1,18})')
+_NUMBER = re.compile(rb'"update_id"\s*:\s*(\d{1,15})(?!\d)')
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},]', re.DOTALL)
+_TAKEN = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\[')
+NUMBER_MAX = 10**15
+SECONDS_MAX = 253_402_300_799
+"""The last second of the year 9999: nothing is sent later."""
+ALBUMS_MAX = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +41,16 @@ class Reader:
     channel: ChannelName
     me: User
     chars_max: int
+    albums: dict[str, None] = field(default_factory=dict)
+    """Albums of groups that are for us, the newest last: only one of their pictures says so."""
 
     def read(self, raw: bytes) -> "Read":
         """What an update says to us."""
         try:
             update = _update.decode(raw)
             inbound = self._inbound(update)
-            return Read(inbound=inbound, number=update.update_id, callback=_callback(update))
+            number = update.update_id if 0 < update.update_id < NUMBER_MAX else None
+            return Read(inbound=inbound, number=number, callback=_callback(update))
         except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
             return Read(inbound=self._unreadable(raw, str(error)), number=number_of(raw))
 
@@ -64,17 +73,18 @@ class Reader:
         moved = _moved(message)
         if moved is not None:
             return self._nothing(message, key, "moved", chat=moved[0], moved_to=moved[1])
+        named, message = message, self._without_our_name(message)
         text, files = said_in(message), attachments_of(message, self.channel)
         if not text and not files:
             return self._nothing(message, key, "nothing-said")
         sender = message.from_
         if sender is None or sender.id == self.me.id or message.chat.type == "channel":
             return self._nothing(message, key, "not-from-a-person")
-        if message.chat.type != "private" and not self._is_for_us(message):
+        if message.chat.type != "private" and not self._is_for_us(named):
             return self._nothing(message, key, "not-addressed")
         words = Words(
-            text=_fitting(self._without_our_name(text), self.chars_max),
-            sent_ms=max(message.date, 0) * 1000,
+            text=_fitting(text, self.chars_max),
+            sent_ms=_sent_ms(message),
             anchor=str(message.message_id),
             files=files,
             group=message.media_group_id,
@@ -97,7 +107,7 @@ class Reader:
             route=replace(route, chat=chat) if chat else route,
             external_id=key,
             sender=sender_of(message),
-            words=Words(text="", sent_ms=max(message.date, 0) * 1000),
+            words=Words(text="", sent_ms=_sent_ms(message)),
             ignored=why,
             moved_to=moved_to,
         )
@@ -147,7 +157,18 @@ class Reader:
         return Route(channel=self.channel, chat=str(message.chat.id), thread=thread_of(message))
 
     def _is_for_us(self, message: Message) -> bool:
-        """In a group: they name us, answer us, or give a command that is not another bot's."""
+        """In a group: they name us, answer us, or give a command that is not another bot's. An
+        album is for us as a whole."""
+        album = f"{message.chat.id}/{message.media_group_id}" if message.media_group_id else ""
+        if not self._speaks_to_us(message):
+            return album in self.albums
+        if album:
+            self.albums[album] = None
+            while len(self.albums) > ALBUMS_MAX:
+                del self.albums[next(iter(self.albums))]
+        return True
+
+    def _speaks_to_us(self, message: Message) -> bool:
         answered = message.reply_to_message
         if answered is not None and answered.from_ is not None:
             is_topic = answered.message_id == message.message_thread_id
@@ -171,12 +192,13 @@ class Reader:
             case _:
                 return False
 
-    def _without_our_name(self, text: str) -> str:
+    def _without_our_name(self, message: Message) -> Message:
         """The words without our name at their beginning or end, which is how we are called."""
         name = re.escape(f"@{self.me.username}")
-        text = re.sub(rf"^(/\w+){name}\b", r"\1", text, flags=re.IGNORECASE)
-        text = re.sub(rf"^{name}\b[\s,:]*", "", text, flags=re.IGNORECASE)
-        return re.sub(rf"\s+{name}$", "", text, flags=re.IGNORECASE).strip() or text
+        words = re.sub(rf"^(/\w+){name}\b", r"\1", message.words, flags=re.IGNORECASE)
+        words = re.sub(rf"^{name}\b[\s,:]*", "", words, flags=re.IGNORECASE)
+        words = re.sub(rf"\s+{name}$", "", words, flags=re.IGNORECASE)
+        return message.saying(words) if words.strip() else message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +216,28 @@ def batch_of(body: msgspec.Raw) -> list[bytes]:
     return [bytes(raw) for raw in _batch.decode(body)]
 
 
+def pieces_of(body: bytes) -> list[bytes] | None:
+    """The updates in an answer that can not be read as a whole, so that one of them does not keep
+    the others from us; None if even their borders can not be told."""
+    taken = _TAKEN.match(body)
+    if taken is None:
+        return None
+    pieces: list[bytes] = []
+    begin, depth = taken.end(), 0
+    for token in _TOKEN.finditer(body, begin):
+        mark = token[0]
+        if mark in b"{[":
+            depth += 1
+        elif (mark == b"," and depth == 0) or (mark == b"]" and depth == 0):
+            pieces.append(body[begin : token.start()].strip())
+            begin = token.end()
+            if mark == b"]":
+                return [piece for piece in pieces if piece]
+        elif mark in b"]}":
+            depth -= 1
+    return None
+
+
 def number_of(raw: bytes) -> int | None:
     """The number of an update that can not be read otherwise."""
     found = _NUMBER.search(raw)
@@ -207,7 +251,7 @@ def next_offset(reads: Sequence[Read], offset: int) -> int:
     for read in reads:
         behind = behind + 1 if read.number is None else 0
         last = last if read.number is None else read.number
-    return last + 1 + (behind if last > 0 else 0)
+    return last + 1 + (behind if last >= 0 else 0)
 
 
 def message_key(message: Message) -> str:
@@ -244,6 +288,11 @@ def _moved(message: Message) -> tuple[str, str] | None:
     if message.migrate_from_chat_id is not None:
         return str(message.migrate_from_chat_id), str(message.chat.id)
     return None
+
+
+def _sent_ms(message: Message) -> int:
+    """When it was sent; 0 where that can not be."""
+    return message.date * 1000 if 0 < message.date <= SECONDS_MAX else 0
 
 
 def _fitting(text: str, chars_max: int) -> str:

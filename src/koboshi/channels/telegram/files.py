@@ -25,8 +25,12 @@ async def fetch(api: BotApi, attachment: Attachment, path: Path, bytes_max: int)
         async for piece in pieces:
             size += len(piece)
             if size > bytes_max:
+                await to_thread.run_sync(part.unlink)
                 raise FileNotHad(_too_large(size, bytes_max))
             await file.write(piece)
+        await file.flush()
+        # A file that is there is not fetched again, so it has to be whole when the power is back.
+        await to_thread.run_sync(os.fsync, file.wrapped.fileno())
     await to_thread.run_sync(os.replace, part, path)
 
 

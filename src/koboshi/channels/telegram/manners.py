@@ -60,12 +60,14 @@ class Manners:
         if wait:
             await sleep(wait)
 
-    async def wait_for_all(self, chat: str) -> None:
-        """Until one more may go at all. It counts as sent from here on."""
+    async def wait_for_all(self, chat: str = "") -> None:
+        """Until one more may go at all. It counts as sent from here on, to the chat if there is
+        one."""
         if not self.per_second:
             return
         now = self.clock.monotonic()
-        self._bucket(chat).take(now)
+        if chat:
+            self._bucket(chat).take(now)
         wait = self._all.take(now)
         if wait:
             await sleep(wait)
@@ -82,6 +84,10 @@ class Manners:
             return False
         del self._quiet[chat]
         return True
+
+    @property
+    def chats_remembered(self) -> int:
+        return len(self._chats)
 
     def _bucket(self, chat: str) -> Bucket:
         found = self._chats.get(chat)

@@ -43,11 +43,11 @@ def message_of(delivery: Delivery, *, is_plain: bool = False) -> dict[str, objec
     return parameters | manner_of(delivery)
 
 
-def caption_of(delivery: Delivery) -> dict[str, object]:
+def caption_of(delivery: Delivery, *, is_plain: bool = False) -> dict[str, object]:
     """The parameters of a file that is sent, without the file."""
     shown = rendered(delivery, CAPTION_UNITS_MAX)
     words: dict[str, object] = {"caption": shown.text} if shown.text else {}
-    if shown.entities:
+    if shown.entities and not is_plain:
         words["caption_entities"] = [entity_of(entity) for entity in shown.entities]
     return place_of(delivery.route) | words | manner_of(delivery)
 

@@ -1,6 +1,6 @@
 """What one bot is told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from koboshi.domain.ids import ChannelName
@@ -9,7 +9,7 @@ from koboshi.domain.ids import ChannelName
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelegramOptions:
     name: ChannelName
-    token: str
+    token: str = field(repr=False)
     api_base: str
     ambiguous: str
     """What becomes of a send of unknown outcome: probe, label or hold."""

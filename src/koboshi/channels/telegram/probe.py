@@ -15,6 +15,8 @@ from koboshi.channels.telegram.types import Answer
 from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent
 
 PROBES_MAX = 48
+SPARSE_PROBES_MAX = 16
+"""Where what is missing proves nothing, nobody is kept waiting for long."""
 MISSING_MAX = 4
 """In a chat that counts its own messages, so many missing in a row are its end."""
 
@@ -30,6 +32,10 @@ class Span:
     is_dense: bool
     """The chat counts its own messages: none are missing between two of them. In others, one count
     goes over all chats of the bot."""
+
+    @property
+    def width(self) -> int:
+        return PROBES_MAX if self.is_dense else SPARSE_PROBES_MAX
 
 
 def span_of(delivery: Delivery, near: Near) -> Span | None:
@@ -48,7 +54,7 @@ def span_of(delivery: Delivery, near: Near) -> Span | None:
 async def look(span: Span, probe: Probe) -> SendOutcome | None:
     """Sent if it is there, Later if it certainly is not, None if that can not be told."""
     missing = 0
-    for number in range(span.first, span.first + PROBES_MAX):
+    for number in range(span.first, span.first + span.width):
         if number in span.known:
             missing = 0
             continue

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from koboshi.channels.serving import one_of
 from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
-from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_offset
+from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_offset, pieces_of
 from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.channels.telegram.outcomes import TOO_MANY, UNAUTHORIZED, wait_ms_of
 from koboshi.channels.telegram.render import render
@@ -46,7 +46,7 @@ SEEN = "👀"
 """Shown on a message that has to wait for its turn."""
 
 
-class _Batch(msgspec.Struct, frozen=True):
+class _Whole(msgspec.Struct, frozen=True):
     """An answer whose updates are not looked at yet: one that is broken must not break the rest."""
 
     ok: bool = False
@@ -56,7 +56,15 @@ class _Batch(msgspec.Struct, frozen=True):
     parameters: Parameters | None = None
 
 
-_batch = msgspec.json.Decoder(_Batch)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """What was answered, and the updates in it, each as it came."""
+
+    answer: Answer
+    updates: Sequence[bytes] = ()
+
+
+_whole = msgspec.json.Decoder(_Whole)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,18 +124,18 @@ class Receiving:
             if self.clock.now_ms() - since_ms > NUMBERS_GOOD_MS:
                 offset = 0
             batch = await self._updates(offset)
-            if batch.error_code == CONFLICT:
-                self.trouble = f"another program reads this bot: {batch.description}"
-                log.warning("telegram_conflict", channel=self.options.name, why=batch.description)
+            answer, updates = batch.answer, batch.updates
+            if answer.error_code == CONFLICT:
+                self.trouble = f"another program reads this bot: {answer.description}"
+                log.warning("telegram_conflict", channel=self.options.name, why=answer.description)
                 await sleep(CONFLICT_SECONDS[min(conflicts, len(CONFLICT_SECONDS) - 1)])
                 conflicts += 1
                 continue
-            if batch.error_code == TOO_MANY:
-                await sleep(wait_ms_of(_as_answer(batch)) / 1000)
+            if answer.error_code == TOO_MANY:
+                await sleep(wait_ms_of(answer) / 1000)
                 continue
-            self._check(_as_answer(batch), "getUpdates")
+            self._check(answer, "getUpdates")
             self.trouble, conflicts = None, 0
-            updates = batch_of(batch.result)
             if updates:
                 reads = [reader.read(raw) for raw in updates]
                 before = offset
@@ -163,8 +171,9 @@ class Receiving:
         await hook.serve(register)
 
     async def _updates(self, offset: int) -> _Batch:
+        # Whether we are heard is not known before the first answer, so that one is not waited for.
         parameters: dict[str, object] = {
-            "timeout": POLL_SECONDS,
+            "timeout": 0 if self.trouble else POLL_SECONDS,
             "limit": BATCH_MAX,
             "allowed_updates": KINDS,
         }
@@ -172,10 +181,7 @@ class Receiving:
             parameters["offset"] = offset
         seconds = POLL_SECONDS + ANSWER_SECONDS
         body = await self.api.call_raw("getUpdates", parameters, seconds=seconds)
-        try:
-            return _batch.decode(body)
-        except msgspec.DecodeError as error:
-            raise NoAnswer(f"the updates can not be read: {error}") from None
+        return _read(body)
 
     def say_aside(
         self, reads: Sequence[Read], receipts: Sequence[Receipt], tasks: TaskGroup
@@ -228,10 +234,21 @@ def place_of(cursor: str | None) -> tuple[int, int]:
     return (int(offset), int(at_ms)) if offset.isdecimal() and at_ms.isdecimal() else (0, 0)
 
 
-def _as_answer(batch: _Batch) -> Answer:
-    return Answer(
-        ok=batch.ok,
-        error_code=batch.error_code,
-        description=batch.description,
-        parameters=batch.parameters,
+def _read(body: bytes) -> _Batch:
+    """Raises NoAnswer for what can not be read at all."""
+    try:
+        whole = _whole.decode(body)
+        updates: Sequence[bytes] | None = batch_of(whole.result) if whole.ok else ()
+    except (msgspec.DecodeError, RecursionError) as error:
+        whole, updates = _Whole(ok=True), pieces_of(body)
+        if updates is None:
+            raise NoAnswer(f"the updates can not be read: {error}") from None
+        log.warning("updates_broken", updates=len(updates), why=str(error))
+    assert updates is not None
+    answer = Answer(
+        ok=whole.ok,
+        error_code=whole.error_code,
+        description=whole.description,
+        parameters=whole.parameters,
     )
+    return _Batch(answer=answer, updates=updates)

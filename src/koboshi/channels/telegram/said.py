@@ -1,5 +1,6 @@
 """What a message says, in words and files: whatever people send, the agent can read. Pure."""
 
+import re
 from collections.abc import Iterator
 
 from koboshi.channels.telegram.types import File, Message, Origin
@@ -28,11 +29,16 @@ def attachments_of(message: Message, channel: ChannelName) -> tuple[Attachment, 
         Attachment(
             reference=file.file_id,
             path=f"{place}-{safe_name(file.file_name, name)}",
-            kind=file.mime_type[:100] or kind,
+            kind=_kind(file.mime_type) or kind,
             size=max(file.file_size, 0),
         )
         for file, name, kind in _files(message)
     )
+
+
+def _kind(mime_type: str) -> str:
+    """The kind that its sender gives it, if it can be one."""
+    return mime_type if re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", mime_type) else ""
 
 
 def _files(message: Message) -> Iterator[tuple[File, str, str]]:

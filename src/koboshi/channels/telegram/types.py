@@ -3,6 +3,7 @@
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class User(Struct, frozen=True):
@@ -111,6 +112,10 @@ class Message(Struct, frozen=True):
     @property
     def words(self) -> str:
         return self.text or self.caption
+
+    def saying(self, words: str) -> "Message":
+        """The same with other words."""
+        return replace(self, text=words) if self.text else replace(self, caption=words)
 
     @property
     def marks(self) -> tuple[Entity, ...]:

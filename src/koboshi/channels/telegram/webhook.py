@@ -2,10 +2,10 @@
 
 import hmac
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
-from anyio import create_task_group, sleep_forever
+from anyio import Event, create_task_group
 from starlette.types import Receive, Scope, Send
 
 from koboshi.channels.serving import EmbeddedServer, listen
@@ -19,15 +19,18 @@ GOODBYE_S = 2
 _SECRET = b"x-telegram-bot-api-secret-token"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Webhook:
     host: str
     port: int
     secret: str
     store: Callable[[bytes], Awaitable[None]]
+    _failure: StoreFailed | None = None
+    _has_failed: Event = field(default_factory=Event)
 
     async def serve(self, when_listening: Callable[[], Awaitable[None]]) -> None:
-        """Serve until cancelled. Raises CannotListen where the address can not be had."""
+        """Serve until cancelled. Raises CannotListen where the address can not be had, and
+        StoreFailed as soon as a call has met with it."""
         with await listen(self.host, self.port) as listener:
             async with create_task_group() as tasks:
                 server = EmbeddedServer(
@@ -37,9 +40,11 @@ class Webhook:
                     tasks.start_soon(server.run_until_told, listener)
                     await server.is_serving.wait()
                     await when_listening()
-                    await sleep_forever()
+                    await self._has_failed.wait()
                 finally:
                     server.should_exit = True
+        if self._failure is not None:
+            raise self._failure
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,8 +65,11 @@ class Webhook:
             return 413
         try:
             await self.store(body)
-        except StoreFailed:
-            raise
+        except StoreFailed as failure:
+            # The server would keep it to itself, and whoever serves has to hear of it.
+            self._failure = failure
+            self._has_failed.set()
+            return 503
         except Exception:  # it is not stored: the platform is to bring it again
             log.error("webhook_failed", exc_info=True)
             return 503

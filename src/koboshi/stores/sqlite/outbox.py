@@ -19,7 +19,7 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import delivery_of, file_of, number, text
 from koboshi.stores.sqlite.sessions import move_session
-from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
+from koboshi.stores.sqlite.transaction import Reading, Row, Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
 
 NEAR_MAX = 50
@@ -64,12 +64,15 @@ class SqliteOutbox:
             place = {"channel": delivery.route.channel, "chat": delivery.route.chat}
             this = {"session_id": delivery.session_id, "delivery_id": delivery.delivery_id}
             created_ms, since_ms = delivery.created_ms, tx.now_ms - UNSURE_MS
-            rows = tx.rows("chat_known", **place, **this, created_ms=created_ms, limit=NEAR_MAX)
-            unsure = {"delivery_id": delivery.delivery_id, "since_ms": since_ms}
+            around: dict[str, Value] = {**place, **this, "created_ms": created_ms}
+            rows = tx.rows("chat_known", **around, limit=NEAR_MAX)
+            unsure = tx.number("chat_unsure_count", **around, since_ms=since_ms)
+            # Where so many came after it, there may be more, which we would take for this one.
+            is_crowded = len(rows) == NEAR_MAX and not any(row[1] for row in rows)
             return Near(
                 before=(delivery.anchor, *(text(row[0]) for row in rows if row[1])),
                 known=tuple(text(row[0]) for row in rows if not row[1]),
-                is_alone=not tx.number("chat_unsure_count", **place, **unsure),
+                is_alone=not unsure and not is_crowded,
             )
 
         return await self._readers.read(look)
@@ -119,7 +122,9 @@ def _claim(tx: Transaction, session_id: SessionId, worker_id: WorkerId) -> Deliv
         ambiguous=int(is_ambiguous),
         now=tx.now_ms,
     )
-    return delivery_of(row, is_ambiguous=is_ambiguous)
+    # What has its label was looked for before it got it; what was sent since was not taken.
+    is_open = is_left or (is_ambiguous and not row[13])
+    return delivery_of(row, is_ambiguous=is_open)
 
 
 def _quiet_until(tx: Transaction, row: Row) -> int:
@@ -158,7 +163,7 @@ def _settle(
                 tx.change("quiet_set", session_id=session_id, until_ms=not_before_ms)
         case Reroute(chat=chat):
             reason = f"the chat moved to {chat}"
-            _postpone(tx, delivery, worker_id, tx.now_ms, delivery.is_ambiguous, reason)
+            _postpone(tx, delivery, worker_id, tx.now_ms, delivery.may_be_there, reason)
             move_session(tx, delivery.session_id, chat)
         case _:
             assert_never(change)

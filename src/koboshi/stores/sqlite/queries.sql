@@ -132,7 +132,23 @@ SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
 
 -- name: session_move
 -- The chat lives elsewhere now, unless a session is there already.
-UPDATE OR IGNORE sessions SET chat = :chat, changed_ms = :now WHERE session_id = :session_id;
+UPDATE OR IGNORE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
+WHERE session_id = :session_id;
+
+-- name: anchors_forget_turns
+-- The messages of a chat that moved have other numbers, or none, where it is now.
+UPDATE turns SET anchor = ''
+WHERE session_id = :session_id AND closed_ms IS NULL AND anchor <> '';
+
+-- name: anchors_forget_outbox
+-- Likewise for what is owed.
+UPDATE outbox SET anchor = ''
+WHERE session_id = :session_id AND settled_ms IS NULL AND anchor <> '';
+
+-- name: anchors_forget_inbox
+-- Likewise for what waits.
+UPDATE inbox SET body = json_set(body, '$.anchor', '')
+WHERE session_id = :session_id AND state = 'waiting';
 
 -- name: session_processes
 -- Background processes of the session: the running ones, then the newest that have ended.
@@ -639,16 +655,19 @@ SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 -- The newest messages of ours in a chat that have an id, and whether they came before a delivery.
 SELECT o.platform_id, o.settled_ms <= :created_ms
     OR (o.session_id = :session_id AND o.delivery_id < :delivery_id)
-FROM outbox AS o
-WHERE o.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
-    AND o.platform_id IS NOT NULL ORDER BY o.delivery_id DESC LIMIT :limit;
+FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
+    AND o.settled_ms > s.moved_ms ORDER BY o.delivery_id DESC LIMIT :limit;
 
 -- name: chat_unsure_count
--- Other sends to a chat that may have arrived, and of which nobody knows the id.
+-- Other sends to a chat that may have arrived, and of which nobody knows the id. What was sent
+-- again with a label may be there twice; the first copy matters unless the second came before.
 SELECT count(*) FROM outbox
 WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
-    AND delivery_id <> :delivery_id AND platform_id IS NULL
-    AND (state = 'sending' OR ambiguous = 1) AND changed_ms > :since_ms;
+    AND delivery_id <> :delivery_id AND changed_ms > :since_ms
+    AND (platform_id IS NULL AND (state = 'sending' OR ambiguous = 1)
+        OR labelled = 1 AND settled_ms > :created_ms
+            AND NOT (session_id = :session_id AND delivery_id < :delivery_id));
 
 -- name: delivery_label
 -- It says from now on that it may be a duplicate.
@@ -708,7 +727,7 @@ WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND s
 
 -- name: deliveries_move
 -- The chat moved to where a session is already: what is owed is said there.
-UPDATE outbox SET session_id = (
+UPDATE OR IGNORE outbox SET session_id = (
     SELECT there.session_id FROM sessions AS here
     JOIN sessions AS there USING (channel, thread)
     WHERE here.session_id = :session_id AND there.chat = :chat)

@@ -71,6 +71,7 @@ CREATE TABLE sessions (
     generation   INTEGER NOT NULL DEFAULT 1,
     context_from INTEGER NOT NULL DEFAULT 0,
     settings     TEXT NOT NULL DEFAULT '{}',
+    moved_ms     INTEGER NOT NULL DEFAULT 0,  -- the platform's ids from before are another chat's
     created_ms   INTEGER NOT NULL,
     changed_ms   INTEGER NOT NULL,
     -- Two sessions on one route.

@@ -59,6 +59,8 @@ def move_chat(tx: Transaction, route: Route, chat: str) -> None:
 
 def move_session(tx: Transaction, session_id: SessionId, chat: str) -> None:
     """It goes on in another chat; where a session is there already, what is owed is said there."""
+    for forget in ("anchors_forget_turns", "anchors_forget_outbox", "anchors_forget_inbox"):
+        tx.change(forget, session_id=session_id)
     if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
         tx.change("deliveries_move", session_id=session_id, chat=chat)
     tx.hints.add(OUTBOX)

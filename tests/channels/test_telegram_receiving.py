@@ -1,0 +1,336 @@
+"""Updates from Telegram into the inbox: nothing is acknowledged before it is stored."""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+import pytest
+from anyio import Event, create_task_group, fail_after
+from structlog.testing import capture_logs
+
+from koboshi.channels.telegram import receiving as module
+from koboshi.channels.telegram.channel import TelegramChannel
+from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
+from koboshi.channels.telegram.options import TelegramOptions
+from koboshi.channels.telegram.receiving import place_of
+from koboshi.domain.errors import ChannelUnusable
+from koboshi.domain.ids import EntryId
+from koboshi.domain.inbox import EntryState
+from koboshi.ports.channel import Inbound, Receipt
+from tests.channels.fakes import NOW_MS, FakeGateway, until
+from tests.channels.telegram_rig import MAIN, a_channel, receiving
+from tests.fakes.telegram.params import Params
+from tests.fakes.telegram.server import FakeTelegram, serving
+from tests.fakes.telegram.state import Chat, User
+from tests.unit.test_telegram_hostile import HOSTILE
+
+
+@dataclass
+class Inbox:
+    """What was accepted, and how far."""
+
+    gateway: FakeGateway = field(default_factory=FakeGateway)
+    cursors: list[str] = field(default_factory=list)
+    batches: list[list[Inbound]] = field(default_factory=list)
+    state: EntryState | None = None
+
+    async def accept(
+        self, batch: Sequence[Inbound], cursor: str | None = None
+    ) -> tuple[Receipt, ...]:
+        receipts = await self.gateway.accept(batch, cursor)
+        self.batches.append(list(batch))
+        if cursor is not None:
+            self.cursors.append(cursor)
+        if self.state is None:
+            return receipts
+        return tuple(
+            Receipt(entry_id=EntryId(each.entry_id), state=self.state, is_duplicate=False)
+            for each in receipts
+        )
+
+    @property
+    def texts(self) -> list[str]:
+        """The words of all messages, each once."""
+        stored = self.gateway.stored.values()
+        return [each.words.text for _, each in stored if each.ignored is None]
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeTelegram]:
+    async with serving() as running:
+        yield running
+
+
+@pytest.fixture
+async def channel(fake: FakeTelegram) -> AsyncIterator[TelegramChannel]:
+    async with a_channel(fake, commands=(("stop", "ends it"),)) as made:
+        yield made
+
+
+@pytest.fixture
+def ann(fake: FakeTelegram) -> User:
+    return fake.world.user("Ann", "ann")
+
+
+@pytest.fixture
+def chat(fake: FakeTelegram, ann: User) -> Chat:
+    return fake.world.private_chat(ann)
+
+
+async def test_what_is_being_stored_is_not_acknowledged(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    """S162: a second question would be the acknowledgement."""
+    inbox = Inbox(FakeGateway(gate=Event()))
+    async with receiving(channel, inbox.accept):
+        fake.world.say(chat, ann, "hello")
+        await until(lambda: any(each.result for each in fake.history.recorded("getUpdates")))
+        assert len(fake.world.updates) == 1
+        asked = len(fake.history.of("getUpdates"))
+        assert inbox.gateway.gate is not None
+        inbox.gateway.gate.set()
+        await until(lambda: not len(fake.world.updates))
+
+        assert len(fake.history.of("getUpdates")) > asked
+        assert inbox.texts == ["hello"]
+
+
+async def test_what_could_not_be_stored_comes_again(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    """S166."""
+    inbox = Inbox()
+
+    def fail() -> None:
+        raise OSError("no space left")
+
+    inbox.gateway.may_commit = fail
+    fake.world.say(chat, ann, "hello")
+    with fail_after(30), pytest.raises(OSError, match="no space"):
+        await channel.receive(None, inbox.accept)
+    assert len(fake.world.updates) == 1
+    assert channel.trouble is not None
+
+    inbox.gateway.may_commit = lambda: None
+    async with receiving(channel, inbox.accept):
+        await until(lambda: inbox.texts == ["hello"])
+
+
+async def test_it_goes_on_where_it_was(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    inbox = Inbox()
+    fake.world.say(chat, ann, "one")
+    async with receiving(channel, inbox.accept):
+        await until(lambda: inbox.texts == ["one"])
+    fake.world.say(chat, ann, "two")
+    async with receiving(channel, inbox.accept, inbox.cursors[-1]):
+        await until(lambda: inbox.texts == ["one", "two"])
+
+    assert [inbound.words.text for batch in inbox.batches for inbound in batch] == ["one", "two"]
+
+
+async def test_numbers_that_start_again_lose_nothing(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    """After a quiet week the platform counts from elsewhere, lower or higher."""
+    inbox = Inbox()
+    week_ago = f"700000500@{NOW_MS - 7 * 86_400_000}"
+    fake.world.renumber(1_000)
+    fake.world.say(chat, ann, "lower")
+    async with receiving(channel, inbox.accept, week_ago):
+        await until(lambda: inbox.texts == ["lower"])
+        fake.world.renumber(400)
+        fake.world.say(chat, ann, "lower still")
+        await until(lambda: len(inbox.texts) == 2)
+        fake.world.renumber(900_000_000)
+        fake.world.say(chat, ann, "higher")
+        await until(lambda: len(inbox.texts) == 3)
+
+
+async def test_the_same_in_any_order_and_number_is_the_same(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    """S97."""
+    inbox = Inbox()
+    for text in ("one", "two", "three"):
+        fake.world.say(chat, ann, text)
+    fake.world.reorder()
+    async with receiving(channel, inbox.accept):
+        await until(lambda: len(inbox.texts) == 3)
+        for number in fake.world.updates.told:
+            fake.world.redeliver(number)
+            fake.world.redeliver(number, renumbered=True)
+        await until(lambda: sum(map(len, inbox.batches)) >= 9 and not len(fake.world.updates))
+
+    assert sorted(inbox.texts) == ["one", "three", "two"]
+
+
+# An answer that ends in the middle is no answer.
+@pytest.mark.parametrize("kind", sorted(HOSTILE.keys() - {"nothing", "cut off"}))
+async def test_a_broken_update_is_set_aside_and_the_others_are_served(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User, kind: str
+) -> None:
+    broken = HOSTILE[kind]
+    inbox = Inbox()
+    fake.world.renumber(5)
+    fake.world.say(chat, ann, "before")
+    fake.world.raw(broken)
+    fake.world.say(chat, ann, "after")
+    async with receiving(channel, inbox.accept):
+        await until(lambda: inbox.texts == ["before", "after"])
+        await until(lambda: not len(fake.world.updates))
+
+    (aside,) = [each for _, each in inbox.gateway.stored.values() if each.ignored is not None]
+    assert aside.ignored
+
+
+@pytest.fixture
+def quick_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONFLICT_SECONDS", (0.05, 0.1))
+
+
+@pytest.mark.usefixtures("quick_conflicts")
+async def test_a_second_program_on_the_bot_is_named_and_waited_for(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    inbox = Inbox()
+    words = "Conflict: terminated by other getUpdates request"
+    conflict = fake.faults.add("status", "getUpdates", status=409, count=None, description=words)
+    with capture_logs() as logs:
+        async with create_task_group() as tasks:
+            tasks.start_soon(channel.receive, None, inbox.accept)
+            await until(lambda: channel.trouble and words in channel.trouble)
+            fake.world.say(chat, ann, "hello")
+            hits = conflict.hits
+            await until(lambda: conflict.hits > hits)
+            assert inbox.texts == []
+            conflict.lift()
+            await until(lambda: inbox.texts == ["hello"])
+            assert channel.trouble is None
+            tasks.cancel_scope.cancel()
+
+    assert "telegram_conflict" in [line["event"] for line in logs]
+
+
+async def test_a_webhook_is_taken_away_and_what_waits_is_kept(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    fake.webhook.set(_params({"url": "http://127.0.0.1:9/hook"}))
+    fake.world.say(chat, ann, "hello")
+    inbox = Inbox()
+    async with receiving(channel, inbox.accept):
+        await until(lambda: inbox.texts == ["hello"])
+
+    assert fake.webhook.hook is None
+    assert not fake.history.asked_to_drop()
+    assert fake.world.updates.dropped == []
+
+
+def _params(values: dict[str, object]) -> Params:
+    return Params(values=dict(values), uploads={})
+
+
+async def test_a_token_that_is_refused_is_named_and_not_shown(
+    fake: FakeTelegram, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    wrong = "123:not-the-token-of-anybody"
+    with capture_logs() as logs:
+        async with a_channel(fake, token=wrong) as channel:
+            with fail_after(30), pytest.raises(ChannelUnusable) as refused:
+                await channel.receive(None, Inbox().accept)
+
+    assert "telegram:main" in str(refused.value)
+    assert "Unauthorized" in str(refused.value)
+    assert wrong not in f"{refused.value} {refused.value.__cause__} {logs} {channel.trouble}"
+
+
+async def test_the_token_is_in_no_error(fake: FakeTelegram, channel: TelegramChannel) -> None:
+    for act in ("drop", "garble"):
+        fake.faults.add(act, "getUpdates")
+        with fail_after(30), pytest.raises(NoAnswer) as failed:
+            await channel.receive(None, Inbox().accept)
+        assert fake.token not in repr(failed.value)
+        assert failed.value.__context__ is None or failed.value.__suppress_context__
+    await fake.stop()
+    with fail_after(30), pytest.raises((NotReached, NoAnswer)) as unreached:
+        await channel.receive(None, Inbox().accept)
+    assert fake.token not in repr(unreached.value)
+    await fake.start()
+
+
+def test_the_token_is_not_shown_with_what_holds_it() -> None:
+    options = TelegramOptions(
+        name=MAIN, token="123:secret", api_base="", ambiguous="", per_second=0, home=Path()
+    )
+    api = BotApi(http=httpx2.AsyncClient(), base="", token="123:secret")
+
+    assert "secret" not in f"{options} {api!r}"
+
+
+async def test_a_platform_that_wants_a_pause_gets_it(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    fake.faults.add("too_many", "getUpdates", seconds=1)
+    fake.world.say(chat, ann, "hello")
+    inbox = Inbox()
+    async with receiving(channel, inbox.accept):
+        await until(lambda: inbox.texts == ["hello"])
+
+    assert not fake.limits.too_early
+
+
+async def test_what_people_may_write_is_told_to_the_platform(
+    fake: FakeTelegram, channel: TelegramChannel
+) -> None:
+    async with receiving(channel, Inbox().accept):
+        (told,) = fake.history.recorded("setMyCommands")
+
+    assert told.params["commands"] == [{"command": "stop", "description": "ends it"}]
+
+
+async def test_it_is_connected_as_soon_as_it_is(
+    fake: FakeTelegram, channel: TelegramChannel
+) -> None:
+    """The first question is answered at once, although nobody writes."""
+    async with receiving(channel, Inbox().accept):
+        first, *_ = fake.history.of("getUpdates")
+
+    assert first.params["timeout"] == 0
+    assert channel.trouble is not None, "it is not connected any more"
+
+
+async def test_a_message_that_waits_is_marked_and_a_button_is_released(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    inbox = Inbox(state=EntryState.WAITING)
+    async with receiving(channel, inbox.accept):
+        said = fake.world.say(chat, ann, "hello")
+        await until(lambda: said.reaction)
+
+    assert said.reaction == [{"type": "emoji", "emoji": "👀"}]
+
+
+async def test_marks_that_fail_cost_nothing(
+    fake: FakeTelegram, channel: TelegramChannel, chat: Chat, ann: User
+) -> None:
+    """S32."""
+    inbox = Inbox(state=EntryState.WAITING)
+    failing = fake.faults.add("drop", "setMessageReaction", count=None)
+    async with receiving(channel, inbox.accept):
+        for number in range(12):
+            fake.world.say(chat, ann, f"{number}")
+        await until(lambda: len(inbox.texts) == 12 and failing.hits)
+
+    assert inbox.texts == [f"{number}" for number in range(12)]
+
+
+@pytest.mark.parametrize("cursor", [None, "", "x", "5", "-5@3", "5@x", "٣@٣", "5@6@7"])
+def test_a_place_that_can_not_be_read_is_the_beginning(cursor: str | None) -> None:
+    offset, at_ms = place_of(cursor)
+
+    assert offset >= 0
+    assert at_ms >= 0
