@@ -59,7 +59,7 @@ def short_writes(
     tally = Tally(campaign="short-writes")
     whole = _run(folder / "whole" / "home", NOTHING, AS_IT_IS)
     numbers = [
-        number for number, call in enumerate(_calls(whole), 1) if call in ("write", "pwrite64")
+        number for number, call in enumerate(whole.calls, 1) if call in ("write", "pwrite64")
     ]
     for fault in only or [Fault(how=How.SHORT, number=number) for number in numbers[first::every]]:
         path = folder / str(fault) / "home"
@@ -77,22 +77,17 @@ def short_writes(
 
 
 def _faults(whole: Traced) -> Iterator[Fault]:
-    for number, call in enumerate(_calls(whole), 1):
+    for number, call in enumerate(whole.calls, 1):
         for how in KILLS:
             if how is not How.TORN or call in ("write", "pwrite64"):
                 yield Fault(how=how, number=number)
-
-
-def _calls(whole: Traced) -> list[str]:
-    """The numbered calls in order; the ledger has no numbers."""
-    return [change.call for change in whole.changes if not change.path.endswith(".ledger")]
 
 
 def _run(path: Path, fault: Fault, doctored: Doctored) -> Traced:
     ledger = path.with_suffix(".ledger")
     path.parent.mkdir()
     program = partial(run, path, ledger, doctored)
-    return trace(program, path, fault=fault, ledger=ledger, keeps_contents=fault is NOTHING)
+    return trace(program, path, fault=fault, ledger=ledger)
 
 
 def _told(path: Path) -> str:

@@ -66,12 +66,17 @@ class Traced:
     """What was seen of a program, up to its end."""
 
     changes: list[Change] = field(default_factory=list)
-    seen: int = 0
+    calls: list[str] = field(default_factory=list)
+    """Every call that has a number, in order, whether it succeeded or not."""
     is_struck: bool = False
     """Whether the fault came to pass."""
     struck: str = ""
     """The call at which it came to pass, with the name of the file."""
     status: int = 0
+
+    @property
+    def seen(self) -> int:
+        return len(self.calls)
 
     @property
     def exit_code(self) -> int:
@@ -166,7 +171,7 @@ class _Tracer:
             return
         is_struck = dies = False
         if change.path != self._ledger:
-            self._traced.seen += 1
+            self._traced.calls.append(change.call)
             is_struck = self._traced.seen == self._fault.number
         if is_struck:
             is_struck, dies = self._strike(thread, registers, change)
