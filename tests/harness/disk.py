@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,17 +56,34 @@ def _write_until_full(descriptor: int, chunk: bytes) -> None:
 @contextmanager
 def failing_flush(pid: int, log: Path) -> Iterator["Strace"]:
     """From now on every flush of the process fails with EIO. Skips where strace can not do that."""
+    with failing_calls(pid, log, calls="fdatasync,fsync", error="EIO") as strace:
+        yield strace
+
+
+@contextmanager
+def failing_calls(
+    pid: int, log: Path, *, calls: str, error: str, files: Sequence[Path] = (), when: str = "1+"
+) -> Iterator["Strace"]:
+    """For the length of the block the calls of the process fail: those that concern the files, if
+    some are named, and of each thread's those that `when` tells. Skips where strace can not do
+    that."""
     if shutil.which("strace") is None:
-        pytest.skip("flushes can not be made to fail: strace is not installed")
-    fault = "inject=fdatasync,fsync:error=EIO"
-    command = ["strace", "-f", "-o", str(log), "-e", "trace=fdatasync,fsync", "-e", fault]
+        pytest.skip("system calls can not be made to fail: strace is not installed")
+    command = ["strace", "-f", "-o", str(log), *failing(calls, error, files, when)]
     with (log.parent / f"{log.name}.said").open("wb") as said:
         process = subprocess.Popen([*command, "-p", str(pid)], stdout=said, stderr=said)
     try:
         yield Strace(process, Path(said.name), log)
     finally:
-        process.kill()
-        process.wait()
+        # Asked to, it lets go of the process and leaves it alive.
+        process.terminate()
+        process.wait(10)
+
+
+def failing(calls: str, error: str, files: Sequence[Path] = (), when: str = "1+") -> list[str]:
+    """The arguments of strace for it."""
+    named = [argument for file in files for argument in ("-P", str(file))]
+    return [*named, "-e", f"trace={calls}", "-e", f"inject={calls}:error={error}:when={when}"]
 
 
 def killed_at_flush(number: int) -> list[str]:
@@ -90,7 +107,7 @@ class Strace:
         """Wait until it holds every thread. Skips where it may not."""
         await until(lambda: "attached" in self.said or self._is_over, "strace attaches")
         if "attached" not in self.said:
-            pytest.skip(f"flushes can not be made to fail: {self.said.strip()}")
+            pytest.skip(f"system calls can not be made to fail: {self.said.strip()}")
 
     @property
     def said(self) -> str:
@@ -98,7 +115,7 @@ class Strace:
 
     @property
     def faults(self) -> int:
-        """How many flushes were made to fail."""
+        """How many calls were made to fail."""
         return self._log.read_text(errors="replace").count("INJECTED")
 
     @property
