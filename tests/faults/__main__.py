@@ -2,6 +2,7 @@
 
     kills [--every N [--first M]] [--only before:17,torn:40] [--tells-first]
     shorts [--every N] [--only short:17]
+    token
     cuts [--images N] [--seed N] [--only CUT:IMAGE] [--synchronous NORMAL] [--checkpoints PAGES]
 
 A process of its own, because the tracer forks: it must have one thread only.
@@ -18,6 +19,7 @@ from tests.faults.cuts import power_cuts
 from tests.faults.kills import short_run_killed, short_writes
 from tests.faults.short_run import Doctored
 from tests.faults.tally import Tally
+from tests.faults.token_cut import token_cut
 from tests.harness.tracer import Fault, How
 
 
@@ -34,7 +36,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults")
-    parser.add_argument("campaign", choices=["kills", "shorts", "cuts"])
+    parser.add_argument("campaign", choices=["kills", "shorts", "token", "cuts"])
     parser.add_argument("--name", default="")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
@@ -61,6 +63,8 @@ def _campaign(options: argparse.Namespace, folder: Path) -> Tally:
             tally = short_run_killed(folder, **portion, only=faults, doctored=doctored)
         case "shorts":
             tally = short_writes(folder, **portion, only=[_fault(each) for each in only])
+        case "token":
+            tally = token_cut(folder)
         case _:
             dice = {"seed": options.seed, "images": options.images}
             tally = power_cuts(folder, **portion, **dice, only=only, doctored=doctored)

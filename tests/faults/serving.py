@@ -1,7 +1,9 @@
 """A gateway that serves while something fails, and what must be true of it afterwards."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
@@ -22,19 +24,31 @@ FILES = ("koboshi.db", "koboshi.db-wal")
 
 @asynccontextmanager
 async def serving(
-    home: Path, *, first: int = 3, command: Sequence[str] = ()
+    home: Path, *, first: int = 3, command: Sequence[str] = (), log: Path | None = None
 ) -> AsyncIterator[tuple[GatewayProcess, Client]]:
     """A gateway that has taken the first few messages, and the person who sent them."""
-    gateway = GatewayProcess(home, log=home.parent / "log", command=command)
+    gateway = GatewayProcess(home, log=log or home.parent / "log", command=command)
     try:
         gateway.start()
         await gateway.wait_ready()
-        person = Client(gateway, CHAT)
+        person = Client(_Known(gateway, gateway.token), CHAT)
         for number in range(first):
             await person.say(f"echo {number}", str(number))
         yield gateway, person
     finally:
         gateway.bury()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Where the gateway is, for somebody who has read the token before its disk went away."""
+
+    gateway: GatewayProcess
+    token: str
+
+    @property
+    def address(self) -> str | None:
+        return self.gateway.address
 
 
 async def is_taken(person: Client, number: int) -> bool:
@@ -77,11 +91,8 @@ def lost(home: Path, acknowledged: Sequence[int]) -> list[int]:
     """The messages that were acknowledged and are not on the disk of a dead gateway."""
     rows = read_rows(home)
     assert rows.damage == []
-    stored = {row["external_id"].rpartition("\n")[2] for row in rows.inbox}
-    keys = {number: str(number) for number in acknowledged}
-    return [
-        number for number, key in keys.items() if not any(each.endswith(key) for each in stored)
-    ]
+    stored = {str(json.loads(row["body"])["text"]) for row in rows.inbox}
+    return [number for number in acknowledged if f"echo {number}" not in stored]
 
 
 def write_down(name: str, *, is_control: bool = False, violations: Sequence[str] = ()) -> None:

@@ -7,6 +7,7 @@ the files are opened or closed. What holds in every case: what was acknowledged 
 the file is whole, and everything is taken and answered once when the fault is over.
 """
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,20 @@ async def test_a_file_that_fails_ends_it_and_the_next_one_goes_on(
         gateway.start()
         await works_again(gateway, person, 6)
     write_down(f"{error} at {call}, {when}")
+
+
+async def test_a_gateway_that_acknowledges_first_is_found_out(home: Path, tmp_path: Path) -> None:
+    """The same fault, and the same look finds what a doctored one says too early."""
+    command = (sys.executable, "-m", "tests.faults.doctored_gateway", "lies", "run")
+    async with serving(home, command=(*command, "--home", str(home))) as (gateway, person):
+        files = [home / name for name in FILES]
+        log = tmp_path / "strace"
+        with failing_calls(gateway.pid, log, calls="pwrite64", error="EIO", files=files) as strace:
+            await strace.attached()
+            assert await is_taken(person, 3), "it was honest"
+            await gateway.wait_exit()
+    assert lost(home, [0, 1, 2, 3]) == [3]
+    write_down("control: told before the commit", is_control=True, violations=["lost"])
 
 
 async def test_a_disk_without_room_is_waited_for(home: Path, tmp_path: Path) -> None:

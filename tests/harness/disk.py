@@ -1,7 +1,9 @@
 """Disks that misbehave: a small one that is full, and one that fails to flush."""
 
+import fcntl
 import os
 import shutil
+import struct
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +32,63 @@ def small_disk(folder: Path, megabytes: int = 8) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+class RealDisk:
+    """An ext4 file system in a file, which can be cut off from its disk at any moment."""
+
+    def __init__(self, image: Path, folder: Path) -> None:
+        self._image = image
+        self.folder = folder
+
+    def mount(self) -> None:
+        mounted = subprocess.run(
+            ["mount", "-o", "loop", str(self._image), str(self.folder)],
+            capture_output=True,
+            text=True,
+        )
+        if mounted.returncode:
+            pytest.skip(f"a file system in a file can not be mounted: {mounted.stderr.strip()}")
+
+    def cut(self) -> None:
+        """From now on nothing reaches the disk, not even what the file system still has in its
+        hands: every call fails with EIO."""
+        flush_nothing = struct.pack("I", 2)
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.ioctl(descriptor, _EXT4_SHUTDOWN, flush_nothing)
+        finally:
+            os.close(descriptor)
+
+    def plug_in_again(self) -> None:
+        """Mount what has reached the disk; the kernel replays the journal first. It is a copy:
+        whoever made a namespace meanwhile may still hold the one that was cut off."""
+        subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
+        copy = self._image.with_suffix(f"{self._image.suffix}.again")
+        shutil.copyfile(self._image, copy)
+        self._image = copy
+        self.mount()
+
+
+_EXT4_SHUTDOWN = 0x8004587D
+
+
+@contextmanager
+def real_disk(folder: Path, megabytes: int = 24) -> Iterator[RealDisk]:
+    """Such a file system, mounted, for the length of the block. Skips where none can be had."""
+    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
+        pytest.skip("a file system in a file can not be made: that needs root and `mkfs.ext4`")
+    image = folder.with_suffix(".img")
+    folder.mkdir(parents=True)
+    with image.open("wb") as file:
+        file.truncate(megabytes * MEGABYTE)
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True)
+    disk = RealDisk(image, folder)
+    disk.mount()
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=False, capture_output=True)
 
 
 @contextmanager
