@@ -35,6 +35,15 @@ DEADLY = [
     ("fdatasync", "EDQUOT"),
 ]
 
+AT_THE_START: list[tuple[str, str, tuple[str, ...]]] = [
+    # The folder, which keeps the names.
+    ("fsync", "EIO", ()),
+    ("pread64", "EIO", FILES),
+    ("fdatasync", "EIO", FILES),
+    ("ftruncate", "ENOSPC", ("koboshi.db-shm",)),
+    ("pwrite64", "ENOSPC", ("koboshi.db-shm",)),
+]
+
 
 @pytest.mark.parametrize("call, error", DEADLY if WANTS_ALL else DEADLY[1:4:2])
 @pytest.mark.parametrize("when", ["1+", "1", "3+"] if WANTS_ALL else ["1+"])
@@ -123,17 +132,7 @@ async def test_a_file_that_can_not_be_read_ends_it(home: Path, tmp_path: Path) -
     write_down("EIO at pread64")
 
 
-@pytest.mark.parametrize(
-    "call, error, names",
-    [
-        ("pread64", "EIO", FILES),
-        ("fdatasync", "EIO", FILES),
-        # The folder, which keeps the names.
-        ("fsync", "EIO", ()),
-        ("ftruncate", "ENOSPC", ("koboshi.db-shm",)),
-        ("pwrite64", "ENOSPC", ("koboshi.db-shm",)),
-    ],
-)
+@pytest.mark.parametrize("call, error, names", AT_THE_START if WANTS_ALL else AT_THE_START[:2])
 async def test_a_file_that_fails_at_the_start_is_a_storage_failure(
     home: Path, tmp_path: Path, call: str, error: str, names: tuple[str, ...]
 ) -> None:

@@ -5,12 +5,14 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.harness import ptrace
 from tests.harness.polling import until
 
 MEGABYTE = 1_000_000
@@ -154,6 +156,15 @@ def killed_at_flush(number: int) -> list[str]:
     flush = "trace=fdatasync"
     fault = f"inject=fdatasync:signal=SIGKILL:when={number}"
     return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", flush, "-e", fault]
+
+
+def killed_at_change(home: Path, how: str, number: int) -> list[str]:
+    """The program under which a gateway is killed at the n-th call that changes its home. Skips
+    where nothing can be traced."""
+    reason = ptrace.why_not()
+    if reason:
+        pytest.skip(reason)
+    return [sys.executable, "-m", "tests.harness.tracer", str(home), how, str(number)]
 
 
 class Strace:

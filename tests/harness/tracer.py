@@ -4,7 +4,8 @@
     python -m tests.harness.tracer FOLDER count 0 COMMAND…       how many there are, on stderr
 
 `HOW` is `before`, `after`, `torn` (a part of the write is carried out and then it is killed) or
-`short` (a part of the write is carried out, and it goes on). A write through memory that is mapped
+`short` (a part of the write is carried out, and it goes on); the last two happen at the first write
+from that number on. A write through memory that is mapped
 is not a call and not seen: SQLite has that only in the `-shm` file, which is made anew at each
 start.
 """
@@ -172,12 +173,19 @@ class _Tracer:
         is_struck = dies = False
         if change.path != self._ledger:
             self._traced.calls.append(change.call)
-            is_struck = self._traced.seen == self._fault.number
+            is_struck = self._is_due()
         if is_struck:
             is_struck, dies = self._strike(thread, registers, change)
         if not is_struck or self._fault.how is not How.BEFORE:
             self._under_way[thread] = (change, dies)
             ptrace.go_on_to_exit(thread)
+
+    def _is_due(self) -> bool:
+        """A part can only be had of a write: if this call is none, the next one is it."""
+        late = self._traced.seen - self._fault.number
+        if not self._fault.number or self._traced.is_struck:
+            return False
+        return late == 0 or (late > 0 and self._fault.how in (How.TORN, How.SHORT))
 
     def _strike(
         self, thread: int, registers: ptrace.Registers, change: Change
@@ -240,10 +248,13 @@ def _change_of(thread: int, registers: ptrace.Registers) -> Change | None:
     call = ptrace.NAMES[registers.call]
     first, second, third, fourth = registers.arguments
     match call:
-        case "open" | "creat":
-            return _opening(call, _named(thread, first), 0o1101 if call == "creat" else second)
+        case "creat":
+            return _opening(call, _named(thread, first), os.O_CREAT | os.O_TRUNC)
+        case "open":
+            return _opening(call, _named(thread, first), second) if _may_change(second) else None
         case "openat":
-            return _opening(call, _named(thread, second, first), third)
+            named = _named(thread, second, first) if _may_change(third) else ""
+            return _opening(call, named, third) if named else None
         case "rename" | "link":
             return Change(call=call, path=_named(thread, first), target=_named(thread, second))
         case "renameat" | "renameat2" | "linkat":
@@ -263,6 +274,10 @@ def _change_of(thread: int, registers: ptrace.Registers) -> Change | None:
             return Change(call=call, path=_opened(thread, third))
         case _:
             return Change(call=call, path=_opened(thread, first))
+
+
+def _may_change(mode: int) -> bool:
+    return bool(mode & (os.O_CREAT | os.O_TRUNC))
 
 
 def _opening(call: str, path: str, mode: int) -> Change | None:
