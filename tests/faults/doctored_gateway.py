@@ -34,7 +34,7 @@ async def lying_receive(channel: WebChannel, cursor: str | None, accept: Accept)
 if __name__ == "__main__":
     match sys.argv.pop(1):
         case "lies":
-            WebChannel.receive = lying_receive  # type: ignore[method-assign]
+            WebChannel.receive = lying_receive  # type: ignore[assignment,method-assign]
         case "forgets":
             Doctored(synchronous="OFF").prepare()
         case what:
