@@ -11,7 +11,7 @@ from anyio import create_task_group
 from anyio.abc import TaskGroup
 
 from tests.harness.client import Client, Event
-from tests.harness.disk import killed_at_flush
+from tests.harness.disk import killed_at_change, killed_at_flush
 from tests.harness.http import connection
 from tests.harness.polling import until, until_asked
 from tests.harness.process import KILLED, GatewayProcess
@@ -25,13 +25,17 @@ AT_FLUSH = "flush:"
 """A planned end, with a number behind it: the kernel kills it when it is about to flush for the
 n-th time."""
 
+AT_CHANGE = "change:"
+"""A planned end, with a way and a number behind it, `change:torn:40`: it is killed before, after or
+in the middle of the n-th call that changes the home."""
+
 LAST_WORDS = "/help"
 
 
 @dataclass(slots=True)
 class Lives:
     """A gateway whose lives end as planned, one after the other; the last one goes on. An end is
-    a crash point, STOPPED, KILLED_BY_HAND, or AT_FLUSH with a number."""
+    a crash point, STOPPED, KILLED_BY_HAND, AT_FLUSH with a number, or AT_CHANGE with more."""
 
     gateway: GatewayProcess
     ends_planned: Sequence[str]
@@ -104,6 +108,9 @@ class Lives:
     def _start(self, end: str) -> None:
         if end.startswith(AT_FLUSH):
             self.gateway.start(prefix=killed_at_flush(int(end.removeprefix(AT_FLUSH))))
+        elif end.startswith(AT_CHANGE):
+            how, _, number = end.removeprefix(AT_CHANGE).partition(":")
+            self.gateway.start(prefix=killed_at_change(self.gateway.home, how, int(number)))
         elif end in (STOPPED, KILLED_BY_HAND):
             self.gateway.start()
         else:

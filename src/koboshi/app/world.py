@@ -152,6 +152,12 @@ def _made_token(path: Path) -> str:
             file.flush()
             os.fsync(file.fileno())
         unnamed.rename(path)
+        # A power cut may lose the new name unless the folder is flushed, too.
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise StoreFailed(f"{path} can not be written: {error}") from error
     return token

@@ -67,6 +67,7 @@ def prepare_home(home: Path) -> None:
         found = home.stat()
         if not stat.S_ISDIR(found.st_mode):
             raise _wrong_home(home, "is a file, not a folder")
+        is_read_only = bool(os.statvfs(home).f_flag & os.ST_RDONLY)
         if found.st_mode & 0o077:
             if found.st_uid != os.geteuid():
                 hint = "run as its owner, or give another home"
@@ -74,6 +75,8 @@ def prepare_home(home: Path) -> None:
             home.chmod(0o700)
     except (OSError, ValueError) as error:
         raise _wrong_home(home, f"cannot be used: {_reason(error)}") from error
+    if is_read_only:
+        raise _wrong_home(home, "is on a read-only file system", "mount it for writing")
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         raise _wrong_home(home, "is not writable", "check its owner and mode (0700)")
 

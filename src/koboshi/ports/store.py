@@ -359,6 +359,12 @@ class Store(Protocol):
         not."""
         ...
 
+    @property
+    def failure(self) -> str | None:
+        """Why this store takes no more writes and this process must end, in words; None if it need
+        not."""
+        ...
+
     def stop_waiting(self) -> None:
         """From now on a write that would have to wait for a full disk or another program's lock
         fails with StoreFailed: whoever is asked to stop can not wait for space."""

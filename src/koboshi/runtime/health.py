@@ -27,7 +27,7 @@ class GatewayHealth:
 
     def readiness(self) -> tuple[tuple[str, bool, str], ...]:
         """Each check, whether it holds, and why not."""
-        trouble = self.store.trouble
+        trouble = self.store.failure or self.store.trouble
         recovered = self.has_recovered.is_set()
         stopping = self.stop_asked.is_set()
         return (

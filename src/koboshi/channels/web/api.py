@@ -27,6 +27,7 @@ from koboshi.channels.web.guard import Guard, bears_token, failure_response
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.openapi import document
+from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName, EntryId, parse_shown
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.clock import Clock
@@ -75,6 +76,7 @@ class Api:
             exception_handlers={
                 Unacceptable: _refuse,
                 HTTPException: _refuse_http,
+                StoreFailed: _refuse_for_now,
                 Exception: _confess,
             },
         )
@@ -222,6 +224,12 @@ async def _refuse_http(request: Request, error: Exception) -> Response:
     response = failure_response(Unacceptable(error.status_code, kind, message))
     response.headers.update(error.headers or {})
     return response
+
+
+async def _refuse_for_now(_request: Request, _error: Exception) -> Response:
+    """The store says so itself to everybody, and ends the gateway."""
+    message = "the database failed; this gateway ends, and the next one can tell"
+    return failure_response(Unacceptable(503, "store-failed", message, retry_after_s=1))
 
 
 async def _confess(_request: Request, _error: Exception) -> Response:

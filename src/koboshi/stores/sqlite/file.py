@@ -4,8 +4,10 @@ Only apsw opens it, only here, once at boot: a second `open()` by this process, 
 header, would drop SQLite's locks on it.
 """
 
+import errno
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -33,6 +35,11 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 500",
 )
 
+_PASSING = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENOSPC, errno.EDQUOT}
+)
+"""What the machine lacks or fails at, now; a later start may find it well."""
+
 
 class Damaged(StoreRefused):
     """The file is not a database any more, or pages of it are broken."""
@@ -49,7 +56,7 @@ def open_writer(path: Path) -> apsw.Connection:
             f"SQLite {apsw.sqlite_lib_version()} can lose data; 3.51.3 or newer is needed"
         )
     try:
-        with ExitStack() as undo:
+        with ExitStack() as undo, _blaming_the_machine(path):
             connection = _connect(path)
             # What is not used is closed at once, and its log is not moved into it: it may be
             # somebody else's, or damaged, and its place may be taken by another file.
@@ -61,6 +68,7 @@ def open_writer(path: Path) -> apsw.Connection:
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
             _migrate(connection, path)
+            _keep_name(path)
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             undo.pop_all()
     except (apsw.NotADBError, apsw.CorruptError) as error:
@@ -72,16 +80,37 @@ def open_writer(path: Path) -> apsw.Connection:
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError) as error:
         # Nothing is wrong with the file: once there is room, or the lock is gone, it is usable.
         raise StoreFailed(f"{path} can not be used now: {error}") from error
-    _keep_name(path)
+    except OSError as error:
+        if error.errno not in _PASSING:
+            raise
+        raise StoreFailed(f"{path} can not be used now: {error}") from error
     return connection
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """A connection that only looks."""
-    connection = _connect(path)
-    connection.execute("PRAGMA query_only = ON")
-    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    """A connection that only looks, at a file that the writer has opened. Raises StoreFailed."""
+    try:
+        connection = _connect(path)
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+    except apsw.Error as error:
+        raise StoreFailed(f"{path} can not be used now: {error}") from error
     return connection
+
+
+@contextmanager
+def _blaming_the_machine(path: Path) -> Iterator[None]:
+    """A file that can not be opened may be a wrong one; but not while nothing can be opened here,
+    for want of descriptors for example. Raises OSError then. SQLite does not tell the two apart."""
+    try:
+        yield
+    except apsw.CantOpenError as error:
+        try:
+            os.close(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        except OSError as machine:
+            if machine.errno in _PASSING:
+                raise machine from error
+        raise
 
 
 def _connect(path: Path) -> apsw.Connection:

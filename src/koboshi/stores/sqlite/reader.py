@@ -30,8 +30,16 @@ class _Asked:
 class Readers:
     """Looks are short and each sees one moment; a long one would keep the log from shrinking."""
 
-    def __init__(self, connections: list[apsw.Connection], clock: Clock) -> None:
+    def __init__(
+        self,
+        connections: list[apsw.Connection],
+        clock: Clock,
+        *,
+        on_broken: Callable[[StoreFailed], None],
+    ) -> None:
+        """`on_broken` is told, in a thread of ours, when the file can not be read any more."""
         self._clock = clock
+        self._on_broken = on_broken
         self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._is_closed = False
@@ -73,6 +81,8 @@ class Readers:
             except BROKEN as caught:
                 error = StoreFailed(f"the database can not be read: {caught}")
                 error.__cause__ = caught
+                # Whoever asked may be a request that answers for itself; the store is everybody's.
+                self._on_broken(error)
             except Exception as caught:  # it belongs to the one who asked
                 error = caught
             finally:

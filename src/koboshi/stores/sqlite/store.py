@@ -95,6 +95,10 @@ class SqliteStore:
         return self._writer.trouble
 
     @property
+    def failure(self) -> str | None:
+        return self._writer.failure
+
+    @property
     def commits(self) -> int:
         """How many transactions were committed, for measuring."""
         return self._writer.commits
@@ -126,7 +130,7 @@ async def open_store(
 
     Raises HomeHeld when another process owns the home, StoreRefused when the file is not one that
     may be used; then nothing was changed. `on_failure`, and `on_trouble` when writes begin
-    to wait, are called from the writer's thread.
+    to wait, are called from threads of the store.
     """
     crash_point = CrashPoint(options.crash_at)
     lock = await take_lock(
@@ -136,7 +140,8 @@ async def open_store(
         undo.callback(lock.release)
         path = home / DATABASE_NAME
         connection, warnings = _open_or_replace(home, path, clock, options)
-        readers = Readers([open_reader(path) for _ in range(READER_COUNT)], clock)
+        undo.callback(connection.close)
+        looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
     ground = Ground(
         world=world,
@@ -157,6 +162,7 @@ async def open_store(
         on_failure=on_failure,
         on_trouble=on_trouble,
     )
+    readers = Readers(looking, clock, on_broken=writer.give_up)
     return SqliteStore(lock=lock, writer=writer, readers=readers, ground=ground, warnings=warnings)
 
 

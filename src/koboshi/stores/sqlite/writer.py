@@ -105,6 +105,20 @@ class Writer:
             result: Outcome = await submitted.future
         return result
 
+    @property
+    def failure(self) -> str | None:
+        """Why nothing is written any more; None while there is no reason."""
+        return None if self._failure is None else str(self._failure)
+
+    def give_up(self, failure: StoreFailed) -> None:
+        """Refuse every write from now on: the file can not be trusted, and this process must end.
+        What was submitted before is still carried out, and its caller told the truth."""
+        with self._gate:
+            is_news = self._failure is None
+            self._failure = self._failure or failure
+        if is_news:
+            self._on_failure(failure)
+
     def stop_waiting(self) -> None:
         """From now on a write that would have to wait for a disk or a lock fails instead."""
         self._impatient.set()
@@ -230,9 +244,11 @@ class Writer:
 
     def _poison(self, error: BaseException, batch: list[_Submitted]) -> None:
         """Nobody may wait for a commit whose outcome is unknown, now or later."""
+        failure = StoreFailed(f"the database failed: {_in_words(error)}")
+        failure.__cause__ = error
         with self._gate:
-            self._failure = StoreFailed(f"the database failed: {_in_words(error)}")
-            self._failure.__cause__ = error
+            is_news = self._failure is None
+            self._failure = self._failure or failure
             try:
                 while True:
                     left = self._queue.get_nowait()
@@ -241,10 +257,11 @@ class Writer:
             except Empty:
                 pass
         for submitted in batch:
-            submitted.error = self._failure
+            submitted.error = failure
         # Told first: whoever waits may end the process as soon as it knows.
         try:
-            self._on_failure(self._failure)
+            if is_news:
+                self._on_failure(failure)
         finally:
             self._answer(batch, set())
 
