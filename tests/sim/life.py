@@ -201,7 +201,7 @@ async def _run_here(call: Callable[..., Value], *arguments: object, **_: object)
     return call(*arguments)
 
 
-async def _no_answer(_: Any) -> dict[str, object]:  # noqa: ANN401
+async def _no_answer(_: Any) -> dict[str, object]:
     return {}
 
 

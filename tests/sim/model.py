@@ -15,8 +15,10 @@ from tests.sim.power import Power
 
 LONG = "so be it. " * 120
 PLANNED = (
-    "none once once twice repeatable resumable guarded ask empty run run job quiet wait kill refuse"
-).split()
+    *("none", "once", "once", "twice", "repeatable", "resumable", "guarded", "ask", "empty"),
+    *("run", "run", "job", "quiet", "job wait", "quiet wait", "job kill", "refuse"),
+)
+"""What a message may ask for; a plan is some of these."""
 
 
 @dataclass(slots=True, kw_only=True)

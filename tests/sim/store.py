@@ -41,6 +41,7 @@ class _Submitted:
     verb: str
     operation: Callable[[Transaction], Any]
     future: "Future[Any]"
+    is_awaited: bool = True
     result: object = None
     error: Exception | None = None
 
@@ -89,12 +90,13 @@ class SimWriter(Writer):
             result: Outcome = await submitted.future
         return result
 
-    def _carry_out_later(self, submitted: _Submitted) -> Any:  # noqa: ANN401  (an operation's result)
+    def _carry_out_later(self, submitted: _Submitted) -> Any:
         """A broken promise: the answer is what will be true if nothing happens until then."""
         self.connection.execute("BEGIN")
         self.transaction.now_ms = self.clock.now_ms()
         result = submitted.operation(self.transaction)
         self.connection.execute("ROLLBACK")
+        submitted.is_awaited = False
         get_running_loop().call_later(0.5, self._submit, submitted)
         return result
 
@@ -159,7 +161,7 @@ class SimWriter(Writer):
     def fail_all(self) -> None:
         """Nobody is told anything any more."""
         for submitted in self.unanswered:
-            if not submitted.future.done():
+            if submitted.is_awaited and not submitted.future.done():
                 submitted.future.set_exception(StoreFailed("the power is off"))
         self.unanswered = []
 
