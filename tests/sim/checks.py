@@ -157,7 +157,7 @@ def _nothing_is_done_twice(effects: Effects) -> None:
 def _what_was_read_is_not_announced(rows: Rows) -> None:
     """A result that shows how a process ended is the last word about it: neither a turn nor a
     person hears of that end again."""
-    read = {}
+    read: dict[str, int] = {}
     for step in rows.of("steps", kind="result"):
         ended = _end_shown_in(json.loads(step["body"])["text"])
         if ended is not None:

@@ -2,7 +2,7 @@
 
 import random
 from asyncio import Runner, get_running_loop
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -203,6 +203,3 @@ async def _run_here(call: Callable[..., Value], *arguments: object, **_: object)
 
 async def _no_answer(_: Any) -> dict[str, object]:
     return {}
-
-
-Answering = Callable[[Any], Awaitable[dict[str, object]]]

@@ -58,7 +58,10 @@ def _reply(word: str, key: str, results: Sequence[Result]) -> ModelReply:
         case "refuse":
             raise ModelRefused("it will not")
         case "ask":
-            asked = {"question": f"which one, {key}?", "choices": ["tea", "milk"]}
+            asked: dict[str, object] = {
+                "question": f"which one, {key}?",
+                "choices": ["tea", "milk"],
+            }
             return _calls(key, ("ask", asked))
         case "twice":
             return _calls(key, ("do_none", {"key": f"{key}a"}), ("do_once", {"key": f"{key}b"}))

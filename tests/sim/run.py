@@ -76,10 +76,10 @@ def run_seed(seed: int, *, promises: Callable[[], Promises] = Promises) -> Run:
             remains, rows = _live_and_die(setting)
             check_run(setting.platform, setting.effects, history, remains, rows)
         except* AssertionError as wrong:
-            run.violation = " | ".join(str(each) for each in _leaves(wrong))
+            run.violation = " | ".join(str(each) for each in leaves_of(wrong))
         except* Exception as error:
             history.tell(f"broken: {error!r}")
-            run.violation = " | ".join(repr(each) for each in _leaves(error))
+            run.violation = " | ".join(repr(each) for each in leaves_of(error))
     return run
 
 
@@ -142,10 +142,11 @@ def _time_passes(setting: Setting) -> None:
         setting.wall_ms += setting.dice.choice((-90_000, -5_000, 5_000, 3_000_000))
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def leaves_of(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group, and in the groups in it."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _leaves(inner)
+            yield from leaves_of(inner)
     else:
         yield error
 

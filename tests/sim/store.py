@@ -110,12 +110,12 @@ class SimWriter(Writer):
     def _begin(self) -> None:
         if self.queue and not self.is_busy and not self.power.is_off:
             self.is_busy = True
-            get_running_loop().call_later(self._moment(), self._commit)
+            get_running_loop().call_later(self._moment(), self.commit_now)
 
     def _moment(self) -> float:
         return self.power.dice.uniform(*COMMIT_SECONDS)
 
-    def _commit(self) -> None:
+    def commit_now(self) -> None:
         batch, self.queue = self.queue, []
         verbs = [submitted.verb for submitted in batch]
         for verb in verbs:
@@ -132,7 +132,7 @@ class SimWriter(Writer):
         self.power.history.tell("commit " + " ".join(_told(submitted) for submitted in batch))
         for verb in verbs:
             self.power.reach(verb, "after")
-        get_running_loop().call_later(self._moment(), self._answer, batch)
+        get_running_loop().call_later(self._moment(), self.answer_now, batch)
 
     def _carry_out(self, submitted: _Submitted) -> None:
         self.connection.execute("SAVEPOINT operation")
@@ -143,7 +143,7 @@ class SimWriter(Writer):
             self.connection.execute("ROLLBACK TO operation")
         self.connection.execute("RELEASE operation")
 
-    def _answer(self, batch: list[_Submitted]) -> None:
+    def answer_now(self, batch: list[_Submitted]) -> None:
         self.is_busy = False
         if self.power.is_off:
             return

@@ -2,7 +2,7 @@
 reference of a few lines."""
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
 import pytest
@@ -312,12 +312,6 @@ def _old_write(it: Machine, claim: Claim, what: int) -> Coroutine[Any, Any, obje
     return writes[what]()
 
 
-def run_machine(group: int, examples: int) -> None:
-    """So many examples, the same for the same group. Raises what the first bad one raises."""
-    chosen = seed(group)(type("StoreMachine", (StoreMachine,), {}))
-    run_state_machine_as_test(chosen, settings=settings(SETTINGS, max_examples=examples))
-
-
 SETTINGS = settings(
     stateful_step_count=STEPS,
     deadline=None,
@@ -325,6 +319,13 @@ SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
     phases=(Phase.generate, Phase.shrink),
 )
+
+
+def run_machine(group: int, examples: int, phases: Collection[Phase] = SETTINGS.phases) -> None:
+    """So many examples, the same for the same group. Raises what the first bad one raises."""
+    chosen = seed(group)(type("StoreMachine", (StoreMachine,), {}))
+    chosen_settings = settings(SETTINGS, max_examples=examples, phases=phases)
+    run_state_machine_as_test(chosen, settings=chosen_settings)
 
 
 @pytest.mark.timeout(900)
