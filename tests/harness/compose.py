@@ -16,6 +16,7 @@ from koboshi.domain.watch import ReportLimits
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model
+from koboshi.ports.runners import Runners
 from koboshi.ports.store import Store
 from koboshi.ports.tool import Tools
 from koboshi.ports.wakeups import Wakeups
@@ -71,10 +72,12 @@ def compose(
     model: Model,
     tools: Tools,
     bounds: Bounds,
+    runners: Runners | None = None,
+    control: ControlSocket | None = None,
 ) -> Gateway:
     """A gateway as `app` builds it, without what a configuration file is needed for."""
     by_name = {channel.name: channel for channel in channels}
-    runners = LocalRunners(home / "processes")
+    runners = runners or LocalRunners(home / "processes")
     drain = Drain(wakeups=wakeups, seconds=bounds.drain_seconds)
     ends = Ends(
         processes=store.processes,
@@ -181,7 +184,7 @@ def compose(
             wakeups=wakeups,
             restart_asked=Event(),
         ),
-        control=ControlSocket(home=home, answer=partial(answer, jobs)),
+        control=control or ControlSocket(home=home, answer=partial(answer, jobs)),
         drain=drain,
         clock=clock,
         wakeups=wakeups,

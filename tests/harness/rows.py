@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,10 +72,15 @@ def read_rows(home: Path) -> Rows:
     with _copy(home) as path:
         connection = apsw.Connection(str(path))
         try:
-            tables = {table: _all(connection, table) for table in ORDERED_BY}
-            return Rows(**tables, damage=_damage(connection))
+            return rows_in(connection, damage=_damage(connection))
         finally:
             connection.close()
+
+
+def rows_in(connection: apsw.Connection, damage: Sequence[str] = ()) -> Rows:
+    """All rows that a connection sees now."""
+    tables = {table: _all(connection, table) for table in ORDERED_BY}
+    return Rows(**tables, damage=list(damage))
 
 
 @contextmanager

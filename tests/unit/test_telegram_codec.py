@@ -37,7 +37,7 @@ def test_words_in_private_are_for_us() -> None:
     assert found.inbound.is_private
     assert found.inbound.route == Route(channel=MAIN, chat="7")
     assert (found.inbound.sender, found.inbound.sender_name) == ("7", "Ann Lee")
-    assert found.inbound.external_id == "m7/10"
+    assert found.inbound.external_id == "7/10"
     words = found.inbound.words
     assert (words.text, words.anchor, words.sent_ms) == ("hello", "10", DATE * 1000)
 

@@ -1,0 +1,186 @@
+"""What must be true when a run has come to rest, from the rows and from what people saw."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tests.harness.invariants import check_growth, check_rows
+from tests.harness.rows import Row, Rows
+from tests.sim.platform import SimPlatform, Update
+from tests.sim.power import History
+from tests.sim.tools import Effects
+
+OUR_ERRORS = {"turn_broke", "tool_failed", "find_failed", "turn_recovered"}
+"""Errors in the log that are bugs; a send that breaks off with the power is none."""
+
+
+def check_run(
+    platform: SimPlatform,
+    effects: Effects,
+    history: History,
+    remains: Sequence[Rows],
+    rows: Rows,
+) -> None:
+    """Everything that must be true after a run."""
+    history.count("messages", sum(update.is_message for update in platform.updates))
+    history.count("answers", len(rows.of("steps", kind="answer")))
+    history.count("deliveries", len(rows.outbox))
+    history.count("shown", len(platform.seen))
+    check_rows(rows)
+    check_growth(remains, rows)
+    _nothing_is_lost(platform, rows)
+    _everybody_is_answered_or_told(platform, rows)
+    _nothing_is_said_twice(platform)
+    _everything_is_said_in_order(platform, rows)
+    _messages_are_taken_in_order(rows)
+    _every_try_is_counted(platform, rows)
+    _nothing_is_done_twice(effects)
+    _what_was_read_is_not_announced(rows)
+    broken = [error for error in history.errors if error in OUR_ERRORS]
+    assert not broken, f"the gateway broke: {broken}"
+
+
+def _nothing_is_lost(platform: SimPlatform, rows: Rows) -> None:
+    """Whatever a person did is stored, once."""
+    stored = Counter(row["external_id"] for row in rows.inbox if row["source"] != "process")
+    for update in platform.updates:
+        assert stored[update.key] == 1, f"{update.key} is stored {stored[update.key]} times"
+
+
+def _everybody_is_answered_or_told(platform: SimPlatform, rows: Rows) -> None:
+    """Each message has an answer, or somebody heard why it has none."""
+    for update in platform.updates:
+        if update.is_message:
+            entry = rows.one("inbox", external_id=update.key)
+            assert _is_settled(update, entry, rows), f"nobody heard what became of {update}"
+    arrived = {seen.delivery_id for seen in platform.seen}
+    for row in rows.of("outbox", state="delivered"):
+        assert row["delivery_id"] in arrived, f"d{row['delivery_id']} was never seen"
+
+
+def _is_settled(update: Update, entry: Row, rows: Rows) -> bool:
+    if entry["state"] == "dropped":
+        return _is_told(entry, rows)
+    turn = rows.one("turns", turn_id=entry["turn_id"])
+    mine = [row["cause"] for row in rows.of("outbox", turn_id=turn["turn_id"])]
+    match turn["event"]:
+        case "settled":
+            answer = rows.one("steps", turn_id=turn["turn_id"], kind="answer")
+            return f"step:{answer['seq']}" in mine
+        case "erred":
+            return f"failure:{turn['turn_id']}" in mine
+        case "gave-up":
+            return any(cause.startswith("verdict:") for cause in mine)
+        case "expired":
+            return any(cause.startswith("expired:") for cause in mine)
+        case "declined":
+            said_no = any(cause.startswith("declined:") for cause in mine)
+            return said_no or _is_followed(turn, rows)
+        case "cut":
+            return _was_cut_short(turn["session_id"], rows)
+        case "interrupted" | "cleared":
+            return _is_followed(turn, rows)
+        case _:
+            return False
+
+
+def _is_told(entry: Row, rows: Rows) -> bool:
+    if entry["reason"] == "cut":
+        return _was_cut_short(entry["session_id"], rows)
+    return bool(rows.of("outbox", cause=f"refused:{entry['entry_id']}"))
+
+
+def _was_cut_short(session_id: int, rows: Rows) -> bool:
+    """Somebody said so, and had a reply."""
+    commands = rows.of("inbox", session_id=session_id, kind="command")
+    return any(rows.of("outbox", cause=f"command:{row['entry_id']}") for row in commands)
+
+
+def _is_followed(turn: Row, rows: Rows) -> bool:
+    """Other words of theirs have taken its place."""
+    later = rows.of("turns", session_id=turn["session_id"])
+    return any(row["turn_id"] > turn["turn_id"] for row in later)
+
+
+def _nothing_is_said_twice(platform: SimPlatform) -> None:
+    plain = Counter(seen.delivery_id for seen in platform.seen if not seen.is_labelled)
+    for delivery_id, count in plain.items():
+        assert count == 1, f"d{delivery_id} was said {count} times without a label"
+    answers = Counter(
+        (seen.chat, seen.text)
+        for seen in platform.seen
+        if not seen.is_labelled and seen.text.startswith("answer m")
+    )
+    for (chat, text), count in answers.items():
+        assert count == 1, f"{chat} read {text[:30]!r} {count} times"
+
+
+def _everything_is_said_in_order(platform: SimPlatform, rows: Rows) -> None:
+    sessions = {row["delivery_id"]: row["session_id"] for row in rows.outbox}
+    said: dict[int, list[int]] = defaultdict(list)
+    for seen in platform.seen:
+        mine = said[sessions[seen.delivery_id]]
+        if seen.delivery_id not in mine:
+            mine.append(seen.delivery_id)
+    for session_id, order in said.items():
+        assert order == sorted(order), f"session {session_id} read {order}"
+
+
+def _messages_are_taken_in_order(rows: Rows) -> None:
+    """First in, first out: turns of a session begin with ever newer entries."""
+    for session in rows.sessions:
+        begun = []
+        for turn in rows.of("turns", session_id=session["session_id"]):
+            steps = rows.of("steps", turn_id=turn["turn_id"])
+            causes = [step["cause"] for step in steps if step["cause"].startswith("entry:")]
+            begun.append(int(causes[0].removeprefix("entry:")))
+        assert all(one < other for one, other in pairwise(begun)), f"taken in the order {begun}"
+
+
+def _every_try_is_counted(platform: SimPlatform, rows: Rows) -> None:
+    """What is counted only after it was done is not counted when somebody dies over it."""
+    attempts = {row["delivery_id"]: row["attempts"] for row in rows.outbox}
+    for delivery_id, count in platform.tried.items():
+        counted = attempts[delivery_id]
+        assert count <= counted, f"d{delivery_id} was tried {count} times; {counted} are counted"
+
+
+def _nothing_is_done_twice(effects: Effects) -> None:
+    strict = ("do_once ", "do_resumable ", "guarded ")
+    for key, count in effects.ran.items():
+        assert count == 1 or not key.startswith(strict), f"{key} ran {count} times"
+    for command, count in effects.started.items():
+        assert count == 1, f"{command!r} was started {count} times"
+
+
+def _what_was_read_is_not_announced(rows: Rows) -> None:
+    """A result that shows how a process ended is the last word about it: neither a turn nor a
+    person hears of that end again."""
+    read: dict[str, int] = {}
+    for step in rows.of("steps", kind="result"):
+        ended = _end_shown_in(json.loads(step["body"])["text"])
+        if ended is not None:
+            read.setdefault(ended, step["seq"])
+    for entry in rows.of("inbox", kind="report"):
+        report = json.loads(entry["body"])
+        seq = read.get(f"p{report['process_id']}")
+        if report["kind"] != "exit" or seq is None or entry["state"] == "dropped":
+            continue
+        heard = rows.of("steps", cause=f"entry:{entry['entry_id']}")
+        told = rows.of("outbox", cause=f"report:{entry['entry_id']}")
+        is_after = any(step["seq"] > seq for step in heard) or any(
+            row["created_ms"] > rows.one("steps", seq=seq)["at_ms"] for row in told
+        )
+        assert not is_after, f"process {report['process_id']} was announced after it was read"
+
+
+def _end_shown_in(text: str) -> str | None:
+    try:
+        result = json.loads(text)
+    except ValueError:
+        return None
+    is_end = isinstance(result, dict) and (
+        result.get("status") in ("exited", "killed", "already_exited", "lost")
+    )
+    return result.get("process_id") if is_end else None

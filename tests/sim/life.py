@@ -1,0 +1,205 @@
+"""One life of a gateway in the simulation: the whole task tree, until it ends as it is meant to."""
+
+import random
+from asyncio import Runner, get_running_loop
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+from anyio import TASK_STATUS_IGNORED, Event, create_task_group, sleep, sleep_forever
+from anyio.abc import TaskStatus
+from anyio.lowlevel import checkpoint
+
+from koboshi.domain.errors import StoreFailed
+from koboshi.domain.outbox import DeliveryLimits
+from koboshi.domain.recovery import Policy, World
+from koboshi.runtime.control import ControlSocket
+from koboshi.runtime.drain import Leave
+from koboshi.runtime.gateway import Gateway
+from koboshi.runtime.wakeups import LocalWakeups
+from koboshi.stores.sqlite.transaction import Reading
+from tests.harness.compose import Bounds, compose
+from tests.sim.loop import BEGIN_MS, SeededLoop, SimClock
+from tests.sim.model import SimModel
+from tests.sim.platform import CHANNEL, SimChannel, SimPlatform
+from tests.sim.power import History, Power
+from tests.sim.store import QUESTION_AGE_MS, Opened, Promises, open_sim_store
+from tests.sim.tools import Effects, SimRunners, sim_tools
+
+Value = TypeVar("Value")
+
+LOOK_SECONDS = 5.0
+PATIENCE_SECONDS = 3 * 3_600.0
+"""More than every question, back-off and pause of a run takes together."""
+BOUNDS = Bounds(
+    question_age_ms_max=QUESTION_AGE_MS,
+    deliveries=DeliveryLimits(attempts_max=30),
+    drain_seconds=3,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How a life is to end: at a moment, at a commit, as somebody asks, or only when all is said
+    and done."""
+
+    after_s: float = PATIENCE_SECONDS
+    crash_at: str = ""
+    is_kind: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Setting:
+    """What stays when a gateway dies."""
+
+    home: Path
+    dice: random.Random
+    history: History
+    platform: SimPlatform
+    effects: Effects
+    policy: Policy
+    busy: str
+    now_s: float = 0.0
+    wall_ms: int = BEGIN_MS
+    promises: Promises = field(default_factory=Promises)
+
+    def world(self) -> World:
+        return World(
+            policy=self.policy,
+            channels={CHANNEL: True},
+            is_allowed=lambda _channel, _person: True,
+            busy=self.busy,
+        )
+
+
+class _NoControl(ControlSocket):
+    """Nobody asks from outside: there are no sockets here."""
+
+    async def keep_serving(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        task_status.started()
+        await sleep_forever()
+
+
+def live(setting: Setting, end: End) -> None:
+    """One life, from its start to its end. The setting keeps what comes of it."""
+    with Runner(loop_factory=partial(SeededLoop, setting.dice, setting.now_s)) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, SeededLoop)
+        setting.history.now = loop.time
+        with patch("anyio.to_thread.run_sync", _run_here):
+            setting.now_s = runner.run(_live(setting, end, loop))
+
+
+async def _live(setting: Setting, end: End, loop: SeededLoop) -> float:
+    """Returns when it ended."""
+    clock, wakeups = SimClock(loop, setting.wall_ms), LocalWakeups()
+    power = Power(history=setting.history, dice=setting.dice, crash_at=end.crash_at)
+    opened = await open_sim_store(
+        setting.home,
+        world=setting.world(),
+        clock=clock,
+        wakeups=wakeups,
+        power=power,
+        promises=setting.promises,
+    )
+    ended = _Ended(loop)
+    power.on_off.append(ended.now)
+    try:
+        await _serve(setting, end, clock, wakeups, power, opened, ended)
+    except* StoreFailed:
+        assert power.is_off, "the store failed while there was power"
+    finally:
+        ended.now()
+        await opened.store.close()
+    assert ended.at_s is not None
+    return ended.at_s
+
+
+async def _serve(
+    setting: Setting,
+    end: End,
+    clock: SimClock,
+    wakeups: LocalWakeups,
+    power: Power,
+    opened: Opened,
+    ended: "_Ended",
+) -> None:
+    worker = await opened.store.workers.start("host", 1, "boot/1", "0")
+    setting.history.tell(f"worker {worker.worker_id} starts; it is to end by {end}")
+    runners = SimRunners(effects=setting.effects, power=power, clock=clock)
+    gateway = compose(
+        setting.home,
+        store=opened.store,
+        worker_id=worker.worker_id,
+        clock=clock,
+        wakeups=wakeups,
+        channels=[SimChannel(platform=setting.platform, power=power, clock=clock)],
+        model=SimModel(power=power),
+        tools=sim_tools(setting.effects, power, clock, opened.store, setting.home),
+        bounds=BOUNDS,
+        runners=runners,
+        control=_NoControl(home=setting.home, answer=_no_answer),
+    )
+    async with create_task_group() as tasks:
+        tasks.start_soon(_end_it, setting, end, gateway, power, opened)
+        tasks.start_soon(_run, gateway, ended, tasks.cancel_scope.cancel)
+        await ended.event.wait()
+        if power.is_off:
+            tasks.cancel_scope.cancel()
+
+
+async def _run(gateway: Gateway, ended: "_Ended", then: Callable[[], object]) -> None:
+    await gateway.run()
+    ended.now()
+    then()
+
+
+async def _end_it(
+    setting: Setting, end: End, gateway: Gateway, power: Power, opened: Opened
+) -> None:
+    """End the life at its time, or when everything has come to rest."""
+    loop = get_running_loop()
+    limit = loop.time() + end.after_s
+    while loop.time() < limit:
+        await sleep(min(LOOK_SECONDS, max(limit - loop.time(), 0.0)))
+        if not setting.platform.has_more and opened.readers.look_now(_is_at_rest):
+            break
+    is_last = end.after_s == PATIENCE_SECONDS
+    if is_last or end.is_kind:
+        setting.history.tell("somebody asks the gateway to stop")
+        gateway.drain.ask(Leave.STOP)
+    else:
+        power.go_off("at its time")
+
+
+def _is_at_rest(tx: Reading) -> bool:
+    """Nothing is worked on, nothing waits and nothing is owed."""
+    is_busy = tx.rows("turns_alive_by_state") or tx.rows("deliveries_due_all")
+    return not is_busy and not tx.rows("processes_not_ended") and not tx.rows("watchers_of_output")
+
+
+class _Ended:
+    """The moment at which a life was over; what comes later is only clearing away."""
+
+    def __init__(self, loop: SeededLoop) -> None:
+        self._loop = loop
+        self.at_s: float | None = None
+        self.event = Event()
+
+    def now(self) -> None:
+        if self.at_s is None:
+            self.at_s = self._loop.time()
+        self.event.set()
+
+
+async def _run_here(call: Callable[..., Value], *arguments: object, **_: object) -> Value:
+    """In the place of a thread: the answer comes a moment later."""
+    await checkpoint()
+    return call(*arguments)
+
+
+async def _no_answer(_: Any) -> dict[str, object]:
+    return {}

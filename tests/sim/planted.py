@@ -1,0 +1,115 @@
+"""Bugs that gateways have had, planted into this one for the length of a block.
+
+Each takes away one promise of the store; nothing else is changed. A campaign that does not notice
+proves nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+from unittest.mock import patch
+
+from koboshi.domain.files import Parcel
+from koboshi.domain.ids import CallId, ProcessId
+from koboshi.domain.transcript import Result, Step
+from koboshi.domain.turn import Claim
+from koboshi.stores.sqlite import turns
+from koboshi.stores.sqlite.transaction import QUERIES, Transaction
+from koboshi.stores.sqlite.turns import SqliteTurns
+from tests.sim.store import SimWriter
+
+Outcome = TypeVar("Outcome")
+
+
+@contextmanager
+def no_epoch_in_claimed_writes() -> Iterator[None]:
+    """Whoever once held a turn may write to it for ever."""
+    claimed = "turn_progress turn_held turn_tried_model turn_move call_start".split()
+    blind = {name: QUERIES[name].replace("epoch = :epoch", ":epoch = :epoch") for name in claimed}
+    with _queries(blind):
+        yield
+
+
+@contextmanager
+def answer_and_outbox_apart() -> Iterator[None]:
+    """The answer is stored; that it is owed, a moment later."""
+    with _done_later("owe"):
+        yield
+
+
+@contextmanager
+def disarmed_apart() -> Iterator[None]:
+    """The result that shows how a process ended is stored; that nobody needs to be told any more,
+    a moment later."""
+    with _done_later("mark_exit_read"):
+        yield
+
+
+@contextmanager
+def started_after_the_effect() -> Iterator[None]:
+    """That a call has begun is stored when it has ended."""
+    start_call, finish_call = SqliteTurns.start_call, SqliteTurns.finish_call
+
+    async def not_yet(self: SqliteTurns, claim: Claim, call_id: CallId) -> bool:
+        return True
+
+    async def start_and_finish(
+        self: SqliteTurns,
+        claim: Claim,
+        result: Result,
+        exits_read: Sequence[ProcessId] = (),
+        parcel: Parcel | None = None,
+    ) -> tuple[Step, ...]:
+        await start_call(self, claim, result.call_id)
+        return await finish_call(self, claim, result, exits_read, parcel)
+
+    with (
+        patch.object(SqliteTurns, "start_call", not_yet),
+        patch.object(SqliteTurns, "finish_call", start_and_finish),
+    ):
+        yield
+
+
+@contextmanager
+def tries_counted_afterwards() -> Iterator[None]:
+    """A send is counted when its outcome is known."""
+    send = QUERIES["delivery_send"].replace("attempts = attempts + 1,", "")
+    known = {
+        name: QUERIES[name].replace(
+            "worker_id = NULL,", "worker_id = NULL, attempts = attempts + 1,"
+        )
+        for name in ("delivery_settle", "delivery_postpone")
+    }
+    with _queries({"delivery_send": send, **known}):
+        yield
+
+
+@contextmanager
+def _queries(changed: Mapping[str, str]) -> Iterator[None]:
+    assert all(QUERIES[name] != query for name, query in changed.items()), "nothing is planted"
+    with patch.dict(cast("dict[str, str]", QUERIES), changed):
+        yield
+
+
+@contextmanager
+def _done_later(name: str) -> Iterator[None]:
+    """What a function does to the database for the verbs of turns gets a transaction of its own,
+    behind that of the verb."""
+    real, write = getattr(turns, name), SimWriter.write
+    later: dict[Transaction, list[Callable[[Transaction], None]]] = defaultdict(list)
+    """By the life that put it off: what is only remembered dies with it."""
+
+    def put_off(tx: Transaction, *arguments: Any, **named: Any) -> None:
+        later[tx].append(lambda other: real(other, *arguments, **named))
+
+    async def write_twice(
+        self: SimWriter, verb: str, operation: Callable[[Transaction], Outcome]
+    ) -> Outcome:
+        outcome = await write(self, verb, operation)
+        while later[self.transaction]:
+            await write(self, f"{verb} (the rest)", later[self.transaction].pop(0))
+        return outcome
+
+    with patch.object(turns, name, put_off), patch.object(SimWriter, "write", write_twice):
+        yield

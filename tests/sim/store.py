@@ -1,0 +1,250 @@
+"""The real store on a real file, without its threads: commits happen when the virtual time comes.
+
+The verbs, the SQL and the schema are the product's own. Only the thread that commits and those
+that read are replaced, because threads would make each run another one.
+"""
+
+import random
+from asyncio import Future, get_running_loop
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+from anyio import CancelScope
+from anyio.lowlevel import checkpoint
+
+from koboshi.domain.errors import StoreFailed
+from koboshi.domain.people import PairingLimits
+from koboshi.domain.recovery import World
+from koboshi.domain.watch import Notify, ReportLimits
+from koboshi.ports.wakeups import Wakeups
+from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.lock import take_lock
+from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.store import SqliteStore
+from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.writer import Writer
+from tests.sim.loop import SimClock
+from tests.sim.power import Power
+
+Outcome = TypeVar("Outcome")
+
+COMMIT_SECONDS = (0.000_2, 0.003)
+QUESTION_AGE_MS = 240_000
+
+
+@dataclass(slots=True)
+class _Submitted:
+    verb: str
+    operation: Callable[[Transaction], Any]
+    future: "Future[Any]"
+    is_awaited: bool = True
+    result: object = None
+    error: Exception | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Promises:
+    """How the store keeps its word; broken on purpose by some tests."""
+
+    answers_early: set[str] = field(default_factory=set)
+    """Verbs that are answered before they are committed."""
+
+
+class SimWriter(Writer):
+    """Carries out what was submitted in one transaction, a moment later; then answers, another
+    moment later. The power may go off before the commit, and between the commit and the answer."""
+
+    def __init__(  # the thread of the real one is not started
+        self,
+        connection: apsw.Connection,
+        *,
+        clock: SimClock,
+        wakeups: Wakeups,
+        power: Power,
+        promises: Promises,
+    ) -> None:
+        self.connection = connection
+        self.transaction = Transaction(connection)
+        self.clock = clock
+        self.wakeups = wakeups
+        self.power = power
+        self.promises = promises
+        self.queue: list[_Submitted] = []
+        self.unanswered: list[_Submitted] = []
+        self.is_busy = False
+        self.trouble = None
+        self.commits = 0
+        power.on_off.append(self.fail_all)
+
+    async def write(self, verb: str, operation: Callable[[Transaction], Outcome]) -> Outcome:
+        self.power.check()
+        submitted = _Submitted(verb, operation, get_running_loop().create_future())
+        if verb in self.promises.answers_early:
+            return self._carry_out_later(submitted)
+        self._submit(submitted)
+        with CancelScope(shield=True):
+            result: Outcome = await submitted.future
+        return result
+
+    def _carry_out_later(self, submitted: _Submitted) -> Any:
+        """A broken promise: the answer is what will be true if nothing happens until then."""
+        self.connection.execute("BEGIN")
+        self.transaction.now_ms = self.clock.now_ms()
+        result = submitted.operation(self.transaction)
+        self.connection.execute("ROLLBACK")
+        submitted.is_awaited = False
+        get_running_loop().call_later(0.5, self._submit, submitted)
+        return result
+
+    def _submit(self, submitted: _Submitted) -> None:
+        if self.power.is_off:
+            return
+        self.queue.append(submitted)
+        self.unanswered.append(submitted)
+        self._begin()
+
+    def _begin(self) -> None:
+        if self.queue and not self.is_busy and not self.power.is_off:
+            self.is_busy = True
+            get_running_loop().call_later(self._moment(), self.commit_now)
+
+    def _moment(self) -> float:
+        return self.power.dice.uniform(*COMMIT_SECONDS)
+
+    def commit_now(self) -> None:
+        batch, self.queue = self.queue, []
+        verbs = [submitted.verb for submitted in batch]
+        for verb in verbs:
+            self.power.reach(verb, "before")
+        if self.power.is_off:
+            return
+        self.connection.execute("BEGIN IMMEDIATE")
+        self.transaction.now_ms = self.clock.now_ms()
+        for submitted in batch:
+            self._carry_out(submitted)
+        self.connection.execute("COMMIT")
+        self.commits += 1
+        self.power.history.count("commits")
+        self.power.history.tell("commit " + " ".join(_told(submitted) for submitted in batch))
+        for verb in verbs:
+            self.power.reach(verb, "after")
+        get_running_loop().call_later(self._moment(), self.answer_now, batch)
+
+    def _carry_out(self, submitted: _Submitted) -> None:
+        self.connection.execute("SAVEPOINT operation")
+        try:
+            submitted.result = submitted.operation(self.transaction)
+        except Exception as error:  # it belongs to its caller
+            submitted.error = error
+            self.connection.execute("ROLLBACK TO operation")
+        self.connection.execute("RELEASE operation")
+
+    def answer_now(self, batch: list[_Submitted]) -> None:
+        self.is_busy = False
+        if self.power.is_off:
+            return
+        for submitted in batch:
+            self.unanswered.remove(submitted)
+            if submitted.error is not None:
+                submitted.future.set_exception(submitted.error)
+            else:
+                submitted.future.set_result(submitted.result)
+        hints, self.transaction.hints = self.transaction.hints, set()
+        for topic in sorted(hints):
+            self.wakeups.hint(topic)
+        self._begin()
+
+    def fail_all(self) -> None:
+        """Nobody is told anything any more."""
+        for submitted in self.unanswered:
+            if submitted.is_awaited and not submitted.future.done():
+                submitted.future.set_exception(StoreFailed("the power is off"))
+        self.unanswered = []
+
+    def stop_waiting(self) -> None:
+        """Nothing here waits for a disk."""
+
+    async def close(self) -> None:
+        """What is in the log stays there, as after a kill."""
+        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self.connection.close()
+
+
+class SimReaders(Readers):
+    """Looks at one moment, and tells it then or a little later."""
+
+    def __init__(
+        self, connection: apsw.Connection, *, clock: SimClock, power: Power, dice: random.Random
+    ) -> None:
+        self.connection = connection
+        self.reading = Reading(connection)
+        self.clock = clock
+        self.power = power
+        self.dice = dice
+
+    async def read(self, look: Callable[[Reading], Outcome]) -> Outcome:
+        self.power.check()
+        is_late = self.dice.random() < 0.5
+        if is_late:
+            await checkpoint()
+            self.power.check()
+        seen = self.look_now(look)
+        if not is_late:
+            await checkpoint()
+        return seen
+
+    def look_now(self, look: Callable[[Reading], Outcome]) -> Outcome:
+        self.connection.execute("BEGIN")
+        self.reading.now_ms = self.clock.now_ms()
+        try:
+            return look(self.reading)
+        finally:
+            self.connection.execute("ROLLBACK")
+
+    async def close(self) -> None:
+        self.connection.close()
+
+
+@dataclass(slots=True, kw_only=True)
+class Opened:
+    store: SqliteStore
+    readers: SimReaders
+
+
+async def open_sim_store(
+    home: Path,
+    *,
+    world: World,
+    clock: SimClock,
+    wakeups: Wakeups,
+    power: Power,
+    promises: Promises,
+) -> Opened:
+    """Own the home, as `open_store` does, with the power in somebody's hands."""
+    lock = await take_lock(home, wait_seconds=0, clock=clock, who="a simulation")
+    path = home / DATABASE_NAME
+    connection = open_writer(path)
+    # The file outlives the lives of a run, and nobody pulls the plug of the machine.
+    connection.pragma("synchronous", "OFF")
+    readers = SimReaders(open_reader(path), clock=clock, power=power, dice=power.dice)
+    writer = SimWriter(connection, clock=clock, wakeups=wakeups, power=power, promises=promises)
+    ground = Ground(
+        world=world,
+        waiting_max=1_000,
+        question_age_ms_max=QUESTION_AGE_MS,
+        context_steps_max=1_000,
+        notify=Notify.ALL,
+        report_limits=ReportLimits(),
+        pairing=PairingLimits(),
+        new_code=lambda: "ABCDEFGH",
+    )
+    store = SqliteStore(lock=lock, writer=writer, readers=readers, ground=ground, warnings=())
+    return Opened(store=store, readers=readers)
+
+
+def _told(submitted: _Submitted) -> str:
+    return submitted.verb if submitted.error is None else f"{submitted.verb}({submitted.error})"
