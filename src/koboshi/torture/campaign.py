@@ -19,7 +19,7 @@ from koboshi.torture.tally import Tally
 from koboshi.torture.trial import Trial
 
 HOMES_MAX = 2
-PEOPLE = 6
+PEOPLE = 10
 """In each home. A turn that died waits for two seconds, and others are to work meanwhile."""
 REST_EVERY = 100
 """Lives of a home between two checks."""

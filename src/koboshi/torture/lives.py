@@ -87,9 +87,14 @@ class Lives:
         """Ask the life to stop."""
         await self._ask({"do": "stop"})
 
-    async def serves(self, within_s: float) -> bool:
-        """Wait until it serves. False if it ends instead, or takes longer."""
-        return await self._until_either(within_s) and self.address is not None
+    async def serves(self, within_s: float) -> str | None:
+        """Wait until it serves. Returns where; None if it ends instead, or takes longer."""
+        with move_on_after(within_s):
+            async with self.changed:
+                while self.address is None and self.code is None and not self.is_broken:
+                    await self.changed.wait()
+        self._check()
+        return self.address
 
     async def ends(self, within_s: float) -> bool:
         """Wait until the life is over. False if it takes longer."""
@@ -114,14 +119,6 @@ class Lives:
             self.is_broken = True
             self.address = None
             await self._tell_all()
-
-    async def _until_either(self, within_s: float) -> bool:
-        with move_on_after(within_s):
-            async with self.changed:
-                while self.address is None and self.code is None and not self.is_broken:
-                    await self.changed.wait()
-        self._check()
-        return self.code is None
 
     async def _tell_all(self) -> None:
         async with self.changed:

@@ -37,6 +37,8 @@ class Place(Protocol):
 
     async def comes_up(self) -> Connection: ...
 
+    def hear(self) -> None: ...
+
 
 @dataclass(slots=True, kw_only=True)
 class Person:
@@ -119,6 +121,7 @@ class Person:
             self.questions.append(told)
         self.news.set()
         self.news = Event()
+        self.place.hear()
 
     def _last_place(self) -> int | None:
         return self.told[-1].place if self.told else None

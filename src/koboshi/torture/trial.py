@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import assert_never
 
-from anyio import Condition, create_task_group, current_time, move_on_after, sleep, to_thread
+from anyio import Condition, Event, create_task_group, current_time, move_on_after, sleep, to_thread
 
 from koboshi.torture.check import Fault, Violation, answers_heard, check
 from koboshi.torture.errands import Kind
@@ -19,6 +19,7 @@ from koboshi.torture.talk import LOST, Connection, NotNow, Refused, connection_t
 from koboshi.torture.tally import Tally
 
 START_S_MAX = 30.0
+WORK_S_MAX = 1.5
 STEP_S_MAX = 2.0
 """How long a life may take to come by a step; who is asked to stop may take longer."""
 STOP_S_MAX = 6.0
@@ -39,6 +40,15 @@ class Trial:
     connection: Connection | None = None
     is_closing: bool = False
     came_up: Condition = field(default_factory=Condition)
+    heard: int = 0
+    """Events, by all people together."""
+    news: Event = field(default_factory=Event)
+
+    def hear(self) -> None:
+        """Somebody was told something."""
+        self.heard += 1
+        self.news.set()
+        self.news = Event()
 
     async def comes_up(self) -> Connection:
         """Wait until the gateway serves."""
@@ -103,9 +113,13 @@ class Trial:
         """One life, from its start to its violent end."""
         place = str(kill)
         match kill:
-            case RandomKill(after_ms=after_ms, is_early=is_early):
+            case RandomKill(after_events=None, after_ms=after_ms):
                 await self.lives.start()
-                if is_early or await self._serve():
+                await self.lives.ends(after_ms / 1_000)
+            case RandomKill(after_events=int() as after_events, after_ms=after_ms):
+                await self.lives.start()
+                if await self._serve():
+                    await self._work_is_done(after_events)
                     await self.lives.ends(after_ms / 1_000)
             case StepKill(verb=verb, point=point, stop_after_ms=stop_after_ms):
                 await self.lives.start(point)
@@ -130,13 +144,20 @@ class Trial:
 
     async def _serve(self) -> bool:
         """Wait until it serves, and let people in. False if it ends before."""
-        if not await self.lives.serves(START_S_MAX):
+        address = await self.lives.serves(START_S_MAX)
+        if address is None:
             return False
-        assert self.lives.address is not None
         async with self.came_up:
-            self.connection = connection_to(self.lives.address, self.lives.token)
+            self.connection = connection_to(address, self.lives.token)
             self.came_up.notify_all()
         return True
+
+    async def _work_is_done(self, events: int) -> None:
+        """Wait until people have heard so much of it, but not for long."""
+        enough = self.heard + events
+        with move_on_after(WORK_S_MAX):
+            while self.heard < enough:
+                await self.news.wait()
 
     async def _end(self) -> None:
         """Kill it, if it lives."""
