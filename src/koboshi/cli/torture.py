@@ -1,5 +1,6 @@
 """`koboshi torture`: throw-away gateways are killed again and again, and nothing may be lost."""
 
+import math
 import os
 import random
 import signal
@@ -32,6 +33,14 @@ SEED_MAX = 2**63 - 1
 HOMES_MAX = 16
 
 
+def _a_number(
+    _context: click.Context, _parameter: click.Parameter, value: float | None
+) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is not in the range of minutes")
+    return value
+
+
 @click.command()
 @click.option(
     "--lives",
@@ -43,6 +52,7 @@ HOMES_MAX = 16
 @click.option(
     "--minutes",
     type=click.FloatRange(0, MINUTES_MAX, min_open=True),
+    callback=_a_number,
     metavar="M",
     help="Stop killing after so many minutes.",
 )

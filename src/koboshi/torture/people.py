@@ -5,12 +5,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from anyio import Event, current_time, move_on_after, sleep
+from anyio import Event, current_time, fail_after, move_on_after, sleep
 
 from koboshi.torture.check import CLOSED
 from koboshi.torture.errands import MARK, Errand, Kind, errands_of
 from koboshi.torture.seen import Sent, Told
-from koboshi.torture.talk import LOST, Connection, NotNow
+from koboshi.torture.talk import LOST, Connection, NotNow, Unknown
 
 PATIENCE_S = 3.0
 """Who has heard nothing for so long says /resume: a turn that died twice would wait longer."""
@@ -127,15 +127,18 @@ class Person:
         return self.told[-1].place if self.told else None
 
     async def _do(self, errands: list[Errand]) -> None:
-        with move_on_after(ERRAND_S_MAX) as limit:
-            sent = [await self.say(errand) for errand in errands]
-            for each in sent:
-                turn = await self._see_through(each)
-                if each.errand.kind is Kind.JOB and self.states[turn] == "done":
-                    self.jobs_begun.add(each.errand.mark)
-        if limit.cancelled_caught:
-            marks = ", ".join(errand.mark for errand in errands)
+        marks = ", ".join(errand.mark for errand in errands)
+        try:
+            with fail_after(ERRAND_S_MAX):
+                sent = [await self.say(errand) for errand in errands]
+                for each in sent:
+                    turn = await self._see_through(each)
+                    if each.errand.kind is Kind.JOB and self.states[turn] == "done":
+                        self.jobs_begun.add(each.errand.mark)
+        except TimeoutError:
             self.unfinished.append(f"{marks}: no end within {ERRAND_S_MAX:g} s")
+        except Unknown as unknown:
+            self.unfinished.append(f"{marks}: nothing is known of it any more ({unknown})")
 
     async def _hear_of_jobs(self) -> None:
         """Wait for the end of every background command that was begun."""

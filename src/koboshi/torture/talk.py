@@ -25,6 +25,10 @@ class NotNow(Exception):
     """The gateway can not answer now: ask again."""
 
 
+class Unknown(Exception):
+    """The gateway does not know a message that it has acknowledged."""
+
+
 class Refused(Exception):
     """The gateway answers what nobody expects; a test of promises can not go on."""
 
@@ -106,7 +110,7 @@ class Connection:
         return msgspec.json.decode(content, type=_Accepted).message
 
     async def turn_of(self, chat: str, message: str) -> str | None:
-        """The turn that a message is in. Raises NotNow."""
+        """The turn that a message is in. Raises NotNow or Unknown."""
         content = await self._ask(f"GET {_path(chat)}/messages/{message}", 200)
         return msgspec.json.decode(content, type=_Standing).turn
 
@@ -195,9 +199,11 @@ def _told(frame: bytes) -> Told | None:
     )
 
 
-def _complaint(asked: str, answer: _Answer) -> NotNow | Refused:
+def _complaint(asked: str, answer: _Answer) -> NotNow | Unknown | Refused:
     """What an answer means that is not the hoped-for one. The port of a gateway that has died may
     belong to another one now, which does not know our token."""
+    if answer.status == 404:
+        return Unknown(asked)
     if answer.status in (401, 408, 429) or answer.status >= 500:
         return NotNow()
     said = bytes(answer.body[:200]).decode(errors="replace")

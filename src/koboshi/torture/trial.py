@@ -15,7 +15,7 @@ from koboshi.torture.people import Person
 from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
 from koboshi.torture.remains import has_runners, read_ledger, read_remains
 from koboshi.torture.seen import Seen, Told
-from koboshi.torture.talk import LOST, Connection, NotNow, Refused, connection_to
+from koboshi.torture.talk import LOST, Connection, NotNow, Refused, Unknown, connection_to
 from koboshi.torture.tally import Tally
 
 START_S_MAX = 30.0
@@ -62,7 +62,7 @@ class Trial:
         self.is_closing = False
         try:
             seen = await self._round(lives_max, until)
-        except* (CradleBroke, Refused) as broken:
+        except* (CradleBroke, Refused, Unknown) as broken:
             for each in _leaves_of(broken):
                 self._complain(Fault.BROKEN, str(each))
         else:
