@@ -26,19 +26,15 @@ class Place:
     home: Path
     temporary: Path
 
-    @property
-    def variables(self) -> dict[str, str]:
-        return {"KOBOSHI_HOME": str(self.home), "TMPDIR": str(self.temporary)}
-
     def torture(self, *arguments: str) -> Ended:
-        return koboshi("torture", *arguments, **self.variables)
+        return koboshi("torture", *arguments, home=self.home, TMPDIR=str(self.temporary))
 
     @contextmanager
     def torturing(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
         """One that goes on in the background; it is gone after the block."""
         process = subprocess.Popen(
             [KOBOSHI, "torture", *arguments],
-            env=environment(**self.variables),
+            env=environment(self.home, TMPDIR=str(self.temporary)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -226,7 +222,7 @@ def test_the_home_of_a_gateway_is_never_tortured(place: Place) -> None:
 
 
 def test_a_temporary_folder_inside_the_home_is_not_used(place: Place) -> None:
-    told = koboshi("torture", **{**place.variables, "TMPDIR": str(place.home)})
+    told = koboshi("torture", home=place.home, TMPDIR=str(place.home))
 
     assert told.code == 78
     assert "which is never tortured" in told.err

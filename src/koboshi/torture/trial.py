@@ -23,6 +23,8 @@ WORK_S_MAX = 1.5
 STEP_S_MAX = 2.0
 """How long a life may take to come by a step; who is asked to stop may take longer."""
 STOP_S_MAX = 6.0
+ERRANDS_S_MAX = 90.0
+"""What people still wait for must end, once nobody kills the gateway any more."""
 REST_S_MAX = 60.0
 LOOK_EVERY_S = 0.05
 KILLED = -9
@@ -102,6 +104,10 @@ class Trial:
                 # The last one is started as anybody would start it.
                 await self.lives.start(is_cold=True)
                 await self._serve()
+                errands.cancel_scope.deadline = current_time() + ERRANDS_S_MAX
+            if errands.cancel_scope.cancelled_caught:
+                for person in self.people:
+                    person.give_up(f"no end within {ERRANDS_S_MAX:g} s after the last kill")
             await self._come_to_rest()
             last = [await self._told_from_start(person) for person in self.people]
             await self._come_to_rest()
@@ -111,36 +117,40 @@ class Trial:
 
     async def _live(self, kill: Kill) -> None:
         """One life, from its start to its violent end."""
-        place = str(kill)
         match kill:
-            case RandomKill(after_events=None, after_ms=after_ms):
-                await self.lives.start()
-                await self.lives.ends(after_ms / 1_000)
-            case RandomKill(after_events=int() as after_events, after_ms=after_ms):
-                await self.lives.start()
-                if await self._serve():
-                    await self._work_is_done(after_events)
-                    await self.lives.ends(after_ms / 1_000)
-            case StepKill(verb=verb, point=point, stop_after_ms=stop_after_ms):
-                await self.lives.start(point)
-                if await self._serve():
-                    if stop_after_ms is not None and not await self.lives.ends(
-                        stop_after_ms / 1_000
-                    ):
-                        await self.lives.stop()
-                    await self.lives.ends(STOP_S_MAX if verb in AT_STOP else STEP_S_MAX)
-                if self.lives.code != KILLED:
-                    self.tally.missed += 1
-                    place = "random"
+            case RandomKill():
+                await self._live_until_chance(kill)
+            case StepKill():
+                await self._live_until_step(kill)
             case _:
                 assert_never(kill)
-        stopped = isinstance(kill, StepKill) and kill.verb in AT_STOP and self.lives.code == 0
-        if self.lives.code not in (None, KILLED) and not stopped:
-            self._complain(Fault.ENDED, f"a gateway ended by itself with {self.lives.code}")
+        code, is_stop = self.lives.code, isinstance(kill, StepKill) and kill.verb in AT_STOP
+        if code not in (None, KILLED) and not (is_stop and code == 0):
+            self._complain(Fault.ENDED, f"a gateway ended by itself with {code}")
+        is_met = isinstance(kill, RandomKill) or code == KILLED
         self.tally.lives += 1
-        if not stopped:
-            self.tally.kills[place] += 1
+        self.tally.missed += not is_met
+        if code in (None, KILLED):
+            self.tally.kills[str(kill) if is_met else "random"] += 1
         await self._end()
+
+    async def _live_until_chance(self, kill: RandomKill) -> None:
+        await self.lives.start()
+        if kill.after_events is not None:
+            if not await self._serve():
+                return
+            await self._work_is_done(kill.after_events)
+        await self.lives.ends(kill.after_ms / 1_000)
+
+    async def _live_until_step(self, kill: StepKill) -> None:
+        await self.lives.start(kill.point)
+        if not await self._serve():
+            return
+        if kill.stop_after_ms is None:
+            await self.lives.ends(STEP_S_MAX)
+        elif not await self.lives.ends(kill.stop_after_ms / 1_000):
+            await self.lives.stop()
+            await self.lives.ends(STOP_S_MAX)
 
     async def _serve(self) -> bool:
         """Wait until it serves, and let people in. False if it ends before."""
