@@ -22,7 +22,7 @@ PURE = frozenset(
 
 PACKAGES = (
     "agent channels/telegram channels/web cli commands dashboard domain models ports runner "
-    "runtime stores/postgres stores/sqlite tools"
+    "runtime stores/postgres stores/sqlite tools torture"
 ).split()
 
 # An import that must be refused: where it stands, what it says, which contract refuses it.
@@ -44,6 +44,10 @@ PLANTED = [
     ("logs.py", "import koboshi.runtime.turn", "config"),
     ("cli/run.py", "import koboshi.stores.sqlite", "one-chooser"),
     ("__main__.py", "import koboshi.stores.sqlite", "one-chooser"),
+    ("app.py", "import koboshi.torture", "layers"),
+    ("torture/trial.py", "import koboshi.cli.run", "layers"),
+    ("torture/check.py", "import koboshi.domain.turn", "torture"),
+    ("torture/remains.py", "import koboshi.stores.sqlite.store", "torture"),
     ("stores/postgres/store.py", "import koboshi.stores.sqlite", "stores"),
     ("channels/web/codec.py", "import koboshi.channels.telegram", "channels"),
     ("domain/turn.py", "import time", "domain"),
@@ -101,6 +105,8 @@ def tree(tmp_path: Path) -> Path:
             plant(tmp_path, f"{folder}/__init__.py")
     plant(tmp_path, "__main__.py", "import koboshi.cli.run")
     plant(tmp_path, "cli/run.py", "import koboshi.app, koboshi.config, koboshi.ports.store")
+    plant(tmp_path, "cli/torture.py", "import koboshi.torture.trial")
+    plant(tmp_path, "torture/trial.py", "import koboshi.stores.faults, anyio")
     adapters = ["channels.web", "dashboard.app", "runtime.turn", "stores.sqlite.store", "tools.ask"]
     plant(tmp_path, "app.py", *(f"import koboshi.{each}" for each in ["config", "logs", *adapters]))
     plant(tmp_path, "config.py", "import koboshi.domain.turn, os, tomllib")

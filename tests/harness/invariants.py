@@ -12,6 +12,8 @@ from tests.harness.rows import Row, Rows
 MARK = "[koboshi]"
 CLOSED = {"done", "stopped", "failed"}
 SETTLED = {"delivered", "rejected", "abandoned"}
+NO_ENDS = ("step:", "progress:")
+"""Causes of deliveries that do not tell how a turn ended."""
 
 Line: TypeAlias = tuple[str, ...]
 
@@ -101,7 +103,7 @@ def _every_turn_is_over(rows: Rows) -> None:
             assert turn["reason"], turn
         if turn["state"] == "failed":
             told = rows.of("outbox", turn_id=turn["turn_id"])
-            causes = [row["cause"] for row in told if not row["cause"].startswith("step:")]
+            causes = [row["cause"] for row in told if not row["cause"].startswith(NO_ENDS)]
             assert len(causes) == 1, f"{causes} instead of one apology"
     sessions = Counter(turn["session_id"] for turn in rows.turns if turn["closed_ms"] is None)
     assert all(count <= 1 for count in sessions.values())

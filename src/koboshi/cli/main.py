@@ -27,6 +27,7 @@ _COMMANDS = {
     "config": ("koboshi.cli.configuration", "Check or show the configuration."),
     "service": ("koboshi.cli.service", "Run the gateway under systemd or launchd."),
     "doctor": ("koboshi.cli.doctor", "Look for what is wrong and say what to do."),
+    "torture": ("koboshi.cli.torture", "Kill a throw-away gateway again and again; the tally."),
     "version": ("koboshi.cli.inspect", "The version of koboshi and what it runs on."),
 }
 

@@ -1,0 +1,295 @@
+"""What is wrong with what was seen of a gateway that has come to rest. Pure."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import pairwise
+
+from koboshi.torture.errands import MARK, Kind, exited
+from koboshi.torture.seen import EntryRow, ProcessRow, Remains, Seen, Sent, Told, TurnRow
+
+CLOSED = frozenset({"done", "stopped", "failed"})
+SETTLED = frozenset({"delivered", "rejected", "abandoned"})
+NO_ENDS = ("step:", "progress:", "command:", "drain:")
+"""Causes of words that do not tell the end of a turn that failed."""
+
+
+class Fault(StrEnum):
+    LOST = "lost"  # an acknowledged message has no end, or nobody was told
+    DOUBLED = "doubled"  # something was said twice
+    WRONG = "wrong"  # something else was said
+    DISORDER = "disorder"  # something was said too early or too late
+    RAN_TWICE = "ran-twice"  # a command
+    NOT_RUN = "not-run"  # a command that is said to have run
+    JOB = "job"  # a background command that was not reported once, with its code
+    DAMAGE = "damage"  # the database
+    ENDED = "ended"  # a gateway that nobody killed
+    BROKEN = "broken"  # the torture can not go on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    fault: Fault
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.fault}: {self.words}"
+
+
+def check(seen: Seen) -> list[Violation]:
+    """Every broken promise, in the words of whoever wants to look for the cause."""
+    view = _View(seen)
+    found = [_violation(Fault.DAMAGE, each) for each in seen.remains.damage]
+    found += [_violation(Fault.LOST, each) for each in seen.unfinished]
+    for sent in seen.sent:
+        found += _check_sent(view, sent)
+    for chat, told in seen.told.items():
+        found += _check_told(view, chat, told)
+    found += _check_rest(seen.remains)
+    found += _check_ledger(view)
+    found += _check_jobs(view)
+    return found
+
+
+def answers_heard(told: Sequence[Told]) -> int:
+    """How many answers a chat was told."""
+    return len({each.cause for each in told if each.kind == "answer"})
+
+
+class _View:
+    """What was seen, by what it is looked up with."""
+
+    def __init__(self, seen: Seen) -> None:
+        self.seen = seen
+
+    @cached_property
+    def entries(self) -> dict[str, list[EntryRow]]:
+        found: dict[str, list[EntryRow]] = defaultdict(list)
+        for entry in self.seen.remains.entries:
+            found[entry.external_id].append(entry)
+        return found
+
+    @cached_property
+    def turns(self) -> dict[int, TurnRow]:
+        return {turn.turn_id: turn for turn in self.seen.remains.turns}
+
+    @cached_property
+    def words(self) -> dict[str, list[Told]]:
+        """What followers were told of each turn, in order."""
+        found: dict[str, list[Told]] = defaultdict(list)
+        for told in self.seen.told.values():
+            for each in told:
+                if each.is_words and each.turn:
+                    found[each.turn].append(each)
+        return found
+
+    @cached_property
+    def turns_with_messages(self) -> set[int]:
+        messages = (each for each in self.seen.remains.entries if each.kind == "message")
+        return {each.turn_id for each in messages if each.turn_id is not None}
+
+    def answer(self, turn: TurnRow) -> str:
+        """The answer of a turn as it was heard, all parts together."""
+        heard = self.words[f"t{turn.turn_id}"]
+        return "".join(each.text for each in heard if each.kind == "answer")
+
+    def turn_of(self, sent: Sent) -> TurnRow | None:
+        rows = self.entries[f"{sent.chat}/{sent.key}"]
+        return self.turns.get(rows[0].turn_id or 0) if rows else None
+
+
+def _violation(fault: Fault, words: str) -> Violation:
+    return Violation(fault=fault, words=words)
+
+
+def _check_sent(view: _View, sent: Sent) -> Iterator[Violation]:
+    """I1: what was acknowledged is stored once, and its end was told."""
+    if sent.message is None:
+        return
+    name = f"{sent.message} ({sent.errand.kind} {sent.errand.mark} in {sent.chat})"
+    rows = view.entries[f"{sent.chat}/{sent.key}"]
+    if [f"m{row.entry_id}" for row in rows] != [sent.message]:
+        stored = [f"m{row.entry_id}" for row in rows]
+        yield _violation(Fault.LOST, f"{name} was acknowledged; stored is {stored}")
+        return
+    (row,) = rows
+    if sent.errand.kind is Kind.ORDER:
+        cause = f"command:{row.entry_id}"
+        told = [each for each in view.seen.told[sent.chat] if each.cause == cause]
+        if row.state != "handled" or not told:
+            yield _violation(Fault.LOST, f"{name} is {row.state}, its reply was not told")
+        return
+    turn = view.turn_of(sent)
+    if sent.errand.kind is Kind.REPLY:
+        # It belongs to the turn that asked, whose own message is looked at.
+        return
+    if turn is None:
+        yield _violation(Fault.LOST, f"{name} is {row.state} ({row.reason}) and in no turn")
+        return
+    yield from _check_end(view, sent, turn, f"{name}, t{turn.turn_id},")
+
+
+def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Violation]:
+    """One answer for a turn that is done, one reason for one that is not."""
+    ends = {each.cause for each in view.words[f"t{turn.turn_id}"] if not _is_no_end(each.cause)}
+    answer = view.answer(turn)
+    if turn.answers != int(turn.state == "done"):
+        yield _violation(Fault.DOUBLED, f"{name} is {turn.state} with {turn.answers} answers")
+    match turn.state:
+        case "done" if not answer:
+            yield _violation(Fault.LOST, f"{name} is done, and nobody was told")
+        case "done" if not is_as_expected(sent, answer):
+            yield _violation(Fault.WRONG, f"{name} was answered with {answer[:200]!r}")
+        case "failed" if len(ends) != 1:
+            yield _violation(Fault.LOST, f"{name} failed ({turn.reason}), told by {sorted(ends)}")
+        case "stopped" if sent.errand.kind is not Kind.STOP:
+            yield _violation(Fault.LOST, f"{name} was stopped ({turn.reason}) and nobody asked")
+        case state if state not in CLOSED:
+            yield _violation(Fault.LOST, f"{name} is {state}, and nothing happens any more")
+        case _:
+            return
+
+
+def _is_no_end(cause: str) -> bool:
+    return cause.startswith(NO_ENDS)
+
+
+def is_as_expected(sent: Sent, answer: str) -> bool:
+    """Whether the whole answer is the one that the errand is to have."""
+    return re.fullmatch(sent.errand.answer, answer, re.DOTALL) is not None
+
+
+def _check_told(view: _View, chat: str, told: Sequence[Told]) -> Iterator[Violation]:
+    """I3, I6: each word once, in order, the same for everybody, and all that was delivered."""
+    words = [each for each in told if each.is_words]
+    for kind, keys in (
+        ("delivery", [each.delivery for each in words]),
+        ("part", [f"{each.cause}#{each.part}" for each in words]),
+    ):
+        for key in _repeated(keys):
+            yield _violation(Fault.DOUBLED, f"{kind} {key} was told more than once in {chat}")
+    if not _grows(each.place for each in told):
+        yield _violation(Fault.DISORDER, f"{chat} was told events out of their order")
+    answers = [each for each in words if each.kind == "answer"]
+    if not _grows((_number(each.turn), each.part) for each in answers):
+        yield _violation(Fault.DISORDER, f"the answers in {chat} are out of order")
+    if list(told) != list(view.seen.from_start[chat]):
+        yield _violation(Fault.WRONG, f"somebody new in {chat} is told something else")
+    rows = [row for row in view.seen.remains.deliveries if row.chat == chat]
+    delivered = {f"d{row.delivery_id}": row.text for row in rows if row.state == "delivered"}
+    heard = {each.delivery: each.text for each in words}
+    for missing in sorted(delivered.items() - heard.items()):
+        yield _violation(Fault.LOST, f"{missing[0]} is delivered, and {chat} was not told")
+    for strange in sorted(heard.items() - delivered.items()):
+        yield _violation(Fault.WRONG, f"{chat} was told {strange[0]}, which is not stored so")
+    yield from _check_marks(view, chat, answers)
+
+
+def _check_marks(view: _View, chat: str, answers: Sequence[Told]) -> Iterator[Violation]:
+    """Words that only one errand can bring about are in one answer; turns keep the order of what
+    they were asked."""
+    asked = [sent for sent in view.seen.sent if sent.chat == chat and _has_turn(sent)]
+    causes: dict[str, set[str]] = defaultdict(set)
+    for each in answers:
+        for mark in set(MARK.findall(each.text)):
+            causes[mark].add(each.cause)
+    for sent in asked:
+        found = causes[sent.errand.mark]
+        if len(found) > 1:
+            yield _violation(Fault.DOUBLED, f"{sent.errand.mark} was answered by {sorted(found)}")
+    turns = [view.turn_of(sent) for sent in asked]
+    if not _grows(turn.turn_id for turn in turns if turn is not None):
+        yield _violation(Fault.DISORDER, f"{chat} was not worked on in the order it was asked")
+
+
+def _has_turn(sent: Sent) -> bool:
+    return sent.message is not None and sent.errand.kind not in (Kind.ORDER, Kind.REPLY)
+
+
+def _check_rest(remains: Remains) -> Iterator[Violation]:
+    """I5: everything came to its end."""
+    for entry in remains.entries:
+        if entry.state == "waiting":
+            yield _violation(Fault.LOST, f"m{entry.entry_id} still waits")
+    for turn in remains.turns:
+        if turn.state not in CLOSED:
+            yield _violation(Fault.LOST, f"t{turn.turn_id} is {turn.state} and stays so")
+    for row in remains.deliveries:
+        if row.state not in SETTLED:
+            yield _violation(Fault.LOST, f"d{row.delivery_id} is {row.state} and stays so")
+
+
+def _check_ledger(view: _View) -> Iterator[Violation]:
+    """I7: a command runs at most once, and has run where that was said."""
+    ledger = view.seen.ledger
+    known = {sent.errand.mark for sent in view.seen.sent if sent.errand.leaves_line}
+    for mark, times in ledger.items():
+        if times > 1:
+            yield _violation(Fault.RAN_TWICE, f"the command of {mark} ran {times} times")
+        if mark not in known:
+            yield _violation(Fault.RAN_TWICE, f"a command that nobody asked for ran: {mark!r}")
+    for sent in view.seen.sent:
+        turn = view.turn_of(sent) if sent.errand.leaves_line else None
+        if turn is not None and turn.state == "done" and not ledger.get(sent.errand.mark):
+            yield _violation(Fault.NOT_RUN, f"{sent.errand.mark} was answered and never ran")
+
+
+def _check_jobs(view: _View) -> Iterator[Violation]:
+    """I10: the end of each background command is told once, with the right code."""
+    jobs = {sent.errand.mark: sent for sent in view.seen.sent if sent.errand.kind is Kind.JOB}
+    begun: Counter[str] = Counter()
+    for row in view.seen.remains.processes:
+        sent = jobs.get(_mark_in(row.command))
+        if row.foreground or sent is None:
+            continue
+        begun[sent.errand.mark] += 1
+        yield from _check_job(view, sent, row)
+    for mark, times in begun.items():
+        if times > 1:
+            yield _violation(Fault.RAN_TWICE, f"{times} background commands were begun for {mark}")
+
+
+def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
+    name, code = f"p{row.process_id} ({sent.errand.mark})", sent.errand.code
+    if (row.state, row.exit_code) != ("exited", code):
+        said = f"{row.state} with {row.exit_code} instead of exited with {code}"
+        yield _violation(Fault.JOB, f"{name} is {said}")
+    reports = view.entries[f"{row.process_id}:end"]
+    turn = view.turn_of(sent)
+    # The agent was shown the end where it began it.
+    times = int(turn is not None and re.match(exited(code), view.answer(turn)) is not None)
+    for report in reports:
+        times += view.seen.remains.heard.get(f"entry:{report.entry_id}", 0)
+        cause = f"report:{report.entry_id}"
+        times += sum(told.cause == cause for told in view.seen.told[row.chat])
+    if len(reports) != 1 or times != 1:
+        yield _violation(Fault.JOB, f"{name} has {len(reports)} reports, heard {times} times")
+    elif reports[0].turn_id and reports[0].turn_id not in view.turns_with_messages:
+        yield from _check_report(view, reports[0], f"exited with code {code}", name)
+
+
+def _check_report(view: _View, report: EntryRow, words: str, name: str) -> Iterator[Violation]:
+    """A turn that only a report has opened says what the report says."""
+    turn = view.turns.get(report.turn_id or 0)
+    if turn is not None and turn.state == "done" and words not in view.answer(turn):
+        yield _violation(Fault.JOB, f"{name}: t{turn.turn_id} does not say that it {words}")
+
+
+def _mark_in(command: str) -> str:
+    """The mark of a command that an errand has begun."""
+    return command.removeprefix("echo ").partition(" ")[0]
+
+
+def _number(shown: str) -> int:
+    return int(shown[1:] or 0)
+
+
+def _repeated(keys: Iterable[str]) -> list[str]:
+    return [key for key, times in Counter(keys).items() if times > 1]
+
+
+def _grows(numbers: Iterable[int] | Iterable[tuple[int, int]]) -> bool:
+    return all(before < after for before, after in pairwise(numbers))  # type: ignore[operator]

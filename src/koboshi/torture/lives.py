@@ -1,0 +1,163 @@
+"""The lives of one gateway: started from a cradle, killed, started again.
+
+A cradle is a process that has loaded the program and forks a life whenever it is told to, so that
+a life costs what a start does and not what loading a program does. It speaks JSON, a line each.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anyio import (
+    ClosedResourceError,
+    Condition,
+    EndOfStream,
+    create_task_group,
+    fail_after,
+    move_on_after,
+    open_process,
+)
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from koboshi.stores.faults import VARIABLE as CRASH_AT
+
+LINE_BYTES_MAX = 65_536
+NOT_OURS = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_")
+"""Beginnings of variables that say how another gateway is run."""
+END_SECONDS = 10.0
+
+
+class CradleBroke(Exception):
+    """The process that starts the gateways has ended, or does not answer."""
+
+
+def environment_of(environ: Mapping[str, str], workdir: Path) -> dict[str, str]:
+    """The variables of a throw-away gateway: nothing of another one's configuration is left."""
+    kept = {name: text for name, text in environ.items() if not name.startswith(NOT_OURS)}
+    settings = {
+        "KOBOSHI__MODEL__NAME": "scripted",
+        "KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0",
+        "KOBOSHI__GATEWAY__WORKDIR": str(workdir),
+        "KOBOSHI__GATEWAY__DRAIN_SECONDS": "1",
+        "KOBOSHI__GATEWAY__PROGRESS_SECONDS": "0.5",
+        "KOBOSHI__TOOLS__PLUGINS": "false",
+        # It is meant to die more often than one that is well.
+        "KOBOSHI__RECOVERY__BOOT_BREAKER": "false",
+        "KOBOSHI_LOG": "json",
+    }
+    return kept | settings
+
+
+@dataclass(slots=True, kw_only=True)
+class Lives:
+    """One home, and at most one life in it at a time."""
+
+    home: Path
+    process: Process
+    address: str | None = None
+    """Where the present life serves; None if it does not, or not yet."""
+    code: int | None = None
+    """How the last life ended; None while one goes on."""
+    is_broken: bool = False
+    changed: Condition = field(default_factory=Condition)
+
+    @property
+    def token(self) -> str:
+        return (self.home / "web-token").read_text(encoding="ascii").strip()
+
+    async def start(self, crash_at: str = "", *, is_cold: bool = False) -> None:
+        """Begin a life, which ends at the crash point. A cold one loads the program by itself."""
+        self.code = None
+        environment = {CRASH_AT: crash_at} if crash_at else {}
+        await self._ask({"do": "start", "environment": environment, "is_cold": is_cold})
+
+    async def kill(self) -> None:
+        """End the life with SIGKILL, at whatever instruction it is."""
+        # Nobody is sent to a gateway that is about to be gone.
+        self.address = None
+        await self._ask({"do": "kill"})
+        await self.ends(END_SECONDS)
+
+    async def stop(self) -> None:
+        """Ask the life to stop."""
+        await self._ask({"do": "stop"})
+
+    async def serves(self, within_s: float) -> str | None:
+        """Wait until it serves. Returns where; None if it ends instead, or takes longer."""
+        with move_on_after(within_s):
+            async with self.changed:
+                while self.address is None and self.code is None and not self.is_broken:
+                    await self.changed.wait()
+        self._check()
+        return self.address
+
+    async def ends(self, within_s: float) -> bool:
+        """Wait until the life is over. False if it takes longer."""
+        with move_on_after(within_s):
+            async with self.changed:
+                while self.code is None and not self.is_broken:
+                    await self.changed.wait()
+        self._check()
+        return self.code is not None
+
+    async def listen(self) -> None:
+        """Hear what the cradle tells, until it is gone."""
+        assert self.process.stdout is not None
+        lines = BufferedByteReceiveStream(self.process.stdout)
+        try:
+            while True:
+                told = json.loads(await lines.receive_until(b"\n", LINE_BYTES_MAX))
+                self.address = told.get("address")
+                self.code = told.get("code", self.code)
+                await self._tell_all()
+        except (EndOfStream, ClosedResourceError, ValueError):
+            self.is_broken = True
+            self.address = None
+            await self._tell_all()
+
+    async def _tell_all(self) -> None:
+        async with self.changed:
+            self.changed.notify_all()
+
+    async def _ask(self, request: Mapping[str, object]) -> None:
+        self._check()
+        assert self.process.stdin is not None
+        await self.process.stdin.send(json.dumps(request).encode() + b"\n")
+
+    def _check(self) -> None:
+        if self.is_broken:
+            raise CradleBroke(f"the process that starts the gateway of {self.home} has ended")
+
+
+@asynccontextmanager
+async def lives_of(home: Path, workdir: Path, cradle: Sequence[str]) -> AsyncIterator[Lives]:
+    """The lives of a home. Nothing of them is left after the block."""
+    log = home.with_name("log")
+    with log.open("ab") as errors:
+        process = await open_process(
+            [*cradle, str(home)],
+            env=environment_of(os.environ, workdir),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            # A Ctrl-C is for whoever runs the torture.
+            start_new_session=True,
+        )
+    try:
+        async with create_task_group() as tasks:
+            lives = Lives(home=home, process=process)
+            tasks.start_soon(lives.listen)
+            yield lives
+            tasks.cancel_scope.cancel()
+    finally:
+        # It kills its life when it hears no more from us.
+        with fail_after(END_SECONDS, shield=True):
+            assert process.stdin is not None
+            await process.stdin.aclose()
+            await process.wait()
+            await process.aclose()

@@ -1,0 +1,105 @@
+"""Everything that was seen of one home: what people sent and heard, and what lies on the disk."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from koboshi.torture.errands import Errand
+
+
+@dataclass(slots=True, kw_only=True)
+class Sent:
+    """One message of a person. `message` is the id that it was acknowledged with."""
+
+    chat: str
+    key: str
+    errand: Errand
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One event of a chat. The fields that its kind does not have are empty."""
+
+    place: int
+    kind: str
+    turn: str = ""
+    state: str = ""
+    delivery: str = ""
+    cause: str = ""
+    part: int = 0
+    parts: int = 0
+    text: str = ""
+    question: int = 0
+    choices: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_words(self) -> bool:
+        return bool(self.delivery)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRow:
+    entry_id: int
+    kind: str
+    external_id: str
+    state: str
+    turn_id: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRow:
+    turn_id: int
+    chat: str
+    state: str
+    reason: str | None
+    answers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRow:
+    delivery_id: int
+    chat: str
+    turn_id: int | None
+    cause: str
+    part: int
+    parts: int
+    text: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRow:
+    process_id: int
+    chat: str
+    foreground: int
+    command: str
+    state: str
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """The rows of a home in which no gateway runs."""
+
+    entries: Sequence[EntryRow] = ()
+    turns: Sequence[TurnRow] = ()
+    deliveries: Sequence[DeliveryRow] = ()
+    processes: Sequence[ProcessRow] = ()
+    heard: Mapping[str, int] = field(default_factory=dict)
+    """How often each report is in the transcript, by its cause."""
+    damage: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    sent: Sequence[Sent]
+    told: Mapping[str, Sequence[Told]]
+    """What the follower of each chat was told, over all of its connections."""
+    from_start: Mapping[str, Sequence[Told]]
+    """What somebody is told who follows the chat from its start, at the end."""
+    remains: Remains
+    ledger: Mapping[str, int]
+    """How many lines each command left in the file."""
+    unfinished: Sequence[str] = ()
+    """What people still waited for when nobody could wait any longer."""

@@ -1,0 +1,210 @@
+"""One person's side of the HTTP interface: post with a key, follow a chat, ask how it stands.
+
+It is made of a parser and a socket. Every request has a connection of its own: nothing outlives the
+gateway that it talked to, and whatever a kill does to it is one of LOST.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import httptools
+import msgspec
+from anyio import BrokenResourceError, ClosedResourceError, EndOfStream, connect_tcp, fail_after
+from anyio.abc import SocketStream
+
+from koboshi.torture.seen import Told
+
+WITHIN_S = 20.0
+LOST = (OSError, EndOfStream, BrokenResourceError, ClosedResourceError)
+"""What happens to somebody who talks to a gateway that is killed."""
+
+
+class NotNow(Exception):
+    """The gateway can not answer now: ask again."""
+
+
+class Unknown(Exception):
+    """The gateway does not know a message that it has acknowledged."""
+
+
+class Refused(Exception):
+    """The gateway answers what nobody expects; a test of promises can not go on."""
+
+
+class _Option(msgspec.Struct):
+    id: str
+    label: str
+
+
+class _Line(msgspec.Struct):
+    turn: str | None = None
+    state: str | None = None
+    delivery: str | None = None
+    cause: str | None = None
+    part: int = 0
+    parts: int = 0
+    text: str | None = None
+    question: int | None = None
+    choices: tuple[_Option, ...] = ()
+
+
+class _Accepted(msgspec.Struct):
+    message: str
+
+
+class _Standing(msgspec.Struct):
+    turn: str | None = None
+
+
+class _Status(msgspec.Struct):
+    turns: dict[str, int]
+    inbox_waiting: int
+    outbox_unsettled: int
+
+
+_lines = msgspec.json.Decoder(_Line)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Answer:
+    """What a parser has found so far."""
+
+    status: int = 0
+    body: bytearray = field(default_factory=bytearray)
+    is_whole: bool = False
+    parser: httptools.HttpResponseParser = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parser = httptools.HttpResponseParser(self)
+
+    def on_headers_complete(self) -> None:
+        self.status = self.parser.get_status_code()
+
+    def on_body(self, chunk: bytes) -> None:
+        self.body += chunk
+
+    def on_message_complete(self) -> None:
+        self.is_whole = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The way to one life of a gateway. Each call raises one of LOST when it dies."""
+
+    host: str
+    port: int
+    token: str
+
+    async def post(
+        self, chat: str, key: str, text: str, question: int = 0, choice: str = ""
+    ) -> str:
+        """Have a message stored. Returns its id. Raises NotNow."""
+        body: dict[str, object] = {"text": text}
+        if choice:
+            body |= {"question": question, "choice": choice}
+        content = await self._ask(
+            f"POST {_path(chat)}/messages", 202, msgspec.json.encode(body), key
+        )
+        return msgspec.json.decode(content, type=_Accepted).message
+
+    async def turn_of(self, chat: str, message: str) -> str | None:
+        """The turn that a message is in. Raises NotNow or Unknown."""
+        content = await self._ask(f"GET {_path(chat)}/messages/{message}", 200)
+        return msgspec.json.decode(content, type=_Standing).turn
+
+    async def is_quiet(self) -> bool:
+        """Whether nothing is worked on, nothing waits and nothing is owed. Raises NotNow."""
+        content = await self._ask("GET /api/v1/status", 200)
+        status = msgspec.json.decode(content, type=_Status)
+        return not any((*status.turns.values(), status.inbox_waiting, status.outbox_unsettled))
+
+    async def events(self, chat: str, after: int | None) -> AsyncGenerator[Told, None]:
+        """The events of a chat behind a place, or from its start, until the connection ends.
+        Raises NotNow."""
+        place = "" if after is None else f"Last-Event-ID: {after}\r\n"
+        asked = f"GET {_path(chat)}/events?from=start"
+        async with self._request(asked, place) as stream:
+            answer = _Answer()
+            while True:
+                answer.parser.feed_data(await stream.receive())
+                if answer.status and answer.status != 200:
+                    raise _complaint(asked, answer)
+                *frames, rest = answer.body.split(b"\n\n")
+                answer.body = bytearray(rest)
+                for frame in frames:
+                    told = _told(bytes(frame))
+                    if told is not None:
+                        yield told
+
+    async def _ask(self, asked: str, wanted: int, body: bytes = b"", key: str = "") -> bytes:
+        more = f"Content-Length: {len(body)}\r\n"
+        if key:
+            more += f"Content-Type: application/json\r\nIdempotency-Key: {key}\r\n"
+        with fail_after(WITHIN_S):
+            async with self._request(asked, more, body) as stream:
+                answer = _Answer()
+                while not answer.is_whole:
+                    answer.parser.feed_data(await stream.receive())
+        if answer.status != wanted:
+            raise _complaint(asked, answer)
+        return bytes(answer.body)
+
+    @asynccontextmanager
+    async def _request(
+        self, asked: str, more: str, body: bytes = b""
+    ) -> AsyncIterator[SocketStream]:
+        head = (
+            f"{asked} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nConnection: close\r\n"
+            f"Authorization: Bearer {self.token}\r\n{more}\r\n"
+        )
+        with fail_after(WITHIN_S):
+            stream = await connect_tcp(self.host, self.port)
+        async with aclosing(stream):
+            await stream.send(head.encode("ascii") + body)
+            yield stream
+
+
+def connection_to(address: str, token: str) -> Connection:
+    """The way to a gateway that says where it is."""
+    host, _, port = address.removeprefix("http://").rpartition(":")
+    return Connection(host=host, port=int(port), token=token)
+
+
+def _path(chat: str) -> str:
+    return f"/api/v1/sessions/{quote(chat)}"
+
+
+def _told(frame: bytes) -> Told | None:
+    """The event in a frame; None where it only keeps the connection open, or is not stored."""
+    fields = dict(
+        line.split(": ", 1) for line in frame.decode().split("\n") if not line.startswith(":")
+    )
+    if "id" not in fields or "data" not in fields:
+        return None
+    line = _lines.decode(fields["data"])
+    return Told(
+        place=int(fields["id"]),
+        kind=fields["event"],
+        turn=line.turn or "",
+        state=line.state or "",
+        delivery=line.delivery or "",
+        cause=line.cause or "",
+        part=line.part,
+        parts=line.parts,
+        text=line.text or "",
+        question=line.question or 0,
+        choices=tuple((option.id, option.label) for option in line.choices),
+    )
+
+
+def _complaint(asked: str, answer: _Answer) -> NotNow | Unknown | Refused:
+    """What an answer means that is not the hoped-for one. The port of a gateway that has died may
+    belong to another one now, which does not know our token."""
+    if answer.status == 404:
+        return Unknown(asked)
+    if answer.status in (401, 408, 429) or answer.status >= 500:
+        return NotNow()
+    said = bytes(answer.body[:200]).decode(errors="replace")
+    return Refused(f"{asked} is answered with {answer.status}: {said}")

@@ -1,0 +1,230 @@
+"""One throw-away home: a gateway that is killed as planned while people do their errands."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import assert_never
+
+from anyio import Condition, Event, create_task_group, current_time, move_on_after, sleep, to_thread
+
+from koboshi.torture.check import Fault, Violation, answers_heard, check
+from koboshi.torture.errands import Kind
+from koboshi.torture.lives import CradleBroke, Lives
+from koboshi.torture.people import Person
+from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
+from koboshi.torture.remains import has_runners, read_ledger, read_remains
+from koboshi.torture.seen import Seen, Told
+from koboshi.torture.talk import LOST, Connection, NotNow, Refused, Unknown, connection_to
+from koboshi.torture.tally import Tally
+
+START_S_MAX = 30.0
+WORK_S_MAX = 1.5
+STEP_S_MAX = 2.0
+"""How long a life may take to come by a step; who is asked to stop may take longer."""
+STOP_S_MAX = 6.0
+ERRANDS_S_MAX = 90.0
+"""What people still wait for must end, once nobody kills the gateway any more."""
+REST_S_MAX = 60.0
+LOOK_EVERY_S = 0.05
+KILLED = -9
+
+
+@dataclass(slots=True, kw_only=True)
+class Trial:
+    """What is done to one home, and what came of it. `people` do not know about the kills."""
+
+    lives: Lives
+    workdir: Path
+    kills: Iterator[Kill]
+    people: Sequence[Person] = ()
+    tally: Tally = field(default_factory=Tally)
+    connection: Connection | None = None
+    is_closing: bool = False
+    came_up: Condition = field(default_factory=Condition)
+    heard: int = 0
+    """Events, by all people together."""
+    news: Event = field(default_factory=Event)
+
+    def hear(self) -> None:
+        """Somebody was told something."""
+        self.heard += 1
+        self.news.set()
+        self.news = Event()
+
+    async def comes_up(self) -> Connection:
+        """Wait until the gateway serves."""
+        async with self.came_up:
+            while self.connection is None:
+                await self.came_up.wait()
+            return self.connection
+
+    async def round(self, lives_max: int, until: float) -> None:
+        """So many lives, or fewer if the time is up; then let it come to rest, and check."""
+        self.is_closing = False
+        try:
+            seen = await self._round(lives_max, until)
+        except* (CradleBroke, Refused, Unknown) as broken:
+            for each in _leaves_of(broken):
+                self._complain(Fault.BROKEN, str(each))
+        else:
+            found = await to_thread.run_sync(check, seen)
+            self.tally.violations += found
+            self.tally.rests += 1
+        finally:
+            self.connection = None
+            self.count()
+
+    def count(self) -> None:
+        """Bring what people have done and seen so far into the tally."""
+        sent = [each for person in self.people for each in person.sent if each.message]
+        told = [person.told for person in self.people]
+        self.tally.messages = len(sent)
+        self.tally.repeats = sum(person.repeats for person in self.people)
+        self.tally.answers = sum(answers_heard(each) for each in told)
+        states = [state for person in self.people for state in person.states.values()]
+        self.tally.ends_told = sum(state in ("failed", "stopped") for state in states)
+        self.tally.commands = sum(read_ledger(self.workdir).values())
+        jobs = [each for each in sent if each.errand.kind is Kind.JOB]
+        heard = {mark for person in self.people for mark in person.jobs_heard}
+        self.tally.jobs = sum(each.errand.mark in heard for each in jobs)
+
+    async def _round(self, lives_max: int, until: float) -> Seen:
+        async with create_task_group() as followers:
+            for person in self.people:
+                followers.start_soon(person.keep_following)
+            async with create_task_group() as errands:
+                for person in self.people:
+                    errands.start_soon(person.do_errands)
+                for _ in range(lives_max):
+                    if current_time() >= until:
+                        break
+                    await self._live(next(self.kills))
+                self.is_closing = True
+                # The last one is started as anybody would start it.
+                await self.lives.start(is_cold=True)
+                await self._serve()
+                errands.cancel_scope.deadline = current_time() + ERRANDS_S_MAX
+            if errands.cancel_scope.cancelled_caught:
+                for person in self.people:
+                    person.give_up(f"no end within {ERRANDS_S_MAX:g} s after the last kill")
+            await self._come_to_rest()
+            last = [await self._told_from_start(person) for person in self.people]
+            await self._come_to_rest()
+            followers.cancel_scope.cancel()
+        await self._end()
+        return await to_thread.run_sync(self._seen, last)
+
+    async def _live(self, kill: Kill) -> None:
+        """One life, from its start to its violent end."""
+        match kill:
+            case RandomKill():
+                await self._live_until_chance(kill)
+            case StepKill():
+                await self._live_until_step(kill)
+            case _:
+                assert_never(kill)
+        code, is_stop = self.lives.code, isinstance(kill, StepKill) and kill.verb in AT_STOP
+        if code not in (None, KILLED) and not (is_stop and code == 0):
+            self._complain(Fault.ENDED, f"a gateway ended by itself with {code}")
+        is_met = isinstance(kill, RandomKill) or code == KILLED
+        self.tally.lives += 1
+        self.tally.missed += not is_met
+        if code in (None, KILLED):
+            self.tally.kills[str(kill) if is_met else "random"] += 1
+        await self._end()
+
+    async def _live_until_chance(self, kill: RandomKill) -> None:
+        await self.lives.start()
+        if kill.after_events is not None:
+            if not await self._serve():
+                return
+            await self._work_is_done(kill.after_events)
+        await self.lives.ends(kill.after_ms / 1_000)
+
+    async def _live_until_step(self, kill: StepKill) -> None:
+        await self.lives.start(kill.point)
+        if not await self._serve():
+            return
+        if kill.stop_after_ms is None:
+            await self.lives.ends(STEP_S_MAX)
+        elif not await self.lives.ends(kill.stop_after_ms / 1_000):
+            await self.lives.stop()
+            await self.lives.ends(STOP_S_MAX)
+
+    async def _serve(self) -> bool:
+        """Wait until it serves, and let people in. False if it ends before."""
+        address = await self.lives.serves(START_S_MAX)
+        if address is None:
+            return False
+        async with self.came_up:
+            self.connection = connection_to(address, self.lives.token)
+            self.came_up.notify_all()
+        return True
+
+    async def _work_is_done(self, events: int) -> None:
+        """Wait until people have heard so much of it, but not for long."""
+        enough = self.heard + events
+        with move_on_after(WORK_S_MAX):
+            while self.heard < enough:
+                await self.news.wait()
+
+    async def _end(self) -> None:
+        """Kill it, if it lives."""
+        if self.lives.code is None:
+            await self.lives.kill()
+        self.connection = None
+
+    async def _come_to_rest(self) -> None:
+        with move_on_after(REST_S_MAX) as limit:
+            quiet_looks = 0
+            while quiet_looks < 3:
+                await sleep(LOOK_EVERY_S)
+                quiet_looks = quiet_looks + 1 if await self._is_quiet() else 0
+        if limit.cancelled_caught:
+            self._complain(Fault.LOST, f"it did not come to rest within {REST_S_MAX:g} s")
+
+    async def _is_quiet(self) -> bool:
+        connection = await self.comes_up()
+        try:
+            return not has_runners(self.lives.home) and await connection.is_quiet()
+        except (*LOST, NotNow):
+            return False
+
+    async def _told_from_start(self, person: Person) -> tuple[str, list[Told]]:
+        """What somebody new is told, up to the last words in the chat."""
+        last = await person.hears_reply(await person.order("/help"))
+        told: list[Told] = []
+        connection = await self.comes_up()
+        async with aclosing(connection.events(person.chat, None)) as events:
+            async for each in events:
+                told.append(each)
+                if each.place >= last.place:
+                    break
+        return person.chat, told
+
+    def _seen(self, from_start: Sequence[tuple[str, list[Told]]]) -> Seen:
+        ends = {chat: told[-1].place for chat, told in from_start}
+        return Seen(
+            sent=[each for person in self.people for each in person.sent],
+            told={
+                person.chat: [each for each in person.told if each.place <= ends[person.chat]]
+                for person in self.people
+            },
+            from_start=dict(from_start),
+            remains=read_remains(self.lives.home),
+            ledger=read_ledger(self.workdir),
+            unfinished=[words for person in self.people for words in person.unfinished],
+        )
+
+    def _complain(self, fault: Fault, words: str) -> None:
+        self.tally.violations.append(Violation(fault=fault, words=words))
+
+
+def _leaves_of(error: BaseException) -> Iterator[BaseException]:
+    """The errors inside groups of groups."""
+    if not isinstance(error, BaseExceptionGroup):
+        yield error
+        return
+    for each in error.exceptions:
+        yield from _leaves_of(each)

@@ -1,0 +1,47 @@
+"""Kills at random instants, again and again on one home, while people talk: the torture itself.
+
+A failing seed is printed with the command that plans the same kills and messages. Put it into
+REGRESSIONS when its cause is mended.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from koboshi.cli.cradle import cradle_command
+from koboshi.torture import Aim, Campaign, Settings
+from tests.crash.points import WANTS_ALL
+from tests.harness.invariants import check_rows
+from tests.harness.rows import read_rows
+from tests.harness.tally import add_to_tally
+
+FIRST = int(os.environ.get("KOBOSHI_SEED", "1"))
+CAMPAIGNS, LIVES = (10, 200) if WANTS_ALL else (4, 50)
+
+REGRESSIONS: tuple[int, ...] = ()
+"""Seeds that once found something."""
+
+
+@pytest.mark.timeout(900 if WANTS_ALL else 240)
+@pytest.mark.parametrize("seed", [*REGRESSIONS, *range(FIRST, FIRST + CAMPAIGNS)])
+async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
+    seed: int, tmp_path: Path
+) -> None:
+    """I1-I7, I10, I12 of the reliability plan, looked at from outside, and then the rows."""
+    settings = Settings(
+        seed=seed, folder=tmp_path, cradle=cradle_command(), lives=LIVES, aim=Aim.RANDOM
+    )
+    campaign = Campaign(settings)
+
+    await campaign.run()
+
+    report = campaign.report()
+    print(f"seed {seed}; to do it again: {report.repeat}")
+    add_to_tally("random kills", report.document())
+    assert report.tally.violations == []
+    assert report.is_complete
+    assert report.kills == LIVES
+    assert report.tally.messages > LIVES
+    for home in campaign.homes:
+        check_rows(read_rows(home))

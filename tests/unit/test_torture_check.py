@@ -1,0 +1,269 @@
+"""The check of a torture finds what is wrong, and nothing where nothing is."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from koboshi.torture.check import Fault, check
+from koboshi.torture.errands import Errand, Kind
+from koboshi.torture.seen import (
+    DeliveryRow,
+    EntryRow,
+    ProcessRow,
+    Remains,
+    Seen,
+    Sent,
+    Told,
+    TurnRow,
+)
+
+CHAT = "p1"
+
+ECHO = Errand(kind=Kind.ECHO, mark="p1x00001", text="echo p1x00001", answer="p1x00001")
+COMMAND = Errand(
+    kind=Kind.COMMAND,
+    mark="p1x00002",
+    text="run echo p1x00002 >> ledger",
+    answer="It exited with code 0\\.\np1x00002",
+)
+JOB = Errand(kind=Kind.JOB, mark="p1x00003", text="in background …", answer="It runs", code=3)
+FAIL = Errand(kind=Kind.FAIL, mark="p1x00004", text="fail")
+STOP = Errand(kind=Kind.ORDER, mark="p1o00001", text="/help")
+
+
+def words(place: int, turn: int, text: str, *, kind: str = "answer", cause: str = "") -> Told:
+    return Told(
+        place=place,
+        kind=kind,
+        turn=f"t{turn}" if turn else "",
+        delivery=f"d{place}",
+        cause=cause or f"step:{place}",
+        part=1,
+        parts=1,
+        text=text,
+    )
+
+
+REPORT = "Background process p2 (echo p1x00003 …) exited with code 3 after 0 s:\np1x00003"
+
+TOLD = (
+    words(10, 1, "p1x00001"),
+    words(20, 2, "It exited with code 0.\np1x00002"),
+    words(30, 3, "It runs"),
+    words(40, 4, REPORT),
+    words(50, 5, "I could not finish", kind="notice", cause="failed:5"),
+    words(60, 0, "I can …", kind="notice", cause="command:6"),
+)
+
+SENT = tuple(
+    Sent(chat=CHAT, key=str(number), errand=errand, message=f"m{entry}")
+    for number, (errand, entry) in enumerate(
+        ((ECHO, 1), (COMMAND, 2), (JOB, 3), (FAIL, 5), (STOP, 6))
+    )
+)
+
+
+def entry(entry_id: int, key: str, turn_id: int | None, *, kind: str = "message") -> EntryRow:
+    return EntryRow(
+        entry_id=entry_id,
+        kind=kind,
+        external_id=key,
+        state="handled" if turn_id is None else "attached",
+        turn_id=turn_id,
+        reason=None,
+    )
+
+
+def turn(turn_id: int, state: str = "done") -> TurnRow:
+    answers = int(state == "done")
+    return TurnRow(turn_id=turn_id, chat=CHAT, state=state, reason=None, answers=answers)
+
+
+def process(process_id: int, turn_mark: str, *, foreground: int, code: int) -> ProcessRow:
+    return ProcessRow(
+        process_id=process_id,
+        chat=CHAT,
+        foreground=foreground,
+        command=f"echo {turn_mark} >> ledger",
+        state="exited",
+        exit_code=code,
+    )
+
+
+REMAINS = Remains(
+    entries=(
+        entry(1, "p1/0", 1),
+        entry(2, "p1/1", 2),
+        entry(3, "p1/2", 3),
+        entry(4, "2:end", 4, kind="report"),
+        entry(5, "p1/3", 5),
+        entry(6, "p1/4", None, kind="command"),
+    ),
+    turns=(turn(1), turn(2), turn(3), turn(4), turn(5, "failed")),
+    deliveries=tuple(
+        DeliveryRow(
+            delivery_id=each.place,
+            chat=CHAT,
+            turn_id=int(each.turn[1:] or 0) or None,
+            cause=each.cause,
+            part=each.part,
+            parts=each.parts,
+            text=each.text,
+            state="delivered",
+        )
+        for each in TOLD
+    ),
+    processes=(
+        process(1, "p1x00002", foreground=1, code=0),
+        process(2, "p1x00003", foreground=0, code=3),
+    ),
+    heard={"entry:4": 1},
+)
+
+CLEAN = Seen(
+    sent=SENT,
+    told={CHAT: TOLD},
+    from_start={CHAT: TOLD},
+    remains=REMAINS,
+    ledger={"p1x00002": 1, "p1x00003": 1},
+)
+
+
+def telling(*told: Told) -> Seen:
+    return replace(CLEAN, told={CHAT: told}, from_start={CHAT: told})
+
+
+def leaving(**rows: Any) -> Seen:
+    return replace(CLEAN, remains=replace(REMAINS, **rows))
+
+
+def closing(place: int, row: TurnRow) -> Seen:
+    turns = list(REMAINS.turns)
+    turns[place] = row
+    return leaving(turns=turns)
+
+
+DOCTORED: dict[str, tuple[Callable[[], Seen], Fault]] = {
+    "an acknowledged message is not stored": (
+        lambda: leaving(entries=REMAINS.entries[1:]),
+        Fault.LOST,
+    ),
+    "a message still waits": (
+        lambda: leaving(entries=(*REMAINS.entries, replace(REMAINS.entries[0], state="waiting"))),
+        Fault.LOST,
+    ),
+    "a message is in no turn": (
+        lambda: leaving(entries=(replace(REMAINS.entries[0], turn_id=None), *REMAINS.entries[1:])),
+        Fault.LOST,
+    ),
+    "a turn goes on for ever": (lambda: closing(0, turn(1, "running")), Fault.LOST),
+    "a turn was stopped by nobody": (lambda: closing(0, turn(1, "stopped")), Fault.LOST),
+    "an end was not told": (lambda: telling(*TOLD[:4], TOLD[5]), Fault.LOST),
+    "an answer was not told": (lambda: telling(*TOLD[1:]), Fault.LOST),
+    "a reply to a command was not told": (lambda: telling(*TOLD[:5]), Fault.LOST),
+    "a delivery is still owed": (
+        lambda: leaving(deliveries=(replace(REMAINS.deliveries[0], state="owed"),)),
+        Fault.LOST,
+    ),
+    "somebody waited in vain": (lambda: replace(CLEAN, unfinished=["p1x00009"]), Fault.LOST),
+    "a delivery was told twice": (
+        lambda: telling(*TOLD, replace(TOLD[0], place=70)),
+        Fault.DOUBLED,
+    ),
+    "the same words came as another delivery": (
+        lambda: telling(*TOLD, words(70, 6, "p1x00001")),
+        Fault.DOUBLED,
+    ),
+    "a turn has two answers": (
+        lambda: closing(0, replace(turn(1), answers=2)),
+        Fault.DOUBLED,
+    ),
+    "another answer was given": (
+        lambda: telling(replace(TOLD[0], text="something else"), *TOLD[1:]),
+        Fault.WRONG,
+    ),
+    "somebody new is told less": (
+        lambda: replace(CLEAN, from_start={CHAT: TOLD[:-1]}),
+        Fault.WRONG,
+    ),
+    "what was told is not stored": (
+        lambda: leaving(deliveries=REMAINS.deliveries[1:]),
+        Fault.WRONG,
+    ),
+    "answers changed places": (
+        lambda: telling(replace(TOLD[1], place=10), replace(TOLD[0], place=20), *TOLD[2:]),
+        Fault.DISORDER,
+    ),
+    "events went backwards": (lambda: telling(*reversed(TOLD)), Fault.DISORDER),
+    "a later message was worked on first": (
+        lambda: replace(CLEAN, sent=(SENT[1], SENT[0], *SENT[2:])),
+        Fault.DISORDER,
+    ),
+    "a command ran twice": (
+        lambda: replace(CLEAN, ledger={"p1x00002": 2, "p1x00003": 1}),
+        Fault.RAN_TWICE,
+    ),
+    "a command ran that nobody asked for": (
+        lambda: replace(CLEAN, ledger={**CLEAN.ledger, "p9x00001": 1}),
+        Fault.RAN_TWICE,
+    ),
+    "a job was begun twice": (
+        lambda: leaving(
+            processes=(*REMAINS.processes, replace(REMAINS.processes[1], process_id=3))
+        ),
+        Fault.RAN_TWICE,
+    ),
+    "a command is said to have run": (
+        lambda: replace(CLEAN, ledger={"p1x00003": 1}),
+        Fault.NOT_RUN,
+    ),
+    "a job was not reported": (lambda: leaving(heard={}), Fault.JOB),
+    "a job was reported twice": (lambda: leaving(heard={"entry:4": 2}), Fault.JOB),
+    "a job has another code": (
+        lambda: leaving(
+            processes=(REMAINS.processes[0], replace(REMAINS.processes[1], exit_code=4))
+        ),
+        Fault.JOB,
+    ),
+    "a report says something else": (
+        lambda: telling(*TOLD[:3], replace(TOLD[3], text="Noted."), *TOLD[4:]),
+        Fault.JOB,
+    ),
+    "the database is damaged": (lambda: leaving(damage=["row missing"]), Fault.DAMAGE),
+}
+
+
+def test_nothing_is_wrong_where_nothing_is() -> None:
+    assert check(CLEAN) == []
+
+
+@pytest.mark.parametrize("what", DOCTORED)
+def test_it_is_seen_that(what: str) -> None:
+    make, fault = DOCTORED[what]
+
+    found = check(make())
+
+    assert fault in {violation.fault for violation in found}, found
+
+
+def test_a_job_whose_end_the_agent_was_shown_at_once_is_reported_by_that() -> None:
+    """The gateway died between the start of the job and its result."""
+    shown = Errand(kind=Kind.JOB, mark="p1x00003", text="…", answer="It .*", code=3)
+    sent = (*SENT[:2], replace(SENT[2], errand=shown), *SENT[3:])
+    told = (*TOLD[:2], replace(TOLD[2], text="It exited with code 3.\np1x00003"), *TOLD[4:])
+    deliveries = [
+        replace(row, text=told[2].text) if row.delivery_id == 30 else row
+        for row in REMAINS.deliveries
+        if row.delivery_id != 40
+    ]
+    entries = [
+        replace(row, state="dropped", turn_id=None) if row.entry_id == 4 else row
+        for row in REMAINS.entries
+    ]
+    remains = replace(REMAINS, entries=entries, deliveries=deliveries, heard={})
+
+    seen = replace(CLEAN, sent=sent, told={CHAT: told}, from_start={CHAT: told}, remains=remains)
+
+    assert check(seen) == []
