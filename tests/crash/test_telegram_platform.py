@@ -31,7 +31,7 @@ def contents(bot: Bot) -> dict[str, bytes]:
 async def test_a_file_is_there_before_the_agent_works_on_it(home: Path, role: str) -> None:
     async with a_bot(home) as bot:
         bot.start()
-        bot.say("run cat received/*/*", **{role: b"what it holds"})
+        bot.say("run cat received/*/*", bot.chat, **{role: b"what it holds"})
         await bot.hears("what it holds")
         await bot.comes_to_rest()
 
