@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,8 +31,7 @@ def contents(bot: Bot) -> dict[str, bytes]:
 async def test_a_file_is_there_before_the_agent_works_on_it(home: Path, role: str) -> None:
     async with a_bot(home) as bot:
         bot.start()
-        attached: dict[str, Any] = {role: b"what it holds"}
-        bot.say("run cat received/*/*", **attached)
+        bot.say("run cat received/*/*", bot.chat, **{role: b"what it holds"})
         await bot.hears("what it holds")
         await bot.comes_to_rest()
 
