@@ -355,19 +355,14 @@ class Store(Protocol):
 
     @property
     def trouble(self) -> str | None:
-        """Why writes are waiting (a full disk, another program's lock), in words; None if they are
-        not."""
-        ...
+        """Why writes wait (a full disk, another program's lock), in words; None if they do not."""
 
     @property
     def failure(self) -> str | None:
-        """Why this store takes no more writes and this process must end, in words; None if it need
-        not."""
-        ...
+        """Why nothing is written any more and this process must end; None if it need not."""
 
     def stop_waiting(self) -> None:
         """From now on a write that would have to wait for a full disk or another program's lock
         fails with StoreFailed: whoever is asked to stop can not wait for space."""
-        ...
 
     async def close(self) -> None: ...
