@@ -60,7 +60,8 @@ def until(
 
 def environment(home: Path | None = None, **more: str) -> dict[str, str]:
     """The defaults, whatever the one who runs the tests has set; and any free port."""
-    ours = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_", "NO_COLOR")
+    # Compiling it all takes longer than a start, so what was compiled is kept.
+    ours = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_", "NO_COLOR", "PYTHONDONT")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
     place = {} if home is None else {"KOBOSHI_HOME": str(home)}
     settings = {

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx2
 
 from koboshi.stores.faults import VARIABLE as CRASH_AT
+from tests.harness import nursery
 from tests.harness.http import connection
 from tests.harness.polling import until, until_asked
 
@@ -36,10 +37,10 @@ class GatewayProcess:
         self.workdir = home.with_name(f"{home.name}.workdir")
         self.environment = dict(env or {})
         self._env = {"KOBOSHI__GATEWAY__WORKDIR": str(self.workdir), **(env or {})}
-        self._command = list(command) or [str(koboshi()), "run", "--home", str(home)]
+        self._command = list(command)
         self._log = log or home.parent / f"{home.name}.log"
         self._log_begin = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | nursery.Forked | None = None
 
     def start(
         self,
@@ -57,9 +58,15 @@ class GatewayProcess:
         environment = {**_clean_environment(), **self._env, **(env or {})}
         if crash_at:
             environment[CRASH_AT] = crash_at
+        if not self._command and not prefix and not _is_of_python(environment):
+            told = ["run", "--home", str(self.home), *arguments]
+            self._process = nursery.start("koboshi", told, environment, self._log, self._log)
+            self.lives += 1
+            return
+        command = self._command or [str(koboshi()), "run", "--home", str(self.home)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*_dying_with_us(), *prefix, *self._command, *arguments],
+                [*_dying_with_us(), *prefix, *command, *arguments],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -166,6 +173,12 @@ def koboshi() -> Path:
     return Path(sys.executable).with_name("koboshi")
 
 
+def _is_of_python(environment: Mapping[str, str]) -> bool:
+    """Whether the test sets a variable of the interpreter, which is read when that starts."""
+    given = {name: text for name, text in environment.items() if name.startswith("PYTHON")}
+    return any(os.environ.get(name) != text for name, text in given.items())
+
+
 def _dying_with_us() -> list[str]:
     """A program that execs what follows so that it is killed when the tests are."""
     return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
@@ -173,7 +186,8 @@ def _dying_with_us() -> list[str]:
 
 def _clean_environment() -> dict[str, str]:
     """The defaults, whatever the one who runs the tests has set; and any free port."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("KOBOSHI")}
+    dropped = ("KOBOSHI", "PYTHONDONTWRITEBYTECODE")  # compiling it all takes longer than a start
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(dropped)}
     settings = {
         "KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0",
         "KOBOSHI__GATEWAY__DRAIN_SECONDS": "1",
