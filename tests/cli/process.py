@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.harness import nursery
+
 Found = TypeVar("Found")
 
 KOBOSHI = str(Path(sys.executable).with_name("koboshi"))
@@ -133,6 +135,11 @@ class Gateway:
         stem = uuid.uuid4().hex[:8]
         self.out_file = home.parent / f"{stem}.out"
         self.err_file = home.parent / f"{stem}.err"
+        self.process: subprocess.Popen[bytes] | nursery.Forked
+        if tuple(command) == (KOBOSHI,) and "--supervise" not in arguments:
+            told, env = ["run", *arguments], environment(home, **more)
+            self.process = nursery.start("koboshi", told, env, self.out_file, self.err_file)
+            return
         with self.out_file.open("wb") as out, self.err_file.open("wb") as err:
             self.process = subprocess.Popen(
                 [*command, "run", *arguments],

@@ -20,7 +20,6 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, NoReturn
 
 LOADED = (
@@ -41,6 +40,7 @@ LOADED = (
     "koboshi.runtime.notify",
     "koboshi.runtime.surroundings",
 )
+ROOT = Path(__file__).resolve().parents[2]
 _PR_SET_PDEATHSIG = 1
 _READY_S = 30.0
 
@@ -50,7 +50,7 @@ class Forked:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(_nursery())
+        self._socket.connect(_nursery()[0])
         self._socket.sendall(json.dumps(request).encode() + b"\n")
         self._told = b""
         self.returncode: int | None = None
@@ -69,6 +69,9 @@ class Forked:
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
     def _ended(self, within_s: float | None) -> int | None:
         if self.returncode is None and self._hear(within_s, lines=2):
@@ -93,6 +96,8 @@ def start(
     module: str, arguments: Sequence[str], environment: Mapping[str, str], out: Path, err: Path
 ) -> Forked:
     """Run a module as `python -m` does, in a session of its own, with its output in files."""
+    for file in (out, err):
+        file.touch(mode=0o600)
     return Forked(
         {
             "module": module,
@@ -106,20 +111,19 @@ def start(
 
 
 @cache
-def _nursery() -> str:
-    """The address of this process's nursery, which ends with it."""
-    address = f"{mkdtemp(prefix='koboshi-nursery-')}/socket"
-    command = [sys.executable, "-m", "tests.harness.nursery", address]
+def _nursery() -> tuple[str, subprocess.Popen[bytes]]:
+    """The address of this process's nursery, which ends when nobody holds its input any more."""
+    name = f"koboshi-nursery-{os.getpid()}-{os.urandom(4).hex()}"
+    command = [sys.executable, "-m", "tests.harness.nursery", name]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    return address
+    return f"\0{name}", process  # who lets go of the process closes its input
 
 
 def main() -> None:
-    _die_with_parent()
     for name in LOADED:
         import_module(name)
     gc.collect()
@@ -129,7 +133,7 @@ def main() -> None:
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(sys.argv[1])
+    listener.bind(f"\0{sys.argv[1]}")
     listener.listen(64)
     os.write(1, b"ready\n")
     _rock(listener, deaths, writer)

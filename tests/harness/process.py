@@ -58,12 +58,20 @@ class GatewayProcess:
         environment = {**_clean_environment(), **self._env, **(env or {})}
         if crash_at:
             environment[CRASH_AT] = crash_at
-        if not self._command and not prefix and not _is_of_python(environment):
-            told = ["run", "--home", str(self.home), *arguments]
-            self._process = nursery.start("koboshi", told, environment, self._log, self._log)
+        command = self._command or [
+            sys.executable,
+            "-m",
+            "koboshi",
+            "run",
+            "--home",
+            str(self.home),
+        ]
+        is_module = command[:2] == [sys.executable, "-m"]
+        if is_module and not prefix and not _is_of_python(environment):
+            module, told = command[2], [*command[3:], *arguments]
+            self._process = nursery.start(module, told, environment, self._log, self._log)
             self.lives += 1
             return
-        command = self._command or [str(koboshi()), "run", "--home", str(self.home)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*_dying_with_us(), *prefix, *command, *arguments],
