@@ -47,14 +47,19 @@ class ChatEngine:
     ) -> None:
         self._endpoint = endpoint
         self._limits = limits
-        self._lanes = Lanes(limits, transport)
+        self._lanes = Lanes(transport)
         base_url = (endpoint.base_url or OPENAI_URL).rstrip("/")
         self._url = f"{base_url}/chat/completions"
         self._origin = Origin(system=_system_of(endpoint), url=f"{base_url}/")
+        self._address: httpx2.URL | None = None
+        # The engine watches how long everything takes but connecting.
+        self._timeout = httpx2.Timeout(None, connect=limits.connect_s).as_dict()
         self._headers = {
             "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
             "Authorization": f"Bearer {endpoint.api_key or NO_KEY}",
             "Content-Type": "application/json",
+            "Connection": "keep-alive",
             "User-Agent": f"koboshi/{__version__}",
         }
 
@@ -103,8 +108,7 @@ class ChatEngine:
         """What comes from the server, as it comes. Raises ModelBusy or ModelRefused."""
         try:
             async with self._lanes.lane() as http:
-                request = http.build_request("POST", self._url, headers=self._headers, content=body)
-                response = await http.send(request, stream=True)
+                response = await http.send(self._request(body), stream=True)
                 try:
                     if not response.is_success:
                         raise await self._failure(response)
@@ -119,6 +123,18 @@ class ChatEngine:
             # A client that was closed meanwhile, or a header that is none.
             log.info("model_request_failed", model=self._endpoint.name, error=trace_of(error))
             raise ModelBusy(f"{MALFORMED} ({type(error).__name__})") from error
+
+    def _request(self, body: bytes) -> httpx2.Request:
+        """Not by the client: it would read the address and all headers anew for each request."""
+        if self._address is None:
+            self._address = httpx2.URL(self._url)
+        return httpx2.Request(
+            "POST",
+            self._address,
+            headers=self._headers,
+            content=body,
+            extensions={"timeout": self._timeout},
+        )
 
     async def _failure(self, response: httpx2.Response) -> ModelBusy | ModelRefused:
         body = b""

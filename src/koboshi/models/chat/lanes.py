@@ -13,8 +13,6 @@ from contextlib import asynccontextmanager
 import anyio
 import httpx2
 
-from koboshi.models.limits import ModelLimits
-
 IDLE_MAX = 64
 IDLE_SECONDS_MAX = 60
 _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
@@ -23,10 +21,7 @@ _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
 class Lanes:
     """Clients of one connection each, made when they are needed."""
 
-    def __init__(
-        self, limits: ModelLimits, transport: httpx2.AsyncBaseTransport | None = None
-    ) -> None:
-        self._connect_s = limits.connect_s
+    def __init__(self, transport: httpx2.AsyncBaseTransport | None = None) -> None:
         self._transport = transport
         self._trust: ssl.SSLContext | bool = transport is None and httpx2.create_ssl_context()
         self._all: set[httpx2.AsyncClient] = set()
@@ -51,13 +46,8 @@ class Lanes:
             await client.aclose()
 
     def _open(self) -> httpx2.AsyncClient:
-        # The engine watches how long everything takes but connecting.
         client = httpx2.AsyncClient(
-            timeout=httpx2.Timeout(None, connect=self._connect_s),
-            limits=_ONE,
-            follow_redirects=True,
-            transport=self._transport,
-            verify=self._trust,
+            limits=_ONE, follow_redirects=True, transport=self._transport, verify=self._trust
         )
         self._all.add(client)
         return client
