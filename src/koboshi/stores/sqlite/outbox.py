@@ -74,8 +74,8 @@ class SqliteOutbox:
 
         return await self._readers.read(look)
 
-    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
-        await self._writer.write(
+    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> bool:
+        return await self._writer.write(
             "outbox.settle", lambda tx: _settle(tx, delivery, worker_id, change)
         )
 
@@ -125,7 +125,7 @@ def _quiet_until(tx: Transaction, row: Row) -> int:
 
 def _settle(
     tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange
-) -> None:
+) -> bool:
     delivery_id = delivery.delivery_id
     tx.hints.add(JOURNAL)
     match change:
@@ -158,6 +158,7 @@ def _settle(
             move_session(tx, delivery.session_id, chat)
         case _:
             assert_never(change)
+    return tx.row("delivery_head", session_id=delivery.session_id) is not None
 
 
 def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
