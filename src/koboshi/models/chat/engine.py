@@ -9,6 +9,7 @@ from anyio import CancelScope, current_time, move_on_after
 
 from koboshi import __version__
 from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.lanes import Lanes
 from koboshi.models.chat.body import body_of
 from koboshi.models.chat.chunks import ReplyReader, StreamError
 from koboshi.models.chat.events import EventReader, LineTooLong
@@ -19,7 +20,6 @@ from koboshi.models.chat.failures import (
     complaint_of_answer,
     failure_of,
 )
-from koboshi.models.chat.lanes import Lanes
 from koboshi.models.endpoint import NO_KEY, Endpoint, Provider
 from koboshi.models.limits import ModelLimits
 from koboshi.models.talk import Origin
@@ -29,6 +29,8 @@ from koboshi.ports.model import ModelReply, Request
 log = structlog.get_logger()
 
 OPENAI_URL = "https://api.openai.com/v1"
+REQUESTS_MAX = 1_000
+"""At once; the configuration allows no more turns."""
 ERROR_BYTES_MAX = 1_000_000
 END_SECONDS_MAX = 1.0
 """How long the end of a connection's answer is waited for when the reply is whole."""
@@ -47,13 +49,16 @@ class ChatEngine:
     ) -> None:
         self._endpoint = endpoint
         self._limits = limits
-        self._lanes = Lanes(transport)
+        # The engine watches how long everything takes but connecting.
+        timeout = httpx2.Timeout(None, connect=limits.connect_s)
+        self._lanes = Lanes(
+            count_max=REQUESTS_MAX, timeout=timeout, follow_redirects=True, transport=transport
+        )
+        self._extensions = {"timeout": timeout.as_dict()}
         base_url = (endpoint.base_url or OPENAI_URL).rstrip("/")
         self._url = f"{base_url}/chat/completions"
         self._origin = Origin(system=_system_of(endpoint), url=f"{base_url}/")
         self._address: httpx2.URL | None = None
-        # The engine watches how long everything takes but connecting.
-        self._timeout = httpx2.Timeout(None, connect=limits.connect_s).as_dict()
         self._headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip, deflate",
@@ -133,7 +138,7 @@ class ChatEngine:
             self._address,
             headers=self._headers,
             content=body,
-            extensions={"timeout": self._timeout},
+            extensions=self._extensions,
         )
 
     async def _failure(self, response: httpx2.Response) -> ModelBusy | ModelRefused:
