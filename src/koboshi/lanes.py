@@ -34,7 +34,8 @@ class Lanes:
         self._follow_redirects = follow_redirects
         self._transport = transport
         self._idle_seconds_max = idle_seconds_max
-        self._trust: ssl.SSLContext | None = None
+        # Reading the certificates takes a while, and all lanes share them.
+        self._trust: ssl.SSLContext | bool = True if transport else httpx2.create_ssl_context()
         self._all: set[httpx2.AsyncClient] = set()
         self._idle: deque[tuple[httpx2.AsyncClient, float]] = deque()
 
@@ -58,8 +59,6 @@ class Lanes:
             await client.aclose()
 
     def _open(self) -> httpx2.AsyncClient:
-        if self._trust is None:
-            self._trust = httpx2.create_ssl_context()
         client = httpx2.AsyncClient(
             timeout=self._timeout,
             limits=_ONE,
