@@ -24,8 +24,8 @@ from koboshi.domain.transcript import (
     ResultStatus,
     Summary,
 )
-from koboshi.models.conversation import EARLIER, GO_ON, NO_OUTPUT, NO_RESULT, SUMMED_UP
 from koboshi.models.provider import open_model
+from koboshi.models.talk import EARLIER, GO_ON, NO_OUTPUT, NO_RESULT, SUMMED_UP
 from koboshi.ports.model import Request
 from tests.fakes.model_servers import anthropic_form, openai_form
 from tests.fakes.model_servers.server import Answer as Sent

@@ -18,6 +18,7 @@ from tests.models.conftest import Opened
 from tests.models.forms import ANTHROPIC, OPENAI
 
 HEAVY = ("anthropic", "google", "httpx2", "openai", "pydantic", "pydantic_ai")
+LIBRARIES = ("anthropic", "google.genai", "openai", "pydantic_ai", "pydantic")
 
 
 def openai_line() -> Line:
@@ -71,7 +72,7 @@ def test_ollama_needs_no_key() -> None:
     [
         ("anthropic", "anthropic:m", 'pip install "koboshi[anthropic]"'),
         ("google.genai", "google:m", 'pip install "koboshi[google]"'),
-        ("openai", "openai:m", 'pip install "koboshi"'),
+        ("pydantic_ai", "anthropic:m", 'pip install "koboshi[anthropic]"'),
     ],
 )
 def test_a_missing_library_comes_with_the_remedy(
@@ -101,6 +102,26 @@ def test_opening_a_model_loads_nothing_heavy() -> None:
     assert json.loads(done.stdout) == []
 
 
+@pytest.mark.parametrize("name", ["openai:m", "ollama:m"])
+def test_chat_completions_take_no_library(name: str) -> None:
+    """Neither to open the model nor to ask it: they need not be installed."""
+    program = (
+        "import json, sys, anyio\n"
+        "from koboshi.models.provider import open_model\n"
+        "from tests.models.asking import HELLO\n"
+        "from tests.models.test_provider import openai_line\n"
+        f"for name in {LIBRARIES!r}: sys.modules[name] = None\n"
+        f"model = open_model({name!r}, api_key='k', transport=openai_line())\n"
+        "print(anyio.run(model.respond, HELLO).text)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.splitlines()[-1] == "Ok."
+
+
 async def test_a_library_is_loaded_once_for_all_who_wait(opened: Opened) -> None:
     line = openai_line()
     model = opened("openai:m", api_key=KEY, transport=line)
@@ -125,7 +146,7 @@ def test_a_library_that_is_broken_is_refused_in_plain_words() -> None:
         "from koboshi.domain.errors import ModelRefused\n"
         "from koboshi.models.provider import open_model\n"
         "from tests.models.asking import HELLO\n"
-        "model = open_model('openai:m', api_key='k')\n"
+        "model = open_model('anthropic:m', api_key='k')\n"
         "sys.modules['pydantic_ai'] = None\n"
         "try:\n"
         "    anyio.run(model.respond, HELLO)\n"
@@ -137,7 +158,7 @@ def test_a_library_that_is_broken_is_refused_in_plain_words() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
 
-    assert "the library for openai:m can not be loaded" in done.stdout
+    assert "the library for anthropic:m can not be loaded" in done.stdout
 
 
 async def test_openai_is_asked_at_its_own_address(opened: Opened) -> None:

@@ -448,6 +448,22 @@ async def test_the_power_fails_between_two_parts_of_an_answer(setting: Setting) 
     check_rows(setting.rows())
 
 
+async def test_the_outbox_is_asked_once_for_each_part(setting: Setting) -> None:
+    """What settles the last one says that there is no more: every claim is a commit."""
+    text = "\n\n".join(f"paragraph {number} " + "word " * 40 for number in range(20))
+    verbs: list[str] = []
+    async with living(setting) as life:
+        life.tracked.on_verb = verbs.append
+        await life.says("room", script(says(text)))
+        await life.until(lambda: "paragraph 19" in "".join(setting.platform.texts("room")), "all")
+        await life.says("room", "echo behind it")
+        await life.until(lambda: "behind it" in setting.platform.texts("room"), "the last")
+        await life.passes(1)
+
+    assert len(setting.platform.shown) > 2
+    assert verbs.count("outbox.claim") == len(setting.platform.shown)
+
+
 async def test_a_stopped_turn_does_not_say_what_it_still_owed(setting: Setting) -> None:
     """S87, S162: a question that was not sent yet is abandoned with its turn; the answers of
     earlier turns still go out."""

@@ -1,24 +1,15 @@
 """The provider's own library, set up to do one request at a time and nothing by itself.
 
-Each library is imported where it is needed: apart from OpenAI's they are extras.
+Each library is imported where it is needed: they are extras.
 """
-
-from typing import assert_never
 
 import httpx2
 from pydantic_ai.models import Model
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.settings import ModelSettings
 
-from koboshi.models.endpoint import Endpoint, Provider
+from koboshi.domain.errors import ModelUnusable
+from koboshi.models.endpoint import NO_KEY, Endpoint, Provider
 from koboshi.models.limits import ModelLimits
-
-NO_KEY = "no-key"
-"""Sent to a server of one's own that asks for none: the libraries insist on something."""
-
-# Without it a stream that just ends would count as a reply that ended well.
-_STRICT = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
 
 
 def open_http(
@@ -34,14 +25,12 @@ def open_http(
 def open_client(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:
     """The library's model for `endpoint`. It never retries: our retries are durable."""
     match endpoint.provider:
-        case Provider.OPENAI | Provider.OLLAMA:
-            return _openai(endpoint, http)
         case Provider.ANTHROPIC:
             return _anthropic(endpoint, http)
         case Provider.GOOGLE:
             return _google(endpoint, http)
         case _:
-            assert_never(endpoint.provider)
+            raise ModelUnusable(f"no library is needed for {endpoint.name}")
 
 
 def settings_for(endpoint: Endpoint) -> ModelSettings:
@@ -50,30 +39,6 @@ def settings_for(endpoint: Endpoint) -> ModelSettings:
     # only imitate it may not know them.
     is_original = endpoint.provider is Provider.ANTHROPIC and not endpoint.base_url
     return ModelSettings(cache=True) if is_original else ModelSettings()
-
-
-def _openai(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:
-    from openai import AsyncOpenAI
-    from pydantic_ai.providers.ollama import OllamaProvider
-    from pydantic_ai.providers.openai import OpenAIProvider
-    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
-
-    client = AsyncOpenAI(
-        api_key=endpoint.api_key or NO_KEY,
-        base_url=endpoint.base_url or "https://api.openai.com/v1",
-        http_client=http,
-        max_retries=0,
-    )
-    if endpoint.provider is Provider.OLLAMA:
-        return OpenAIChatModel(
-            endpoint.model, provider=OllamaProvider(openai_client=client), profile=_STRICT
-        )
-    if not endpoint.base_url:
-        return OpenAIChatModel(
-            endpoint.model, provider=OpenAIProvider(openai_client=client), profile=_STRICT
-        )
-    compatible = OpenAICompatibleProvider("openai-compatible", openai_client=client)
-    return OpenAIChatModel(endpoint.model, provider=compatible, profile=_STRICT)
 
 
 def _anthropic(endpoint: Endpoint, http: httpx2.AsyncClient) -> Model:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+NO_KEY = "no-key"
+"""Sent to a server of one's own that asks for none: libraries and servers insist on something."""
+
 
 class Provider(StrEnum):
     ANTHROPIC = "anthropic"
@@ -19,6 +22,11 @@ class Endpoint:
     model: str
     base_url: str = field(default="", repr=False)  # may hold a password
     api_key: str = field(default="", repr=False)
+
+    @property
+    def speaks_chat(self) -> bool:
+        """Whether it is asked for chat completions, which takes no library."""
+        return self.provider in (Provider.OLLAMA, Provider.OPENAI)
 
     @property
     def name(self) -> str:

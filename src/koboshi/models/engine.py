@@ -28,11 +28,13 @@ from pydantic_ai.models import ModelRequestParameters
 
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.models.clients import open_client, open_http, settings_for
-from koboshi.models.conversation import Origin, messages_of, parameters_of, record_of
+from koboshi.models.conversation import messages_of, parameters_of, record_message
 from koboshi.models.endpoint import Endpoint
-from koboshi.models.failures import PROVIDER_ERRORS, failure_of, trace_of
+from koboshi.models.failures import PROVIDER_ERRORS, failure_of
 from koboshi.models.limits import ModelLimits
-from koboshi.models.replies import ENDED_EARLY, clean, reply_of
+from koboshi.models.replies import reply_of
+from koboshi.models.talk import Origin
+from koboshi.models.wording import ENDED_EARLY, TOO_LONG, clean, trace_of
 from koboshi.ports.model import ModelReply, Request
 
 log = structlog.get_logger()
@@ -70,7 +72,7 @@ class Engine:
 
     def _messages(self, request: Request) -> list[ModelMessage]:
         if request.wants_summary:
-            return record_of(request.steps)
+            return record_message(request.steps)
         return messages_of(request.steps, self._origin)
 
     def _reply(self, response: ModelResponse) -> ModelReply:
@@ -152,4 +154,4 @@ class _Watch:
     def _count(self, text: str) -> None:
         self._room -= len(text)
         if self._room < 0:
-            raise ModelRefused("the model's reply is too long to be kept")
+            raise ModelRefused(TOO_LONG)

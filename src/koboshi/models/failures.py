@@ -19,9 +19,17 @@ from pydantic_ai.exceptions import (
 )
 
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
-from koboshi.domain.phrases import excerpt
 from koboshi.models.endpoint import Endpoint
-from koboshi.models.replies import ENDED_EARLY, MALFORMED
+from koboshi.models.wording import (
+    ENDED_EARLY,
+    MALFORMED,
+    OVERFULL,
+    is_overfull,
+    rejected,
+    unauthorised,
+    unknown_model,
+    without_secrets,
+)
 
 PROVIDER_ERRORS = (
     ModelAPIError,
@@ -46,22 +54,6 @@ PROVIDER_ERRORS = (
 _PASSING = frozenset({408, 409, 425})
 
 
-OVERFULL = "the conversation has grown too long for the model"
-
-_OVERFULL_WORDS = (
-    "prompt is too long",  # anthropic, and what imitates it
-    "prompt too long",  # ollama: "prompt too long; exceeded max context length by 3 tokens"
-    "exceeds the maximum number of tokens",  # google
-    "exceeds the available context size",  # llama.cpp
-    "exceeded max context length",
-    "maximum context length",
-    "context length exceeded",
-    "exceeds the context length",
-    "context window",
-    "request exceeds the maximum size",  # anthropic, of a whole request
-)
-
-
 def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused:
     """What to raise instead of `error`. The words hold no secret of `endpoint`."""
     match error:
@@ -71,7 +63,7 @@ def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused
             wait_ms = None if seconds is None else round(seconds * 1000)
             return _of_api(error, endpoint, wait_ms)
         case UserError():
-            said = _without_secrets(error.message, endpoint)
+            said = without_secrets(error.message, endpoint)
             return ModelRefused(f"the request does not suit the model: {said}")
         case UnexpectedModelBehavior() if "ended without content" in error.message:
             return ModelBusy(ENDED_EARLY)
@@ -83,20 +75,6 @@ def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused
             return ModelBusy("the connection to the provider broke")
         case _:
             return ModelBusy(f"{MALFORMED} ({type(error).__name__})")
-
-
-def trace_of(error: BaseException) -> str:
-    """The errors from the one that reached us to where it began, for the log.
-
-    Only the operating system is quoted: what a provider says may hold a person's words.
-    """
-    names: list[str] = []
-    current: BaseException | None = error
-    while current is not None and len(names) < 10:
-        words = f" ({excerpt(str(current), 200)})" if isinstance(current, OSError) else ""
-        names.append(f"{type(current).__name__}{words}")
-        current = current.__cause__ or current.__context__
-    return " from ".join(names)
 
 
 def _of_api(
@@ -113,7 +91,7 @@ def _of_api(
             return ModelBusy("the provider is not available at the moment", wait_ms)
         case ModelContextWindowExceededError():
             return ModelOverfull(OVERFULL)
-        case ModelHTTPError(status_code=400 | 413 | 422) if _is_overfull(error):
+        case ModelHTTPError(status_code=400 | 413 | 422) if is_overfull(error.body):
             return ModelOverfull(OVERFULL)
         case ModelRequestRejectedError():
             return ModelRefused(_rejected(error, endpoint))
@@ -132,24 +110,12 @@ def _of_api(
 def _rejected(error: ModelAPIError, endpoint: Endpoint) -> str:
     status = error.status_code if isinstance(error, ModelHTTPError) else None
     match error:
-        case ModelAuthenticationError() if status == 403:
-            return f"the provider does not allow this key to use {endpoint.name}"
         case ModelAuthenticationError():
-            return "the key was refused by the provider"
+            return unauthorised(status, endpoint)
         case ModelNotFoundError():
-            where = ", or base_url is wrong" if endpoint.base_url else ""
-            return f'the provider knows no model "{endpoint.model}"{where}'
+            return unknown_model(endpoint)
         case _:
-            code = "" if status is None else f" (status {status})"
-            said = _without_secrets(_words_in(error.body), endpoint)
-            return f"the provider rejected the request{code}{': ' if said else ''}{said}"
-
-
-def _is_overfull(error: ModelAPIError) -> bool:
-    """Whether these are words for a conversation that is too long; servers that imitate an
-    interface have no code for it."""
-    said = _words_in(error.body).lower()
-    return any(words in said for words in _OVERFULL_WORDS)
+            return rejected(status, error.body, endpoint)
 
 
 def _broken_connection(error: ModelConnectionError) -> str:
@@ -158,19 +124,3 @@ def _broken_connection(error: ModelConnectionError) -> str:
     if isinstance(error, ModelTimeoutError):
         return "the provider did not answer in time"
     return ENDED_EARLY if error.phase == "read" else "the connection to the provider broke"
-
-
-def _words_in(body: object) -> str:
-    """What the provider says about its error, wherever it puts it."""
-    match body:
-        case {"error": {"message": str() as words}} | {"message": str() as words}:
-            return words
-        case {"error": str() as words} | {"detail": str() as words}:
-            return words
-        case _:
-            return ""
-
-
-def _without_secrets(text: str, endpoint: Endpoint) -> str:
-    secret = endpoint.api_key
-    return excerpt(text.replace(secret, "***") if secret else text, 200)

@@ -28,10 +28,8 @@ KEY_VARIABLES = {
 _LIBRARIES = {
     Provider.ANTHROPIC: "anthropic",
     Provider.GOOGLE: "google.genai",
-    Provider.OLLAMA: "openai",
-    Provider.OPENAI: "openai",
 }
-_EXTRAS = frozenset({Provider.ANTHROPIC, Provider.GOOGLE})
+"""What the extras bring; the others are spoken to without a library."""
 
 
 def open_model(
@@ -100,11 +98,12 @@ def unknown_provider(name: str, plugins: Sequence[str]) -> ModelUnusable:
 
 
 def _require_library(name: str, provider: Provider) -> None:
-    if _is_installed(_LIBRARIES[provider]):
+    needed = [_LIBRARIES[provider], "pydantic_ai"] if provider in _LIBRARIES else []
+    if all(_is_installed(module) for module in needed):
         return
-    package = f"koboshi[{provider}]" if provider in _EXTRAS else "koboshi"
     raise ModelUnusable(
-        f'model "{name}" needs a library that is not installed: run `pip install "{package}"`'
+        f'model "{name}" needs a library that is not installed: '
+        f'run `pip install "koboshi[{provider}]"`'
     )
 
 

@@ -1,7 +1,7 @@
 """A model at a provider, whose library is loaded when the first request needs it."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import structlog
@@ -15,9 +15,17 @@ from koboshi.ports.model import ModelReply, Request
 if TYPE_CHECKING:
     import httpx2
 
-    from koboshi.models.engine import Engine
-
 log = structlog.get_logger()
+
+
+class _Engine(Protocol):
+    """Whatever asks the provider."""
+
+    async def respond(
+        self, request: Request, on_text: Callable[[str], None] | None
+    ) -> ModelReply: ...
+
+    async def aclose(self) -> None: ...
 
 
 class RemoteModel:
@@ -33,7 +41,7 @@ class RemoteModel:
         self._limits = limits
         self._transport = transport
         self._opening = anyio.Lock()
-        self._engine: Engine | None = None
+        self._engine: _Engine | None = None
         self._is_closed = False
 
     @property
@@ -59,7 +67,7 @@ class RemoteModel:
         if engine is not None:
             await engine.aclose()
 
-    async def _loaded(self) -> "Engine":
+    async def _loaded(self) -> _Engine:
         async with self._opening:
             if self._is_closed:
                 raise ModelBusy("the gateway is stopping")
@@ -67,7 +75,7 @@ class RemoteModel:
                 self._engine = await self._load()
             return self._engine
 
-    async def _load(self) -> "Engine":
+    async def _load(self) -> _Engine:
         try:
             with move_on_after(self._limits.load_s):
                 # In a thread, so that messages are accepted meanwhile; a turn that is stopped does
@@ -80,8 +88,12 @@ class RemoteModel:
             raise ModelRefused(f"the library for {self.name} can not be loaded: {error}") from error
         raise ModelBusy(f"the library for {self.name} took too long to load")
 
-    def _open(self) -> "Engine":
-        # Not at the top: this import is what takes a second and most of the memory.
+    def _open(self) -> _Engine:
+        # Not at the top: these imports are what takes the time and most of the memory.
+        if self._endpoint.speaks_chat:
+            from koboshi.models.chat.engine import ChatEngine
+
+            return ChatEngine(self._endpoint, self._limits, self._transport)
         from koboshi.models.engine import Engine
 
         return Engine(self._endpoint, self._limits, self._transport)

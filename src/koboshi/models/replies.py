@@ -11,11 +11,18 @@ from pydantic_ai.messages import (
 )
 
 from koboshi.domain.errors import ModelBusy, ModelRefused
-from koboshi.domain.phrases import excerpt
+from koboshi.models.wording import (
+    BROKE_OFF,
+    CUT_AT_LENGTH,
+    ENDED_EARLY,
+    FILTERED,
+    MALFORMED,
+    NO_ARGUMENTS,
+    NO_CALL,
+    clean,
+    declined,
+)
 from koboshi.ports.model import CallRequest, ModelReply
-
-ENDED_EARLY = "the stream ended early"
-MALFORMED = "the provider sent something that is no reply"
 
 
 def reply_of(response: ModelResponse, name: str) -> ModelReply:
@@ -29,9 +36,9 @@ def reply_of(response: ModelResponse, name: str) -> ModelReply:
     calls = tuple(_call_of(part) for part in parts)
     if calls and response.finish_reason == "length":
         # The last call may be cut, and its arguments a valid beginning.
-        raise ModelBusy("the reply was longer than the model may write")
+        raise ModelBusy(CUT_AT_LENGTH)
     if not calls and response.finish_reason == "tool_call":
-        raise ModelBusy("the provider announced a call and sent none")
+        raise ModelBusy(NO_CALL)
     return ModelReply(
         text=clean(response.text or ""),
         calls=calls,
@@ -42,22 +49,17 @@ def reply_of(response: ModelResponse, name: str) -> ModelReply:
     )
 
 
-def clean(text: str) -> str:
-    """The text without halves of characters, which can not be stored."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _require_end(response: ModelResponse) -> None:
     """The stream may have stopped anywhere; what counts is that the provider called it the end."""
     details = response.provider_details or {}
     if "refusal" in details:
-        raise ModelRefused(f"the model declined to answer: {excerpt(str(details['refusal']), 200)}")
+        raise ModelRefused(declined(str(details["refusal"])))
     if response.finish_reason == "content_filter":
-        raise ModelRefused("the provider's content filter stopped the answer")
+        raise ModelRefused(FILTERED)
     if not isinstance(details.get("finish_reason"), str) or response.state != "complete":
         raise ModelBusy(ENDED_EARLY)
     if response.finish_reason == "error":
-        raise ModelBusy("the model broke off with an error")
+        raise ModelBusy(BROKE_OFF)
 
 
 def _require_form(response: ModelResponse) -> None:
@@ -82,7 +84,7 @@ def _call_of(part: ToolCallPart) -> CallRequest:
         case mapping:
             arguments = msgspec.json.encode(mapping).decode()
     if not part.tool_name or not _is_object(arguments):
-        raise ModelBusy("the arguments of a call are not a JSON object")
+        raise ModelBusy(NO_ARGUMENTS)
     return CallRequest(
         provider_id=clean(part.tool_call_id), tool=clean(part.tool_name), arguments=arguments
     )

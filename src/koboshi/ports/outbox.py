@@ -26,8 +26,9 @@ class Outbox(Protocol):
         """The copies of files that are still to be sent."""
         ...
 
-    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
-        """Store what the send made of it. The last one of an answered turn makes it done."""
+    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> bool:
+        """Store what the send made of it. The last one of an answered turn makes it done. Returns
+        whether the session is owed more; what is owed later comes with a hint."""
         ...
 
     async def label(self, delivery: Delivery, worker_id: WorkerId) -> None:

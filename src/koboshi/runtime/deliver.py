@@ -124,23 +124,25 @@ class Deliver:
             delivery = await self.store.outbox.claim(session_id, self.worker_id)
             if not isinstance(delivery, Delivery):
                 return delivery
-            await self._deliver(channel, delivery)
+            is_owed_more = await self._deliver(channel, delivery)
         except Fenced as fence:
             log.warning("delivery_fenced", reason=str(fence))
             return None
         finally:
             self._sending -= 1
-        return 0
+        return 0 if is_owed_more else None
 
-    async def _deliver(self, channel: Channel, delivery: Delivery) -> None:
+    async def _deliver(self, channel: Channel, delivery: Delivery) -> bool:
+        """Returns whether the session is owed more."""
         change: DeliveryChange | None = expiry_of(delivery, self.clock.now_ms(), self.limits)
         if change is None and self._is_to_be_held(channel, delivery):
             change = held("it may have arrived; `koboshi outbox retry` sends it again")
         if change is None:
             delivery, outcome = await self._try(channel, delivery)
             change = after_send(delivery, outcome, self.clock.now_ms(), self.limits)
-        await self.store.outbox.settle(delivery, self.worker_id, change)
+        is_owed_more = await self.store.outbox.settle(delivery, self.worker_id, change)
         log.debug("delivery_tried", delivery=delivery.delivery_id, change=type(change).__name__)
+        return is_owed_more
 
     async def _try(self, channel: Channel, delivery: Delivery) -> tuple[Delivery, SendOutcome]:
         """Send it, unless it has arrived already. Returns the delivery as it was sent."""

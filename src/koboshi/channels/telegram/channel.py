@@ -9,7 +9,13 @@ import structlog
 from anyio import Path as AsyncPath
 from anyio import sleep
 
-from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
+from koboshi.channels.telegram.client import (
+    CONNECT_SECONDS,
+    SEND_SECONDS,
+    BotApi,
+    NoAnswer,
+    NotReached,
+)
 from koboshi.channels.telegram.files import fetch
 from koboshi.channels.telegram.manners import Manners
 from koboshi.channels.telegram.messages import (
@@ -34,12 +40,12 @@ from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
 from koboshi.domain.route import Route
+from koboshi.lanes import Lanes
 from koboshi.ports.channel import Abilities, Accept
 from koboshi.ports.clock import Clock
 
 log = structlog.get_logger()
 
-SEND_SECONDS = 30.0
 SHOW_SECONDS = 5.0
 CONNECTIONS_MAX = 40
 SETTLE_SECONDS = 3.0
@@ -61,12 +67,10 @@ class TelegramChannel:
         self._options = options
         self._clock = clock
         self._manners = Manners(clock, options.per_second)
-        # Every request looks at every connection of the pool.
-        limits = httpx2.Limits(max_connections=CONNECTIONS_MAX)
-        http = httpx2.AsyncClient(
-            timeout=httpx2.Timeout(SEND_SECONDS, connect=10), limits=limits, trust_env=True
+        lanes = Lanes(
+            count_max=CONNECTIONS_MAX, timeout=httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
         )
-        self._api = BotApi(http=http, base=options.api_base, token=options.token)
+        self._api = BotApi(lanes=lanes, base=options.api_base, token=options.token)
         self._receiving = Receiving(api=self._api, options=options, clock=clock)
 
     @property
@@ -151,7 +155,7 @@ class TelegramChannel:
 
     async def close(self) -> None:
         """End the connections to the platform. Nothing can be sent any more."""
-        await self._api.http.aclose()
+        await self._api.lanes.aclose()
 
     async def _post(self, delivery: Delivery) -> Answer:
         answer = await self._post_as(delivery, is_plain=False)

@@ -1,16 +1,28 @@
 """Calls of the Bot API, with one question answered about each that failed: did it get there?"""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import httpx2
 import msgspec
 
+from koboshi import __version__
 from koboshi.channels.telegram.types import Answer
+from koboshi.lanes import Lanes
 
 _answer = msgspec.json.Decoder(Answer)
-_HEADERS = {"Content-Type": "application/json"}
+_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip, deflate",
+    "Connection": "keep-alive",
+    "Content-Type": "application/json",
+    "User-Agent": f"koboshi/{__version__}",
+}
+CONNECT_SECONDS = 10
+SEND_SECONDS = 30.0
+UPLOAD_SECONDS = 300.0
 _NOT_BEGUN = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -33,7 +45,7 @@ class NoAnswer(Exception):
 class BotApi:
     """One bot. The token is part of every address, so no address is ever shown."""
 
-    http: httpx2.AsyncClient
+    lanes: Lanes
     base: str
     token: str = field(repr=False)
 
@@ -41,15 +53,21 @@ class BotApi:
         self, method: str, parameters: Mapping[str, object], *, seconds: float | None = None
     ) -> Answer:
         """What the platform answers. Raises NotReached, or NoAnswer if that can not be known."""
-        body = msgspec.json.encode(parameters)
-        return _read(await self._post(method, seconds, content=body, headers=_HEADERS))
+        return _read(await self.call_raw(method, parameters, seconds=seconds))
 
     async def call_raw(
-        self, method: str, parameters: Mapping[str, object], *, seconds: float
+        self, method: str, parameters: Mapping[str, object], *, seconds: float | None = None
     ) -> bytes:
         """The same, with the answer as it came."""
-        body = msgspec.json.encode(parameters)
-        return await self._post(method, seconds, content=body, headers=_HEADERS)
+        # Not by the client: it would read the address and all headers anew for each call.
+        request = httpx2.Request(
+            "POST",
+            self._address(method),
+            headers=_HEADERS,
+            content=msgspec.json.encode(parameters),
+            extensions={"timeout": _timeout(seconds).as_dict()},
+        )
+        return await self._answer_to(lambda http: http.send(request))
 
     async def upload(
         self, method: str, parameters: Mapping[str, object], field: str, name: str, content: bytes
@@ -59,27 +77,34 @@ class BotApi:
             key: value if isinstance(value, str) else msgspec.json.encode(value).decode()
             for key, value in parameters.items()
         }
-        return _read(await self._post(method, 300, data=data, files={field: (name, content)}))
+        files = {field: (name, content)}
+        address, timeout = self._address(method), _timeout(UPLOAD_SECONDS)
+        body = await self._answer_to(
+            lambda http: http.post(address, timeout=timeout, data=data, files=files)
+        )
+        return _read(body)
 
     @asynccontextmanager
     async def download(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
         """The content of a file of the platform, piece by piece. Raises NoAnswer."""
         address = f"{self.base}/file/bot{self.token}/{path}"
         try:
-            async with self.http.stream("GET", address) as response:
+            async with self.lanes.lane() as http, http.stream("GET", address) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise NoAnswer(f"the file was answered with {response.status_code}")
                 yield response.aiter_bytes()
         except httpx2.HTTPError as error:
             raise NoAnswer(type(error).__name__) from None
 
-    async def _post(self, method: str, seconds: float | None, **content: object) -> bytes:
-        address = f"{self.base}/bot{self.token}/{method}"
-        timeout = (
-            httpx2.USE_CLIENT_DEFAULT if seconds is None else httpx2.Timeout(seconds, connect=10)
-        )
+    def _address(self, method: str) -> httpx2.URL:
+        return _address_of(f"{self.base}/bot{self.token}/{method}")
+
+    async def _answer_to(
+        self, ask: Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]
+    ) -> bytes:
         try:
-            response = await self.http.post(address, timeout=timeout, **content)  # type: ignore[arg-type]
+            async with self.lanes.lane() as http:
+                response = await ask(http)
         except _NOT_BEGUN as error:
             raise NotReached(_words(error)) from None
         except httpx2.HTTPError as error:
@@ -87,6 +112,16 @@ class BotApi:
         if response.status_code >= httpx2.codes.INTERNAL_SERVER_ERROR:
             raise NoAnswer(f"the platform answered {response.status_code}")
         return response.content
+
+
+@lru_cache(64)
+def _address_of(words: str) -> httpx2.URL:
+    """There are a few methods, and each is called again and again."""
+    return httpx2.URL(words)
+
+
+def _timeout(seconds: float | None) -> httpx2.Timeout:
+    return httpx2.Timeout(seconds or SEND_SECONDS, connect=CONNECT_SECONDS)
 
 
 def _read(body: bytes) -> Answer:

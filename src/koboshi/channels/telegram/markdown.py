@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,20 @@ class Page:
 def page_of(markdown: str) -> Page:
     """Show a Markdown text; it must be clean. What can not be parsed, or would be empty, is shown
     as it was written."""
+    return _kept_page(markdown) if len(markdown) <= _KEPT_CHARS_MAX else _new_page(markdown)
+
+
+# An answer is looked at when it is split, and again a moment later when it is sent.
+_KEPT_CHARS_MAX = 4_096
+_KEPT_PAGES_MAX = 64
+
+
+@lru_cache(_KEPT_PAGES_MAX)
+def _kept_page(markdown: str) -> Page:
+    return _new_page(markdown)
+
+
+def _new_page(markdown: str) -> Page:
     tokens = parse(markdown)
     if tokens is None:
         return Page(settled(markdown, ()))

@@ -81,8 +81,8 @@ class SqliteOutbox:
         rows = await self._readers.read(lambda tx: tx.rows("deliveries_with_file"))
         return frozenset(file_of(row[0]).path for row in rows)
 
-    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> None:
-        await self._writer.write(
+    async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> bool:
+        return await self._writer.write(
             "outbox.settle", lambda tx: _settle(tx, delivery, worker_id, change)
         )
 
@@ -134,7 +134,7 @@ def _quiet_until(tx: Transaction, row: Row) -> int:
 
 def _settle(
     tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange
-) -> None:
+) -> bool:
     delivery_id = delivery.delivery_id
     tx.hints.add(JOURNAL)
     match change:
@@ -167,6 +167,7 @@ def _settle(
             move_session(tx, delivery.session_id, chat)
         case _:
             assert_never(change)
+    return tx.row("delivery_head", session_id=delivery.session_id) is not None
 
 
 def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:

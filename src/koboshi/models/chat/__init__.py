@@ -1,0 +1,1 @@
+"""Chat completions: the interface of OpenAI, and of every server that imitates it."""

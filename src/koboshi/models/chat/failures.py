@@ -1,0 +1,153 @@
+"""What went wrong at a server that speaks chat completions: in plain words, and whether asking
+again can help."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx2
+import msgspec
+
+from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
+from koboshi.models.endpoint import Endpoint
+from koboshi.models.wording import (
+    ENDED_EARLY,
+    MALFORMED,
+    OVERFULL,
+    is_overfull,
+    rejected,
+    unauthorised,
+    unknown_model,
+    words_in,
+)
+
+CONNECTION_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError)
+"""What a request can end with before or instead of an answer."""
+
+_SPENT = frozenset(
+    "insufficient_quota billing_hard_limit_reached credit_balance_exhausted "
+    "organization_spend_limit_exceeded project_spend_limit_exceeded "
+    "organization_usage_limit_exceeded".split()
+)
+_OVERLOADED = frozenset({"overloaded", "overloaded_error", "server_is_overloaded"})
+_STATUS_OF = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "too_many_requests": 429,
+    "service_unavailable": 503,
+    "service_unavailable_error": 503,
+    "server_error": 500,
+}
+"""The status of an error that comes in a stream, whose own status was 200."""
+
+# Statuses of a moment, although they begin with a 4: time-out, conflict, too early.
+_PASSING = frozenset({408, 409, 425})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """An error as the server tells it."""
+
+    status: int | None
+    body: object
+    wait_ms: int | None = None
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """What it calls the error, wherever it puts that."""
+        match self.body:
+            case {"error": dict() as error}:
+                pass
+            case dict() as error:
+                pass
+            case _:
+                return frozenset()
+        return frozenset(str(error[name]) for name in ("code", "type") if error.get(name))
+
+
+def complaint_of_answer(status: int, headers: Mapping[str, str], body: bytes) -> Complaint:
+    """The error that a whole answer is."""
+    try:
+        told: object = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        told = None
+    return Complaint(status=status, body=told, wait_ms=_wait_in(headers))
+
+
+def complaint_in_stream(error: object) -> Complaint:
+    """The error that came instead of the rest of a reply."""
+    told = Complaint(status=None, body=error)
+    numbers = [int(code) for code in told.codes if code.isdecimal() and 400 <= int(code) < 600]
+    known = [_STATUS_OF[code] for code in told.codes if code in _STATUS_OF]
+    return Complaint(status=next(iter([*known, *numbers]), None), body=error)
+
+
+def failure_of(complaint: Complaint, endpoint: Endpoint) -> ModelBusy | ModelRefused:
+    """What to raise for it. The words hold no secret of `endpoint`."""
+    codes, status, wait_ms = complaint.codes, complaint.status, complaint.wait_ms
+    if codes & _SPENT or status == 402:
+        return ModelRefused("the account at the provider has no credit left")
+    if "context_length_exceeded" in codes:
+        return ModelOverfull(OVERFULL)
+    if status in (400, 413, 422) and is_overfull(complaint.body):
+        return ModelOverfull(OVERFULL)
+    if codes & _OVERLOADED or status == 529 or (status == 503 and _says_overloaded(complaint)):
+        return ModelBusy("the provider is overloaded", wait_ms)
+    if "model_not_found" in codes or status == 404:
+        return ModelRefused(unknown_model(endpoint))
+    if "invalid_api_key" in codes or status in (401, 403):
+        return ModelRefused(unauthorised(status, endpoint))
+    match status:
+        case None:
+            return ModelBusy("the provider broke off with an error", wait_ms)
+        case 429:
+            return ModelBusy("the provider asks for fewer requests", wait_ms)
+        case 503:
+            return ModelBusy("the provider is not available at the moment", wait_ms)
+        case _ if status >= 500 or status in _PASSING:
+            return ModelBusy(f"the provider failed with status {status}", wait_ms)
+        case _ if status < 400:
+            return ModelBusy(MALFORMED, wait_ms)
+        case _:
+            return ModelRefused(rejected(status, complaint.body, endpoint))
+
+
+def broken(error: Exception) -> ModelBusy | ModelRefused:
+    """What to raise for an error of the connection."""
+    match error:
+        case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.PoolTimeout():
+            return ModelBusy("the provider could not be reached")
+        case httpx2.TimeoutException():
+            return ModelBusy("the provider did not answer in time")
+        case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
+            return ModelRefused("the address of the provider (base_url) is not valid")
+        case httpx2.ReadError() | httpx2.RemoteProtocolError():
+            return ModelBusy(ENDED_EARLY)
+        case httpx2.DecodingError() | httpx2.TooManyRedirects():
+            return ModelBusy(f"{MALFORMED} ({type(error).__name__})")
+        case _:
+            return ModelBusy("the connection to the provider broke")
+
+
+def _says_overloaded(complaint: Complaint) -> bool:
+    return "overloaded" in words_in(complaint.body).lower()
+
+
+def _wait_in(headers: Mapping[str, str]) -> int | None:
+    """How long the server wants us to wait; None if it does not say, or nobody understands it."""
+    try:
+        milliseconds = float(headers.get("retry-after-ms", "-1"))
+    except ValueError:
+        milliseconds = -1
+    if 0 <= milliseconds < float("inf"):
+        return round(milliseconds)
+    words = headers.get("retry-after", "").strip()
+    if words.isdecimal():
+        return int(words) * 1000
+    try:
+        date = parsedate_to_datetime(words)
+    except ValueError:
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max(0, round((date - datetime.now(UTC)).total_seconds() * 1000))

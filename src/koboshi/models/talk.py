@@ -1,0 +1,220 @@
+"""Our transcript as a conversation, before it takes the form of any provider.
+
+A conversation alternates between the user's side and the model's. What people and the gateway say,
+and what tools found, is the user's side. Every call is followed by exactly one result, and every
+result directly follows its call: providers refuse anything else, for ever.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from koboshi.domain.ids import CallId
+from koboshi.domain.notes import MARK
+from koboshi.domain.transcript import (
+    Answer,
+    Call,
+    Message,
+    Note,
+    Question,
+    Reply,
+    Result,
+    Step,
+    Summary,
+)
+
+NO_RESULT = f"{MARK} no result of this call was kept; check its effect before you repeat it"
+NO_OUTPUT = f"{MARK} it ended and said nothing"
+EARLIER = f"{MARK} The conversation began earlier than what you see here."
+GO_ON = f"{MARK} Go on."
+SUMMED_UP = f"{MARK} What was said and done before this, summed up:"
+RECORD = f"{MARK} The record:"
+
+# A person or a program could write our mark; the model must not take their words for ours.
+_FALSE_MARK = re.compile(rf"^(\s*){re.escape(MARK)}", re.MULTILINE)
+
+_WIRE_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+"""What every provider takes for the id of a call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who made a reply. Its raw form is understood there and nowhere else."""
+
+    system: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What came of a call, under the id that the call goes by."""
+
+    wire_id: str
+    tool: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the model said at once: an answer, or a reply with the ids that its calls go by."""
+
+    text: str
+    reply: Reply | None = None
+    wire_ids: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> tuple[tuple[Call, str], ...]:
+        """The calls, each with its id."""
+        return (
+            () if self.reply is None else tuple(zip(self.reply.calls, self.wire_ids, strict=True))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UsersSide:
+    """Results first, then what was said, if anything."""
+
+    returned: tuple[Returned, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsSide:
+    said: tuple[Said, ...]
+
+
+Side: TypeAlias = UsersSide | ModelsSide
+
+
+def talk_of(steps: Sequence[Step]) -> list[Side]:
+    """The conversation that these steps are.
+
+    It begins and ends on the user's side, no text in it is blank, and the sides alternate.
+    """
+    results = {step.body.call_id: step.body for step in steps if isinstance(step.body, Result)}
+    placed = {call.call_id for step in steps for call in _calls_in(step)}
+    talk = _Talk()
+    for step in steps:
+        match step.body:
+            case Message(words=words):
+                talk.hear(_unmarked(words))
+            case Note(text=text):
+                talk.hear(_marked(text))
+            case Summary(text=text):
+                talk.hear(f"{SUMMED_UP}\n{_unmarked(text)}" if text.strip() else "")
+            case Reply() as reply:
+                talk.say_reply(reply, results)
+            case Result(call_id=call_id, text=text):
+                if call_id not in placed:
+                    talk.hear(f"{MARK} The result of an earlier call:\n{text}")
+            case Answer(text=text):
+                talk.say(Said(text))
+            case Question():
+                pass  # the model's own are calls, the gateway's do not concern it
+            case _:
+                assert_never(step.body)
+    return talk.finished()
+
+
+def record_of(steps: Sequence[Step]) -> str:
+    """These steps as a record to be read: whoever reads it is not the one who speaks in it."""
+    words = "\n\n".join(_recorded(step) for step in steps if step.body.text or _calls_in(step))
+    return f"{RECORD}\n\n{words}"
+
+
+@dataclass(slots=True)
+class _Talk:
+    """A conversation in the making."""
+
+    sides: list[Side] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
+    returned: list[Returned] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+
+    def hear(self, text: str) -> None:
+        if text.strip():
+            self.heard.append(text)
+
+    def say(self, said: Said) -> None:
+        if not said.wire_ids and not said.text.strip():
+            return
+        self._close_users_side()
+        if not self.said and not self.sides:
+            self.sides.append(UsersSide((), EARLIER))
+        self.said.append(said)
+
+    def say_reply(self, reply: Reply, results: Mapping[CallId, Result]) -> None:
+        wire_ids = tuple(self._wire_id(call) for call in reply.calls)
+        said = Said(reply.text, reply, wire_ids)
+        self.say(said)
+        self.returned.extend(_return_of(call, wire_id, results) for call, wire_id in said.calls)
+
+    def finished(self) -> list[Side]:
+        self._close_users_side()
+        if self.said or not self.sides:
+            self._close_models_side()
+            self.sides.append(UsersSide((), GO_ON))
+        return self.sides
+
+    def _wire_id(self, call: Call) -> str:
+        """The id that a call goes by: the provider's own, unless it can not tell calls apart."""
+        wire_id = call.provider_id
+        if wire_id in self.ids or not _WIRE_ID.fullmatch(wire_id):
+            wire_id = f"call_{call.call_id.replace('.', '_')}"
+        self.ids.add(wire_id)
+        return wire_id
+
+    def _close_users_side(self) -> None:
+        if not self.returned and not self.heard:
+            return
+        self._close_models_side()
+        self.sides.append(UsersSide(tuple(self.returned), "\n\n".join(self.heard)))
+        self.returned, self.heard = [], []
+
+    def _close_models_side(self) -> None:
+        if self.said:
+            self.sides.append(ModelsSide(tuple(self.said)))
+            self.said = []
+
+
+def _recorded(step: Step) -> str:
+    match step.body:
+        case Message(sender=sender, words=words):
+            return f"{sender or 'person'} wrote: {_unmarked(words)}"
+        case Note(text=text):
+            return _marked(text)
+        case Summary(text=text):
+            return f"{SUMMED_UP}\n{_unmarked(text)}"
+        case Reply(text=text, calls=calls):
+            used = [f"the assistant called {call.tool} {call.arguments}" for call in calls]
+            said = [f"the assistant said: {_unmarked(text)}"] if text.strip() else []
+            return "\n".join([*said, *used])
+        case Result(status=status, text=text):
+            return f"result ({status}): {_unmarked(text)}"
+        case Answer(text=text):
+            return f"the assistant answered: {_unmarked(text)}"
+        case Question(text=text):
+            return f"the person was asked: {_unmarked(text)}"
+        case _:
+            assert_never(step.body)
+
+
+def _calls_in(step: Step) -> tuple[Call, ...]:
+    return step.body.calls if isinstance(step.body, Reply) else ()
+
+
+def _unmarked(text: str) -> str:
+    return _FALSE_MARK.sub(r"\1(koboshi)", text) if MARK in text else text
+
+
+def _marked(note: str) -> str:
+    text = note.strip()
+    return text if not text or text.startswith(MARK) else f"{MARK} {text}"
+
+
+def _return_of(call: Call, wire_id: str, results: Mapping[CallId, Result]) -> Returned:
+    result = results.get(call.call_id)
+    text = NO_RESULT if result is None else result.text
+    return Returned(wire_id, call.tool, text if text.strip() else NO_OUTPUT)
