@@ -18,7 +18,7 @@ _COMMANDS = {
     "sessions": ("koboshi.cli.rows", "Conversations: list, show."),
     "turns": ("koboshi.cli.rows", "Units of work: list, show, resume, drop."),
     "inbox": ("koboshi.cli.rows", "What arrived: list, show."),
-    "outbox": ("koboshi.cli.rows", "What is owed: list, show, retry, drop."),
+    "outbox": ("koboshi.cli.rows", "What is owed: list, show, retry, release, drop."),
     "processes": ("koboshi.cli.processes", "Background processes: list, log, kill."),
     "pairing": ("koboshi.cli.pairing", "People: who asks to be let in; approve, deny, revoke."),
     "stop": ("koboshi.cli.leave", "Stop the gateway: what runs finishes its step first."),
@@ -26,6 +26,8 @@ _COMMANDS = {
     "drain": ("koboshi.cli.leave", "Let the gateway finish what runs, then stop it."),
     "config": ("koboshi.cli.configuration", "Check or show the configuration."),
     "service": ("koboshi.cli.service", "Run the gateway under systemd or launchd."),
+    "backup": ("koboshi.cli.backup", "Copies of the database: create, verify, list."),
+    "restore": ("koboshi.cli.backup", "Put a backup in the place of the database."),
     "doctor": ("koboshi.cli.doctor", "Look for what is wrong and say what to do."),
     "version": ("koboshi.cli.inspect", "The version of koboshi and what it runs on."),
 }

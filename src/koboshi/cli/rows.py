@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.options import Command, failures_told, home_options, json_option, show_json
+from koboshi.cli.options import (
+    Command,
+    counted,
+    failures_told,
+    home_options,
+    json_option,
+    show_json,
+)
 from koboshi.cli.row_lines import (
     delivery_line,
     delivery_lines,
@@ -230,6 +237,27 @@ def retry_delivery(
     _ask_about_delivery("outbox-retry", delivery, home, config_file, as_json)
 
 
+@outbox.command("release")
+@click.argument("delivery", required=False, default="")
+@click.option("--all", "is_all", is_flag=True, help="Everything that is held.")
+@home_options
+@json_option
+def release_delivery(
+    delivery: str, is_all: bool, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """Send what is held, after a restore or by a setting. What may have arrived before says so."""
+    if bool(delivery) is is_all:
+        raise click.UsageError("name one delivery, as d1, or say --all")
+    with failures_told(as_json):
+        request = {"ask": "outbox-release", "kind": "delivery", "what": delivery}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        released = counted(read_answer(answer, _Released).released, "delivery", "deliveries")
+        click.echo(f"released {released}; a gateway that runs looks at them within a minute")
+
+
 @outbox.command("drop")
 @click.argument("delivery")
 @home_options
@@ -332,6 +360,11 @@ class _Message:
 class _Deliveries:
     deliveries: tuple[DeliveryView, ...]
     next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Released:
+    released: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

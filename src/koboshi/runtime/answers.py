@@ -13,7 +13,7 @@ from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.ports.store import Store
 from koboshi.ports.views import DeliveryView, EntryView, Explanation
-from koboshi.runtime import people
+from koboshi.runtime import backups, people
 from koboshi.runtime.browse import Browse, refusal
 from koboshi.runtime.drain import Leave
 from koboshi.runtime.jobs import Jobs
@@ -47,6 +47,10 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
         case "pairing-revoke":
             person = str(request.get("person", "")).encode("utf-8", "replace").decode()
             return await people.revoke(store, what, person)
+        case "backup-create":
+            return backups.begun(store, what, request.get("keep"))
+        case "backup-standing":
+            return backups.standing(store)
         case asked:
             kind = str(request.get("kind", ""))
             browse = Browse(store=store, kind=kind, what=what, request=request)

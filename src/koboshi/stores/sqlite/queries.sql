@@ -651,6 +651,13 @@ UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason
     changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'owed';
 
+-- name: deliveries_release
+-- What is held, one or all, is due now; what may have arrived before is labelled.
+UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason = NULL,
+    changed_ms = :now
+WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms
+    AND (:delivery_id IS NULL OR delivery_id = :delivery_id);
+
 -- name: delivery_again
 -- What was rejected or abandoned is owed once more; the row that ended stays as it is.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
@@ -852,6 +859,29 @@ FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY proces
 -- name: view_tables
 -- How many tables the file has.
 SELECT count(*) FROM sqlite_schema;
+
+-- name: rows_by_table
+-- How many rows each table has.
+SELECT 'people', count(*) FROM people UNION ALL
+SELECT 'workers', count(*) FROM workers UNION ALL
+SELECT 'sessions', count(*) FROM sessions UNION ALL
+SELECT 'turns', count(*) FROM turns UNION ALL
+SELECT 'inbox', count(*) FROM inbox UNION ALL
+SELECT 'steps', count(*) FROM steps UNION ALL
+SELECT 'calls', count(*) FROM calls UNION ALL
+SELECT 'outbox', count(*) FROM outbox UNION ALL
+SELECT 'processes', count(*) FROM processes UNION ALL
+SELECT 'watchers', count(*) FROM watchers UNION ALL
+SELECT 'journal', count(*) FROM journal;
+
+-- name: newest_process
+-- The highest id that a process ever had here.
+SELECT coalesce(max(process_id), 0) FROM processes;
+
+-- name: count_held
+-- How much is owed and held until somebody says so.
+SELECT count(*) FROM outbox
+WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms;
 
 -- name: count_waiting
 -- How much waits in all inboxes.
