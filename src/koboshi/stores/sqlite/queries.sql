@@ -883,6 +883,34 @@ SELECT coalesce(max(process_id), 0) FROM processes;
 SELECT count(*) FROM outbox
 WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms;
 
+-- name: tally_begin
+-- The journal line with which a boot began; looked for from the newest on.
+SELECT seq FROM journal WHERE subject = 'worker' AND number = :worker_id AND event = 'started'
+ORDER BY seq DESC LIMIT 1;
+
+-- name: tally_lines
+-- What happened after a line, counted; reasons only where they are labels.
+SELECT j.subject, j.event, j.after,
+       CASE j.subject WHEN 'message' THEN j.reason WHEN 'turn' THEN j.rule END,
+       s.channel, count(*)
+FROM journal AS j LEFT JOIN sessions AS s ON s.session_id = j.session_id
+WHERE j.seq > :after AND j.seq <= :newest
+GROUP BY 1, 2, 3, 4, 5;
+
+-- name: tally_now
+-- How much waits, is owed, is held and runs, and since when.
+SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),
+       (SELECT min(created_ms) FROM outbox INDEXED BY outbox_unsettled WHERE settled_ms IS NULL),
+       (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
+        WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms),
+       (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
+        WHERE settled_ms IS NULL AND ambiguous = 1),
+       (SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL);
+
+-- name: tally_boots
+-- How boots ended that did not end by their own will.
+SELECT ended_how, count(*) FROM workers WHERE ended_how IN ('killed', 'rebooted') GROUP BY ended_how;
+
 -- name: count_waiting
 -- How much waits in all inboxes.
 SELECT count(*) FROM inbox WHERE state = 'waiting';

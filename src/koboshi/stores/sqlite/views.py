@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 import apsw
 
-from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
+from koboshi.domain.ids import (
+    ChannelName,
+    DeliveryId,
+    EntryId,
+    ProcessId,
+    SessionId,
+    TurnId,
+    WorkerId,
+)
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
@@ -19,6 +27,7 @@ from koboshi.ports.views import (
     SessionView,
     Shown,
     Status,
+    Tally,
     Trace,
     TurnView,
 )
@@ -40,6 +49,7 @@ from koboshi.stores.sqlite.rows import (
     worker_of,
 )
 from koboshi.stores.sqlite.sessions import find_session
+from koboshi.stores.sqlite.tally import tally_since
 from koboshi.stores.sqlite.transaction import Reading, Row
 from koboshi.stores.sqlite.viewed import (
     calls_of,
@@ -106,6 +116,9 @@ class SqliteViews:
 
     async def explain(self, turn_id: TurnId) -> Explanation | None:
         return await self._readers.read(lambda tx: _explain(tx, self._ground, turn_id))
+
+    async def tally(self, worker_id: WorkerId, after: int | None) -> Tally:
+        return await self._readers.read(lambda tx: tally_since(tx, worker_id, after))
 
     async def trace(self, entry_id: EntryId) -> Trace | None:
         return await self._readers.read(lambda tx: trace_of(tx, entry_id))
