@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from koboshi.cli.ask_owner import loaded
 from koboshi.cli.doctor_checks import Finding, Severity, examine, exit_code
 from koboshi.cli.doctor_facts import gather
+from koboshi.cli.doctor_more import examine_more, examine_online
 from koboshi.cli.options import (
     OK,
     WRONG_SETUP,
@@ -23,9 +25,10 @@ from koboshi.config.problems import escaped
 
 
 @click.command()
+@click.option("--online", is_flag=True, help="Call every bot's platform and the model, once each.")
 @home_options
 @json_option
-def doctor(home: Path | None, config_file: Path | None, as_json: bool) -> None:
+def doctor(home: Path | None, config_file: Path | None, as_json: bool, online: bool) -> None:
     """Look for what is wrong, or will be, and say what to do about it. Changes nothing.
 
     Ends with 0 if nothing is wrong (warnings do not count), 78 if the configuration or the home
@@ -33,7 +36,11 @@ def doctor(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """
     with failures_told(as_json):
         try:
-            findings = examine(gather(home, config_file, os.environ))
+            facts = gather(home, config_file, os.environ)
+            findings = examine(facts) + examine_more(facts)
+            if online:
+                config = loaded(home, config_file)
+                findings += tuple(examine_online(config))
         except ConfigError as error:
             raise Failure(WRONG_SETUP, "config", str(error)) from error
     code = exit_code(findings)

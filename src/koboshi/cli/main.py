@@ -4,13 +4,18 @@ import difflib
 import io
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from koboshi import __version__
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _COMMANDS = {
     "run": ("koboshi.cli.run", "Run the gateway in the foreground."),
+    "init": ("koboshi.cli.init", "Ask a few questions and write the configuration."),
     "chat": ("koboshi.cli.chat", "Talk to the agent from this terminal."),
     "status": ("koboshi.cli.inspect", "What the gateway is doing."),
     "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
@@ -29,6 +34,8 @@ _COMMANDS = {
     "backup": ("koboshi.cli.backup", "Copies of the database: create, verify, list."),
     "restore": ("koboshi.cli.backup", "Put a backup in the place of the database."),
     "doctor": ("koboshi.cli.doctor", "Look for what is wrong and say what to do."),
+    "logs": ("koboshi.cli.logs", "The gateway's log, from wherever it goes."),
+    "completion": ("koboshi.cli.completion", "What a shell needs to complete these commands."),
     "version": ("koboshi.cli.inspect", "The version of koboshi and what it runs on."),
 }
 
@@ -43,6 +50,17 @@ class LazyGroup(click.Group):
         module, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(import_module(module), cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """From the table alone: somebody waits at a keyboard, and no command is needed yet."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        found = [(name, words) for name, (_, words) in _COMMANDS.items()]
+        return [
+            CompletionItem(name, help=words) for name, words in found if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

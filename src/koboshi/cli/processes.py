@@ -18,6 +18,7 @@ from koboshi.cli.options import (
     show_json,
 )
 from koboshi.cli.story import fate_of_message
+from koboshi.cli.tables import echo_table
 from koboshi.config.problems import escaped
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import shown
@@ -28,6 +29,7 @@ from koboshi.ports.views import EntryView, ProcessView
 from koboshi.runtime.clock import SystemClock
 
 COMMAND_CHARS_MAX = 60
+_TITLES = ("id", "state", "started", "command", "chat")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,10 +49,9 @@ def list_processes(home: Path | None, config_file: Path | None, as_json: bool) -
             return
         now_ms = SystemClock().now_ms()
         views = read_answer(answer, _Listed).processes
-        for view in views:
-            click.echo(escaped(_line(view, now_ms)))
-        if not views:
-            click.echo("there are no background processes")
+        lines = [_line(view, now_ms) for view in views]
+        cells = [_cells(view, now_ms) for view in views]
+        echo_table(_TITLES, cells, lines, "there are no background processes")
 
 
 @processes.command()
@@ -105,6 +106,18 @@ class _Killed(ProcessView):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Explained(ProcessView):
     reports: tuple[EntryView, ...]
+
+
+def _cells(view: ProcessView, now_ms: int) -> tuple[str, ...]:
+    process, route = view.process, view.route
+    code = "" if process.exit_code is None else f" {process.exit_code}"
+    return (
+        shown("process", process.process_id),
+        f"{process.state}{code}",
+        ago(process.started_ms, now_ms),
+        excerpt(process.command, COMMAND_CHARS_MAX),
+        f"{route.channel} {route.chat}",
+    )
 
 
 def render_process(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None) -> Iterator[str]:

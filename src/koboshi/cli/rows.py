@@ -15,6 +15,16 @@ from koboshi.cli.options import (
     json_option,
     show_json,
 )
+from koboshi.cli.row_cells import (
+    DELIVERIES,
+    MESSAGES,
+    SESSIONS,
+    TURNS,
+    delivery_cells,
+    message_cells,
+    session_cells,
+    turn_cells,
+)
 from koboshi.cli.row_lines import (
     delivery_line,
     delivery_lines,
@@ -25,6 +35,7 @@ from koboshi.cli.row_lines import (
     turn_line,
     turn_lines,
 )
+from koboshi.cli.tables import echo_table
 from koboshi.config.problems import escaped
 from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, TurnView
 from koboshi.runtime.browse import LIMIT, LIMIT_MAX
@@ -82,7 +93,9 @@ def list_sessions(
             return
         now_ms, said = SystemClock().now_ms(), read_answer(answer, _Sessions)
         lines = [session_line(view, now_ms) for view in said.sessions]
-        _echo_page(lines, said.next, "there are no sessions")
+        cells = [session_cells(view, now_ms) for view in said.sessions]
+        echo_table(SESSIONS, cells, lines, "there are no sessions")
+        _echo_next(said.next)
 
 
 @sessions.command("show")
@@ -122,7 +135,9 @@ def list_turns(
             return
         now_ms, said = SystemClock().now_ms(), read_answer(answer, _Turns)
         lines = [turn_line(view, now_ms) for view in said.turns]
-        _echo_page(lines, said.next, "there are no turns")
+        cells = [turn_cells(view, now_ms) for view in said.turns]
+        echo_table(TURNS, cells, lines, "there are no turns")
+        _echo_next(said.next)
 
 
 @turns.command("show")
@@ -173,7 +188,9 @@ def list_messages(
             return
         now_ms, said = SystemClock().now_ms(), read_answer(answer, _Messages)
         lines = [message_line(view, now_ms) for view in said.messages]
-        _echo_page(lines, said.next, "there are no messages")
+        cells = [message_cells(view, now_ms) for view in said.messages]
+        echo_table(MESSAGES, cells, lines, "there are no messages")
+        _echo_next(said.next)
 
 
 @inbox.command("show")
@@ -212,7 +229,9 @@ def list_deliveries(
             return
         now_ms, said = SystemClock().now_ms(), read_answer(answer, _Deliveries)
         lines = [delivery_line(view, now_ms) for view in said.deliveries]
-        _echo_page(lines, said.next, "there are no deliveries")
+        cells = [delivery_cells(view, now_ms) for view in said.deliveries]
+        echo_table(DELIVERIES, cells, lines, "there are no deliveries")
+        _echo_next(said.next)
 
 
 @outbox.command("show")
@@ -313,8 +332,7 @@ def _echo(lines: Iterator[str]) -> None:
         click.echo(escaped(line))
 
 
-def _echo_page(lines: list[str], following: str | None, nothing: str) -> None:
-    _echo(iter(lines or [nothing]))
+def _echo_next(following: str | None) -> None:
     if following is not None:
         click.echo(f"there may be more: --before {following}")
 
