@@ -11,7 +11,7 @@ from koboshi.runtime.metrics_text import Metric, labelled, render
 
 def happened(subject: str, event: str, **more: str) -> Happened:
     none = dict.fromkeys(("after", "label", "channel"))
-    return Happened(subject=subject, event=event, count=1, **{**none, **more})  # type: ignore[arg-type]
+    return Happened(subject=subject, event=event, count=1, **{**none, **more})
 
 
 @pytest.mark.parametrize(

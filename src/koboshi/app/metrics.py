@@ -1,20 +1,22 @@
 """The metrics of one gateway."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from koboshi.domain.worker import Worker
+from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.metrics import Metrics
-
-if TYPE_CHECKING:
-    from koboshi.app.parts import Parts
+from koboshi.stores.sqlite.store import SqliteStore
 
 
-def metrics_of(parts: "Parts", health: GatewayHealth) -> Metrics:
+def metrics_of(
+    store: SqliteStore, clock: SystemClock, worker: Worker, home: Path, health: GatewayHealth
+) -> Metrics:
     return Metrics(
-        store=parts.store,
-        clock=parts.clock,
+        store=store,
+        clock=clock,
         health=health,
-        worker=parts.worker,
-        home=parts.config.home,
-        commits=lambda: parts.store.commits,
+        worker=worker,
+        home=home,
+        commits=lambda: store.commits,
     )

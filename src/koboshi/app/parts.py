@@ -127,7 +127,9 @@ class Parts:
                 health=health,
                 clock=self.clock,
                 limits=self._web_limits(),
-                metrics=metrics_of(self, health).text,
+                metrics=metrics_of(
+                    self.store, self.clock, self.worker, self.config.home, health
+                ).text,
             )
             for channel in self.config.enabled_channels
             if isinstance(channel, WebConfig)

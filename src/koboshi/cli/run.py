@@ -121,7 +121,6 @@ def _serve(
     is_watched = stop_without_parent()
     has_manager = is_serviced(os.environ)
     import anyio
-    import structlog
 
     from koboshi import logs
     from koboshi.app import RunOptions, serve
@@ -147,19 +146,29 @@ def _serve(
     try:
         is_again = anyio.run(serve, config, options, backend_options={"use_uvloop": True})
     except (KoboshiError, OSError, ExceptionGroup) as error:
-        ending = ending_of(error, config.home, is_serviced=has_manager)
-        if ending is None:
+        code = _told(error, config.home, is_serviced=has_manager)
+        if code is None:
             raise
-        if has_bug(error, config.home):
-            structlog.get_logger().critical("gateway_broke", exc_info=error)
-        code, words = ending
-        click.echo(f"koboshi: {words}", err=True)
         return code
     if not is_again:
         return OK
     if not is_watched and not has_manager:
         _start_again()
     return RESTART
+
+
+def _told(error: BaseException, home: Path, *, is_serviced: bool) -> int | None:
+    """The exit code for what ended the gateway, after it was said; None if it is a bug."""
+    import structlog
+
+    ending = ending_of(error, home, is_serviced=is_serviced)
+    if ending is None:
+        return None
+    if has_bug(error, home):
+        structlog.get_logger().critical("gateway_broke", exc_info=error)
+    code, words = ending
+    click.echo(f"koboshi: {words}", err=True)
+    return code
 
 
 def _start_again() -> None:
