@@ -24,7 +24,7 @@ PROMISED = {
     "turns": "list show resume drop",
     "inbox": "list show",
     "outbox": "list show retry release drop",
-    "processes": "list log kill",
+    "processes": "list show log kill",
     "explain": "",
     "trace": "",
     "pairing": "list approve deny",

@@ -24,7 +24,7 @@ _COMMANDS = {
     "turns": ("koboshi.cli.rows", "Units of work: list, show, resume, drop."),
     "inbox": ("koboshi.cli.rows", "What arrived: list, show."),
     "outbox": ("koboshi.cli.rows", "What is owed: list, show, retry, release, drop."),
-    "processes": ("koboshi.cli.processes", "Background processes: list, log, kill."),
+    "processes": ("koboshi.cli.processes", "Background processes: list, show, log, kill."),
     "pairing": ("koboshi.cli.pairing", "People: who asks to be let in; approve, deny, revoke."),
     "stop": ("koboshi.cli.leave", "Stop the gateway: what runs finishes its step first."),
     "restart": ("koboshi.cli.leave", "Stop the gateway and start it again."),

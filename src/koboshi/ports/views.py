@@ -78,6 +78,8 @@ class Status:
     sqlite: str
     breaker: str = "closed"
     """How much of what was interrupted is taken up again."""
+    outbox_held: int = 0
+    """How much of what is owed waits until somebody releases it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class Metrics:
             words="Boots of this home that did not end by their own will.",
             samples={labelled(cause=how): n for how, n in tally.unclean_boots.items()},
         )
-        is_safe = status.breaker is not Breaker.CLOSED
+        is_safe = status.breaker != Breaker.CLOSED
         yield gauge("koboshi_safe_mode", "1 while the boot breaker holds turns back.", is_safe)
         is_draining = self.health.stop_asked.is_set()
         yield gauge("koboshi_draining", "1 while the gateway leaves.", is_draining)

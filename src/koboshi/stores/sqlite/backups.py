@@ -166,8 +166,9 @@ def _name(part: Path, file: Path) -> None:
     except FileExistsError:
         raise
     except OSError:
-        # A disk that knows no second names; nobody else writes there in this moment, we hope.
-        os.rename(part, file)
+        # A disk that knows no second names: the name is taken first, so nothing can be replaced.
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.replace(part, file)
 
 
 def _stamp(now_ms: int) -> str:

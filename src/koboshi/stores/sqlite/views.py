@@ -13,6 +13,7 @@ from koboshi.domain.ids import (
     TurnId,
     WorkerId,
 )
+from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
@@ -85,6 +86,7 @@ class SqliteViews:
                 sessions=tx.number("count_sessions"),
                 sqlite=apsw.sqlite_lib_version(),
                 breaker=breaker_now(tx, self._ground)[0],
+                outbox_held=tx.number("count_held", held_ms=HELD_MS),
             )
 
         return await self._readers.read(look)
