@@ -1,5 +1,6 @@
 """`koboshi backup` and `koboshi restore`, as real commands: with a gateway, without, and killed."""
 
+import fcntl
 import shutil
 import signal
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from koboshi.stores.faults import VARIABLE
-from tests.cli.process import gateway, koboshi
+from tests.cli.process import gateway, koboshi, starting, until
 from tests.harness.rows import read_rows
 
 KILLED = -signal.SIGKILL
@@ -193,3 +194,21 @@ def test_a_release_names_one_or_all(home: Path) -> None:
     refused = koboshi("outbox", "release", "d1", home=home)
     assert refused.code == 1
     assert "nothing holds it" in refused.err
+
+
+def test_a_backup_waits_for_a_gateway_that_is_just_starting(home: Path) -> None:
+    """It holds the home before it serves its socket."""
+    with starting(home) as one:
+        until(lambda: is_locked(home), "it holds the home", otherwise=lambda: one.err)
+        made = koboshi("backup", "create", home=home)
+
+    assert made.code == 0, made.err
+
+
+def is_locked(home: Path) -> bool:
+    with (home / "koboshi.lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

@@ -120,12 +120,14 @@ def _ask_home(config: Config, request: Mapping[str, object]) -> dict[str, object
 
 
 @contextmanager
-def owner_failures(place: Path) -> Iterator[None]:
-    """What goes wrong for who owns a home, or reads a backup, becomes a Failure."""
+def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
+    """What goes wrong for who owns a home, or reads a backup, becomes a Failure; but not these."""
     from koboshi.domain.errors import StoreFailed, StoreRefused
 
     try:
         yield
+    except but:
+        raise
     except StoreRefused as error:
         raise Failure(WRONG_SETUP, "home", escaped(str(error))) from error
     except StoreFailed as error:

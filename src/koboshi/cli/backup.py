@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from koboshi.cli.ask_owner import ask_gateway, loaded, owner_failures, read_answer, refusal_of
+from koboshi.cli.ask_owner import (
+    OWN_SECONDS,
+    ask_gateway,
+    loaded,
+    owner_failures,
+    read_answer,
+    refusal_of,
+)
 from koboshi.cli.backup_words import made_lines, restored_lines
 from koboshi.cli.options import (
     FAILED,
@@ -22,6 +29,7 @@ from koboshi.cli.progress_bar import Show, bar
 from koboshi.cli.tables import echo_table
 from koboshi.config import Config
 from koboshi.config.problems import escaped
+from koboshi.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
     from koboshi.ports.backups import BackupStanding
@@ -131,11 +139,27 @@ def restore(file: Path, home: Path | None, config_file: Path | None, as_json: bo
 
 
 def _made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
-    """Have the gateway make it, or make it ourselves where none runs."""
+    """Have the gateway make it, or make it ourselves where none runs. Whoever holds the home and
+    does not answer is another command, or a gateway that will serve its socket soon."""
+    from koboshi.domain.errors import HomeHeld
+
     request: Mapping[str, object] = {"ask": "backup-create", "what": file, "keep": keep}
-    answer = ask_gateway(config.home, request)
-    if answer is None:
-        return _made_here(config, file, keep, show)
+    clock, never = SystemClock(), threading.Event()
+    deadline = clock.monotonic() + OWN_SECONDS
+    while True:
+        answer = ask_gateway(config.home, request)
+        if answer is not None:
+            return _followed(config, answer, show)
+        try:
+            return _made_here(config, file, keep, show)
+        except HomeHeld as held:
+            if clock.monotonic() >= deadline:
+                raise Failure(FAILED, "no-answer", escaped(str(held))) from held
+        never.wait(LOOK_SECONDS)
+
+
+def _followed(config: Config, answer: Mapping[str, object], show: Show) -> "BackupStanding":
+    """Look at the one that the gateway makes until it has ended."""
     never = threading.Event()
     while True:
         standing = _standing(answer)
@@ -143,21 +167,24 @@ def _made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
         if standing.state in ("made", "failed"):
             return standing
         never.wait(LOOK_SECONDS)
-        answer = ask_gateway(config.home, {"ask": "backup-standing"})
-        if answer is None:
+        following = ask_gateway(config.home, {"ask": "backup-standing"})
+        if following is None:
             words = "the gateway ended before the backup was made; nothing was left of it"
             raise Failure(FAILED, "failed", words)
+        answer = following
 
 
 def _made_here(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
+    """Raises HomeHeld where somebody else owns the home."""
     import anyio
 
     from koboshi.app.backups import backup_from_home
+    from koboshi.domain.errors import HomeHeld
 
     if not (config.home / "koboshi.db").exists():
         words = f"no gateway has run in {config.home} yet; there is nothing to copy"
         raise Failure(FAILED, "no-home", words)
-    with owner_failures(config.home):
+    with owner_failures(config.home, HomeHeld):
         return anyio.run(
             backup_from_home, config, file, keep, lambda standing: _show(standing, show)
         )
