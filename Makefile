@@ -67,6 +67,11 @@ docs-generated: environment-dev ## write the docs that are made from the code's 
 	@$(BIN)/python scripts/state_diagrams.py
 	@$(BIN)/python scripts/rules_table.py
 	@$(BIN)/python scripts/approvals_page.py
+	@$(BIN)/python scripts/dashboard_json.py
+
+.PHONY: docs
+docs: docs-generated ## write the generated pages, then check links, examples and commands of all
+	@$(BIN)/python -m scripts.check_docs
 
 .PHONY: lock
 lock: ## write requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer versions

@@ -18,6 +18,7 @@ from koboshi.channels.telegram.receiving import place_of
 from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryState
+from koboshi.lanes import Lanes
 from koboshi.ports.channel import Inbound, Receipt
 from tests.channels.fakes import NOW_MS, FakeGateway, until
 from tests.channels.telegram_rig import MAIN, a_channel, receiving
@@ -266,7 +267,8 @@ def test_the_token_is_not_shown_with_what_holds_it() -> None:
     options = TelegramOptions(
         name=MAIN, token="123:secret", api_base="", ambiguous="", per_second=0, home=Path()
     )
-    api = BotApi(http=httpx2.AsyncClient(), base="", token="123:secret")
+    lanes = Lanes(count_max=1, timeout=httpx2.Timeout(1))
+    api = BotApi(lanes=lanes, base="", token="123:secret")
 
     assert "secret" not in f"{options} {api!r}"
 

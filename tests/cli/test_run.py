@@ -76,14 +76,6 @@ def test_it_stops_at_once_while_it_waits_for_the_home(home: Path, number: signal
         assert "Traceback" not in second.err
 
 
-def test_a_hangup_does_not_end_it(home: Path) -> None:
-    with gateway(home) as one:
-        one.signal(signal.SIGHUP)
-
-        until(lambda: one.events("reload_ignored"), "it says that it does not reload")
-        assert koboshi("status", "--json", home=home).document["is_running"] is True
-
-
 def test_it_shows_where_it_is_when_asked_and_goes_on(home: Path) -> None:
     with gateway(home) as one:
         one.signal(signal.SIGQUIT)

@@ -39,6 +39,7 @@ KEYS = [
     "sessions",
     "sqlite",
     "breaker",
+    "outbox_held",
     "home",
 ]
 WORKER_KEYS = [

@@ -113,6 +113,7 @@ EXEMPT = {
     "turns.will": "only the operator comes by it, at the command line; killed there in "
     "tests/store/test_crash_points.py",
     "outbox.retry": "likewise",
+    "outbox.release": "likewise",
     "outbox.drop": "likewise",
     "workers.begin_drain": "a stop that finds something running; killed there in "
     "tests/crash/test_leaving.py",

@@ -20,6 +20,8 @@ from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.ports.wakeups import Wakeups
+from koboshi.stores.faults import CrashPoint
+from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.lock import take_lock
@@ -242,7 +244,14 @@ async def open_sim_store(
         pairing=PairingLimits(),
         new_code=lambda: "ABCDEFGH",
     )
-    store = SqliteStore(lock=lock, writer=writer, readers=readers, ground=ground, warnings=())
+    store = SqliteStore(
+        lock=lock,
+        writer=writer,
+        readers=readers,
+        ground=ground,
+        backups=SqliteBackups(home, clock, CrashPoint("")),
+        warnings=(),
+    )
     return Opened(store=store, readers=readers)
 
 

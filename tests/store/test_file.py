@@ -508,7 +508,7 @@ async def test_a_restore_may_be_killed_anywhere(tmp_path: Path) -> None:
                 places,
             )
         )
-    assert whole.calls["rename"] == 2
+    assert whole.calls["rename"] == 3
     killed = [path for path, ended in ends if ended.is_killed]
     assert len(killed) == len(places) > 10, "the restore was not interrupted everywhere"
     for path in killed:

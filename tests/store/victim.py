@@ -19,7 +19,7 @@ from pathlib import Path
 from koboshi.domain.command import Standing, Will
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, Seq
-from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle
+from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle, held
 from koboshi.domain.process import Birth, ProcessState
 from koboshi.domain.session import Settings
 from koboshi.domain.transcript import Note, Summary
@@ -162,6 +162,13 @@ async def with_deliveries(home: Home) -> AsyncIterator[str]:
     unsure = Postpone(not_before_ms=0, is_ambiguous=True, reason="timeout")
     await outbox.settle(delivery, worker_id, unsure)
     yield "outbox.settle"
+    delivery = await outbox.claim(session_id, worker_id)
+    assert isinstance(delivery, Delivery)
+    yield "outbox.claim"
+    await outbox.settle(delivery, worker_id, held("nobody knows"))
+    yield "outbox.settle"
+    assert await outbox.release(delivery.delivery_id) == 1
+    yield "outbox.release"
     delivery = await outbox.claim(session_id, worker_id)
     assert isinstance(delivery, Delivery)
     yield "outbox.claim"

@@ -11,6 +11,7 @@ from anyio import Event
 from koboshi.agent.prompt import system_prompt
 from koboshi.agent.summary import ContextLimits
 from koboshi.app.jobs import ends_of, jobs_of, report_limits
+from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
 from koboshi.app.world import redactor_of, web_token
@@ -128,6 +129,9 @@ class Parts:
                 health=health,
                 clock=self.clock,
                 limits=self._web_limits(),
+                metrics=metrics_of(
+                    self.store, self.clock, self.worker, self.config.home, health
+                ).text,
             )
             for channel in self.config.enabled_channels
             if isinstance(channel, WebConfig)

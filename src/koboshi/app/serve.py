@@ -47,6 +47,8 @@ class RunOptions:
     """Told the address to open, once it serves."""
     on_stopping: Callable[[], None] = lambda: None
     """Called when the stop begins, to bound it from outside."""
+    wrong_configuration: Callable[[], str] = str
+    """Reads the configuration again, and says what is wrong with it; empty if nothing is."""
     notifier: Notifier = field(default_factory=Notifier)
     surroundings: Surroundings = field(default_factory=Surroundings)
 
@@ -94,7 +96,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             place=options.surroundings.place,
         )
         async with create_task_group() as tasks:
-            await tasks.start(_stop_at_signals, drain)
+            await tasks.start(_leave_at_signals, drain, options.wrong_configuration)
             tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
             for channel in built.web:
                 tasks.start_soon(_announce, channel, options)
@@ -192,19 +194,31 @@ async def _announce(channel: WebChannel, options: RunOptions) -> None:
     log.info("web_listening", host=channel.host, port=port)
 
 
-async def _stop_at_signals(drain: Drain, *, task_status: TaskStatus[None]) -> None:
-    """The first signal asks for a stop, the second for one that waits for nothing."""
+async def _leave_at_signals(
+    drain: Drain, wrong_configuration: Callable[[], str], *, task_status: TaskStatus[None]
+) -> None:
+    """The first signal asks for a stop, the second for one that waits for nothing. SIGHUP asks for
+    a restart with the configuration as it is now, if that can be used."""
     with open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         task_status.started()
         async for number in signals:
             if number == signal.SIGHUP:
-                log.info("reload_ignored", reason="the configuration is read at start")
+                _reload(drain, wrong_configuration())
                 continue
             log.info("signal_received", signal=number.name)
             if drain.asked.is_set():
                 drain.hurry()
             else:
                 drain.ask(Leave.STOP)
+
+
+def _reload(drain: Drain, wrong: str) -> None:
+    """Start again with the new configuration; with a wrong one, go on with the old."""
+    if wrong:
+        log.error("reload_refused", reason=wrong)
+        return
+    log.info("reload_begun", how="drain, then start again with the configuration as it is now")
+    drain.ask(Leave.RESTART)
 
 
 def _birth() -> str:

@@ -42,11 +42,16 @@ def ask_owner(config: Config, request: Mapping[str, object]) -> dict[str, object
     answer = ask_gateway(config.home, request) or _ask_home(config, request)
     if answer.get("ok") is True:
         return answer
+    raise refusal_of(answer)
+
+
+def refusal_of(answer: Mapping[str, object]) -> Failure:
+    """The failure that an answer without an answer is."""
     match answer.get("error"):
         case {"type": str(kind), "message": str(message)}:
-            raise Failure(FAILED, kind, escaped(message))
+            return Failure(FAILED, kind, escaped(message))
         case _:
-            raise _unreadable()
+            return _unreadable()
 
 
 def read_answer(answer: Mapping[str, object], shape: type[Shape]) -> Shape:
@@ -110,16 +115,27 @@ def _ask_home(config: Config, request: Mapping[str, object]) -> dict[str, object
     """Own the home for a moment and answer ourselves."""
     import anyio
 
+    with owner_failures(config.home):
+        return anyio.run(_own_or_ask, config, request)
+
+
+@contextmanager
+def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
+    """What goes wrong for who owns a home, or reads a backup, becomes a Failure; but not these."""
     from koboshi.domain.errors import StoreFailed, StoreRefused
 
     try:
-        return anyio.run(_own_or_ask, config, request)
+        yield
+    except but:
+        raise
     except StoreRefused as error:
-        raise Failure(WRONG_SETUP, "home", str(error)) from error
+        raise Failure(WRONG_SETUP, "home", escaped(str(error))) from error
     except StoreFailed as error:
-        raise Failure(STORAGE_FAILED, "storage", str(error)) from error
+        raise Failure(STORAGE_FAILED, "storage", escaped(str(error))) from error
+    except ConfigError as error:
+        raise Failure(WRONG_SETUP, "config", str(error)) from error
     except OSError as error:
-        raise _unusable(config.home, error) from error
+        raise _unusable(place, error) from error
 
 
 async def _own_or_ask(config: Config, request: Mapping[str, object]) -> dict[str, object]:

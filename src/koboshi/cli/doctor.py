@@ -8,9 +8,11 @@ from pathlib import Path
 
 import click
 
+from koboshi.cli.ask_owner import loaded
 from koboshi.cli.doctor_checks import Finding, Severity, examine, exit_code
 from koboshi.cli.doctor_facts import gather
 from koboshi.cli.doctor_fixes import Fix, mend
+from koboshi.cli.doctor_more import examine_more, examine_online
 from koboshi.cli.options import (
     OK,
     WRONG_SETUP,
@@ -40,9 +42,12 @@ class Mended:
 
 @click.command()
 @click.option("--fix", "fixes", is_flag=True, help="Mend what is safe to mend, and say what.")
+@click.option("--online", is_flag=True, help="Call every bot's platform and the model, once each.")
 @home_options
 @json_option
-def doctor(fixes: bool, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+def doctor(
+    fixes: bool, home: Path | None, config_file: Path | None, as_json: bool, online: bool
+) -> None:
     """Look for what is wrong, or will be, and say what to do about it. Without --fix, nothing is
     changed; with it, what needs no decision is mended: permissions of our own files, a unit that an
     earlier koboshi wrote and nobody changed, what systemd has not read yet, lingering.
@@ -51,11 +56,11 @@ def doctor(fixes: bool, home: Path | None, config_file: Path | None, as_json: bo
     is, and 1 for everything else; with --fix, as it is afterwards.
     """
     with failures_told(as_json):
-        findings = _examined(home, config_file)
+        findings = _examined(home, config_file, online=online)
         mended: tuple[Mended, ...] = ()
         if fixes:
             mended = mend_all(findings)
-            findings = _examined(home, config_file) if mended else findings
+            findings = _examined(home, config_file, online=online) if mended else findings
     code = exit_code(findings)
     if as_json:
         show_json(_document(findings, mended, is_ok=code == OK))
@@ -64,9 +69,14 @@ def doctor(fixes: bool, home: Path | None, config_file: Path | None, as_json: bo
     sys.exit(code)
 
 
-def _examined(home: Path | None, config_file: Path | None) -> Findings:
+def _examined(home: Path | None, config_file: Path | None, *, online: bool) -> Findings:
     try:
-        return examine(gather(home, config_file, os.environ))
+        facts = gather(home, config_file, os.environ)
+        found = examine(facts) + examine_more(facts)
+        if online:
+            config = loaded(home, config_file, needs_secrets=True)
+            found += tuple(examine_online(config))
+        return found
     except ConfigError as error:
         raise Failure(WRONG_SETUP, "config", str(error)) from error
 

@@ -90,6 +90,7 @@ class StatusAnswer:
     outbox_unsettled: int
     sessions: int
     breaker: str = "closed"
+    outbox_held: int = 0
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
@@ -101,7 +102,8 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     turns = [f"{count} {_TURNS.get(state, state)}" for state, count in said.turns.items() if count]
     lines.append(f"turns      {', '.join(turns) or 'none is open'}")
     lines.append(f"waiting    {counted(said.inbox_waiting, 'message')}")
-    lines.append(f"owed       {counted(said.outbox_unsettled, 'delivery', 'deliveries')}")
+    held = f", {said.outbox_held} held: `koboshi outbox release`" if said.outbox_held else ""
+    lines.append(f"owed       {counted(said.outbox_unsettled, 'delivery', 'deliveries')}{held}")
     lines.append(f"sessions   {said.sessions}")
     if said.is_running and said.worker is not None and said.worker.report:
         lines.append(f"boot       {escaped(said.worker.report)}")

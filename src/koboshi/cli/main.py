@@ -4,13 +4,18 @@ import difflib
 import io
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from koboshi import __version__
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _COMMANDS = {
     "run": ("koboshi.cli.run", "Run the gateway in the foreground."),
+    "init": ("koboshi.cli.init", "Ask a few questions and write the configuration."),
     "chat": ("koboshi.cli.chat", "Talk to the agent from this terminal."),
     "status": ("koboshi.cli.inspect", "What the gateway is doing."),
     "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
@@ -18,16 +23,20 @@ _COMMANDS = {
     "sessions": ("koboshi.cli.rows", "Conversations: list, show."),
     "turns": ("koboshi.cli.rows", "Units of work: list, show, resume, drop."),
     "inbox": ("koboshi.cli.rows", "What arrived: list, show."),
-    "outbox": ("koboshi.cli.rows", "What is owed: list, show, retry, drop."),
-    "processes": ("koboshi.cli.processes", "Background processes: list, log, kill."),
+    "outbox": ("koboshi.cli.rows", "What is owed: list, show, retry, release, drop."),
+    "processes": ("koboshi.cli.processes", "Background processes: list, show, log, kill."),
     "pairing": ("koboshi.cli.pairing", "People: who asks to be let in; approve, deny, revoke."),
     "stop": ("koboshi.cli.leave", "Stop the gateway: what runs finishes its step first."),
     "restart": ("koboshi.cli.leave", "Stop the gateway and start it again."),
     "drain": ("koboshi.cli.leave", "Let the gateway finish what runs, then stop it."),
     "config": ("koboshi.cli.configuration", "Check or show the configuration."),
     "service": ("koboshi.cli.service", "Run the gateway under systemd or launchd."),
+    "backup": ("koboshi.cli.backup", "Copies of the database: create, verify, list."),
+    "restore": ("koboshi.cli.backup", "Put a backup in the place of the database."),
     "doctor": ("koboshi.cli.doctor", "Look for what is wrong and say what to do."),
     "torture": ("koboshi.cli.torture", "Kill a throw-away gateway again and again; the tally."),
+    "logs": ("koboshi.cli.logs", "The gateway's log, from wherever it goes."),
+    "completion": ("koboshi.cli.completion", "What a shell needs to complete these commands."),
     "version": ("koboshi.cli.inspect", "The version of koboshi and what it runs on."),
 }
 
@@ -42,6 +51,17 @@ class LazyGroup(click.Group):
         module, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(import_module(module), cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """From the table alone: somebody waits at a keyboard, and no command is needed yet."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        found = [(name, words) for name, (_, words) in _COMMANDS.items()]
+        return [
+            CompletionItem(name, help=words) for name, words in found if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

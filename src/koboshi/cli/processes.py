@@ -9,6 +9,8 @@ import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.options import (
+    FAILED,
+    Failure,
     counted,
     failures_told,
     home_options,
@@ -18,9 +20,10 @@ from koboshi.cli.options import (
     show_json,
 )
 from koboshi.cli.story import fate_of_message
+from koboshi.cli.tables import echo_table
 from koboshi.config.problems import escaped
 from koboshi.domain.durations import ago, duration
-from koboshi.domain.ids import shown
+from koboshi.domain.ids import parse_shown, shown
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.watch import Watcher, WatcherKind, WatcherState
@@ -28,6 +31,7 @@ from koboshi.ports.views import EntryView, ProcessView
 from koboshi.runtime.clock import SystemClock
 
 COMMAND_CHARS_MAX = 60
+_TITLES = ("id", "state", "started", "command", "chat")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,10 +51,28 @@ def list_processes(home: Path | None, config_file: Path | None, as_json: bool) -
             return
         now_ms = SystemClock().now_ms()
         views = read_answer(answer, _Listed).processes
-        for view in views:
-            click.echo(escaped(_line(view, now_ms)))
-        if not views:
-            click.echo("there are no background processes")
+        lines = [_line(view, now_ms) for view in views]
+        cells = [_cells(view, now_ms) for view in views]
+        echo_table(_TITLES, cells, lines, "there are no background processes")
+
+
+@processes.command("show")
+@click.argument("process")
+@home_options
+@json_option
+def show_process(process: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """One process: what looks at it, and what was said about it. PROCESS is p1."""
+    with failures_told(as_json):
+        named = parse_shown(process)
+        if named is None or named[0] != "process":
+            words = f'there is no process "{escaped(process)}"; `list` shows them, as p1'
+            raise Failure(FAILED, "not-found", words)
+        answer = ask_owner(loaded(home, config_file), {"ask": "explain", "what": process})
+        if as_json:
+            show_json(answer)
+            return
+        for line in render_process(answer, SystemClock().now_ms(), None):
+            click.echo(escaped(line))
 
 
 @processes.command()
@@ -105,6 +127,18 @@ class _Killed(ProcessView):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Explained(ProcessView):
     reports: tuple[EntryView, ...]
+
+
+def _cells(view: ProcessView, now_ms: int) -> tuple[str, ...]:
+    process, route = view.process, view.route
+    code = "" if process.exit_code is None else f" {process.exit_code}"
+    return (
+        shown("process", process.process_id),
+        f"{process.state}{code}",
+        ago(process.started_ms, now_ms),
+        excerpt(process.command, COMMAND_CHARS_MAX),
+        f"{route.channel} {route.chat}",
+    )
 
 
 def render_process(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None) -> Iterator[str]:

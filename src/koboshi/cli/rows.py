@@ -7,7 +7,24 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.options import Command, failures_told, home_options, json_option, show_json
+from koboshi.cli.options import (
+    Command,
+    counted,
+    failures_told,
+    home_options,
+    json_option,
+    show_json,
+)
+from koboshi.cli.row_cells import (
+    DELIVERIES,
+    MESSAGES,
+    SESSIONS,
+    TURNS,
+    delivery_cells,
+    message_cells,
+    session_cells,
+    turn_cells,
+)
 from koboshi.cli.row_lines import (
     delivery_line,
     delivery_lines,
@@ -18,6 +35,7 @@ from koboshi.cli.row_lines import (
     turn_line,
     turn_lines,
 )
+from koboshi.cli.tables import echo_table
 from koboshi.config.problems import escaped
 from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, TurnView
 from koboshi.runtime.browse import LIMIT, LIMIT_MAX
@@ -75,7 +93,9 @@ def list_sessions(
             return
         now_ms, said = SystemClock().now_ms(), read_answer(answer, _Sessions)
         lines = [session_line(view, now_ms) for view in said.sessions]
-        _echo_page(lines, said.next, "there are no sessions")
+        cells = [session_cells(view, now_ms) for view in said.sessions]
+        echo_table(SESSIONS, cells, lines, "there are no sessions")
+        _echo_next(said.next)
 
 
 @sessions.command("show")
@@ -115,7 +135,9 @@ def list_turns(
             return
         now_ms, said = SystemClock().now_ms(), read_answer(answer, _Turns)
         lines = [turn_line(view, now_ms) for view in said.turns]
-        _echo_page(lines, said.next, "there are no turns")
+        cells = [turn_cells(view, now_ms) for view in said.turns]
+        echo_table(TURNS, cells, lines, "there are no turns")
+        _echo_next(said.next)
 
 
 @turns.command("show")
@@ -166,7 +188,9 @@ def list_messages(
             return
         now_ms, said = SystemClock().now_ms(), read_answer(answer, _Messages)
         lines = [message_line(view, now_ms) for view in said.messages]
-        _echo_page(lines, said.next, "there are no messages")
+        cells = [message_cells(view, now_ms) for view in said.messages]
+        echo_table(MESSAGES, cells, lines, "there are no messages")
+        _echo_next(said.next)
 
 
 @inbox.command("show")
@@ -205,7 +229,9 @@ def list_deliveries(
             return
         now_ms, said = SystemClock().now_ms(), read_answer(answer, _Deliveries)
         lines = [delivery_line(view, now_ms) for view in said.deliveries]
-        _echo_page(lines, said.next, "there are no deliveries")
+        cells = [delivery_cells(view, now_ms) for view in said.deliveries]
+        echo_table(DELIVERIES, cells, lines, "there are no deliveries")
+        _echo_next(said.next)
 
 
 @outbox.command("show")
@@ -228,6 +254,27 @@ def retry_delivery(
 ) -> None:
     """Send again what was refused or given up, or now what waits for its time."""
     _ask_about_delivery("outbox-retry", delivery, home, config_file, as_json)
+
+
+@outbox.command("release")
+@click.argument("delivery", required=False, default="")
+@click.option("--all", "is_all", is_flag=True, help="Everything that is held.")
+@home_options
+@json_option
+def release_delivery(
+    delivery: str, is_all: bool, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """Send what is held, after a restore or by a setting. What may have arrived before says so."""
+    if bool(delivery) is is_all:
+        raise click.UsageError("name one delivery, as d1, or say --all")
+    with failures_told(as_json):
+        request = {"ask": "outbox-release", "kind": "delivery", "what": delivery}
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        released = counted(read_answer(answer, _Released).released, "delivery", "deliveries")
+        click.echo(f"released {released}; a gateway that runs looks at them within a minute")
 
 
 @outbox.command("drop")
@@ -285,8 +332,7 @@ def _echo(lines: Iterator[str]) -> None:
         click.echo(escaped(line))
 
 
-def _echo_page(lines: list[str], following: str | None, nothing: str) -> None:
-    _echo(iter(lines or [nothing]))
+def _echo_next(following: str | None) -> None:
     if following is not None:
         click.echo(f"there may be more: --before {following}")
 
@@ -332,6 +378,11 @@ class _Message:
 class _Deliveries:
     deliveries: tuple[DeliveryView, ...]
     next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Released:
+    released: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,15 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 import click
 
 from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_options, leave
-from koboshi.cli.supervise import LIFELINE, stop_without_parent, supervise_gateway
+from koboshi.cli.supervise import stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefused, Unusable
 
@@ -79,7 +80,17 @@ def run(
         click.echo("koboshi: a service manager is here; --supervise is left to it", err=True)
     elif supervise:
         sys.exit(supervise_gateway(config.gateway.drain_seconds + STOP_MARGIN_SECONDS))
-    sys.exit(_serve(config, lock_wait, accepts_loss, log_level))
+    wrong = partial(_wrong_configuration, home, config_file)
+    sys.exit(_serve(config, lock_wait, accepts_loss, log_level, wrong))
+
+
+def _wrong_configuration(home: Path | None, config_file: Path | None) -> str:
+    """What is wrong with the configuration as it is now; empty if it can be used."""
+    try:
+        load(home, config_file, os.environ)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def _bound_the_stop(seconds: float) -> None:
@@ -95,15 +106,21 @@ def _bound_the_stop(seconds: float) -> None:
     timer.start()
 
 
-def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str) -> int:
+def _serve(
+    config: Config,
+    lock_wait: float,
+    accepts_loss: bool,
+    log_level: str,
+    wrong_configuration: Callable[[], str],
+) -> int:
     """Serve, and turn what ends it into an exit code. What nobody foresaw is raised."""
     faulthandler.register(signal.SIGQUIT)
     # The watchdog of a service manager ends us with SIGABRT: say where we hung.
     faulthandler.enable()
-    stop_without_parent()
+    # Both are asked before their variables are taken out of the environment.
+    is_watched = stop_without_parent()
     has_manager = is_serviced(os.environ)
     import anyio
-    import structlog
 
     from koboshi import logs
     from koboshi.app import RunOptions, serve
@@ -122,25 +139,36 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
         accepts_loss=accepts_loss,
         announce=_announce,
         on_stopping=lambda: _bound_the_stop(stop_seconds),
+        wrong_configuration=wrong_configuration,
         notifier=notifier,
         surroundings=surroundings,
     )
     try:
         is_again = anyio.run(serve, config, options, backend_options={"use_uvloop": True})
     except (KoboshiError, OSError, ExceptionGroup) as error:
-        ending = ending_of(error, config.home, is_serviced=has_manager)
-        if ending is None:
+        code = _told(error, config.home, is_serviced=has_manager)
+        if code is None:
             raise
-        if has_bug(error, config.home):
-            structlog.get_logger().critical("gateway_broke", exc_info=error)
-        code, words = ending
-        click.echo(f"koboshi: {words}", err=True)
         return code
     if not is_again:
         return OK
-    if LIFELINE not in os.environ and not is_serviced(os.environ):
+    if not is_watched and not has_manager:
         _start_again()
     return RESTART
+
+
+def _told(error: BaseException, home: Path, *, is_serviced: bool) -> int | None:
+    """The exit code for what ended the gateway, after it was said; None if it is a bug."""
+    import structlog
+
+    ending = ending_of(error, home, is_serviced=is_serviced)
+    if ending is None:
+        return None
+    if has_bug(error, home):
+        structlog.get_logger().critical("gateway_broke", exc_info=error)
+    code, words = ending
+    click.echo(f"koboshi: {words}", err=True)
+    return code
 
 
 def _start_again() -> None:

@@ -42,6 +42,11 @@ class Outbox(Protocol):
         being sent, or there is no such delivery."""
         ...
 
+    async def release(self, delivery_id: DeliveryId | None) -> int:
+        """What is held, after a restore or by a setting, is due now; None means all of it. What may
+        have arrived before says so. Returns how many were released."""
+        ...
+
     async def drop(self, delivery_id: DeliveryId) -> bool:
         """Abandon what is owed. False if nothing was done: it is settled, it is being sent, or
         there is no such delivery."""

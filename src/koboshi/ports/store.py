@@ -37,11 +37,12 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec
-from koboshi.domain.worker import NO_KILLS, EndedHow, MemoryKills, Worker
+from koboshi.ports.backups import Backups
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.outbox import Outbox
 from koboshi.ports.people import People
 from koboshi.ports.views import OwnerViews
+from koboshi.ports.workers import Workers
 
 NO_SIZES: Mapping[ProcessId, int] = MappingProxyType({})
 
@@ -305,36 +306,6 @@ class Processes(Protocol):
         ...
 
 
-class Workers(Protocol):
-    async def start(
-        self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
-    ) -> Worker:
-        """A new row for this boot; rows of boots that ended without a word get their end."""
-        ...
-
-    async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
-        """Still alive. Returns whether somebody asked for a drain."""
-        ...
-
-    async def request_restart(self, worker_id: WorkerId, by: str) -> None:
-        """Ask the worker to end and come back; the first who asks is remembered."""
-        ...
-
-    async def begin_drain(self, worker_id: WorkerId) -> None:
-        """From now on it takes up nothing new. Whoever waits for its work is told, once."""
-        ...
-
-    async def report(self, worker_id: WorkerId, words: str, back: str) -> None:
-        """What it found at its start and decided; who asked for the restart is told `back`."""
-        ...
-
-    async def restarted_by(self, by: str) -> Worker | None:
-        """The worker that was asked for a restart by that."""
-        ...
-
-    async def end(self, worker_id: WorkerId, how: EndedHow) -> None: ...
-
-
 class Store(Protocol):
     @property
     def sessions(self) -> Sessions: ...
@@ -352,6 +323,8 @@ class Store(Protocol):
     def people(self) -> People: ...
     @property
     def views(self) -> OwnerViews: ...
+    @property
+    def backups(self) -> Backups: ...
 
     @property
     def trouble(self) -> str | None:

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
+from koboshi.domain.ids import (
+    ChannelName,
+    DeliveryId,
+    EntryId,
+    ProcessId,
+    SessionId,
+    TurnId,
+    WorkerId,
+)
 from koboshi.domain.process import Process
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
@@ -70,6 +78,8 @@ class Status:
     sqlite: str
     breaker: str = "closed"
     """How much of what was interrupted is taken up again."""
+    outbox_held: int = 0
+    """How much of what is owed waits until somebody releases it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +202,34 @@ class ProcessView:
     watchers: tuple[Watcher, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """Lines of the journal that are alike, and how many there are."""
+
+    subject: str
+    event: str
+    after: str | None
+    label: str | None
+    """Why: the rule of a turn, the reason for which a message was set aside."""
+    channel: str | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What happened since a line of the journal, and how things stand now."""
+
+    place: int
+    """The newest line that was counted."""
+    happened: tuple[Happened, ...]
+    waiting_since_ms: int | None
+    owed_since_ms: int | None
+    held: int
+    ambiguous: int
+    processes: int
+    unclean_boots: dict[str, int]
+
+
 class Views(Protocol):
     async def status(self) -> Status: ...
 
@@ -244,6 +282,10 @@ class Views(Protocol):
 class OwnerViews(Views, Protocol):
     """What the owner of the home is asked about, beside what a channel needs. Lists are newest
     first."""
+
+    async def tally(self, worker_id: WorkerId, after: int | None) -> Tally:
+        """What happened behind the line `after`; None means since that boot began."""
+        ...
 
     async def trace(self, entry_id: EntryId) -> Trace | None: ...
 

@@ -7,17 +7,27 @@ for programs and a `message` for people.
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
-from koboshi.domain.ids import DeliveryId, EntryId, ProcessId, SessionId, TurnId, parse_shown
+from koboshi.domain.ids import (
+    DeliveryId,
+    EntryId,
+    ProcessId,
+    SessionId,
+    TurnId,
+    WorkerId,
+    parse_shown,
+)
 from koboshi.domain.outbox import UNSETTLED
 from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.ports.store import Store
 from koboshi.ports.views import DeliveryView, EntryView, Explanation
-from koboshi.runtime import people
+from koboshi.runtime import backups, people
 from koboshi.runtime.browse import Browse, refusal
 from koboshi.runtime.drain import Leave
 from koboshi.runtime.jobs import Jobs
 
+NO_LINES = 1 << 62
+"""Behind every line of the journal that there can be."""
 ALIVE = tuple(state for state in TurnState if state not in CLOSED)
 
 
@@ -47,6 +57,13 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
         case "pairing-revoke":
             person = str(request.get("person", "")).encode("utf-8", "replace").decode()
             return await people.revoke(store, what, person)
+        case "held":
+            tally = await store.views.tally(WorkerId(0), NO_LINES)
+            return {"ok": True, "held": tally.held, "ambiguous": tally.ambiguous}
+        case "backup-create":
+            return backups.begun(store, what, request.get("keep"))
+        case "backup-standing":
+            return backups.standing(store)
         case asked:
             kind = str(request.get("kind", ""))
             browse = Browse(store=store, kind=kind, what=what, request=request)

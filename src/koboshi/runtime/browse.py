@@ -50,6 +50,7 @@ class Browse:
             "turn-resume": lambda: self._will(Will.RESUME),
             "turn-drop": lambda: self._will(Will.DROP),
             "outbox-retry": self._retry,
+            "outbox-release": self._release,
             "outbox-drop": self._drop,
         }
         way = ways.get(asked) if isinstance(asked, str) else None
@@ -174,6 +175,19 @@ class Browse:
         if not await self.store.outbox.drop(delivery):
             return await self._refused(delivery, "dropped")
         return await self._delivery(delivery) or self._not_found()
+
+    async def _release(self) -> Answer:
+        """One that is held, or all: then nothing is named."""
+        if not self.what:
+            return {"ok": True, "released": await self.store.outbox.release(None)}
+        delivery = await self._find_delivery()
+        if delivery is None:
+            return self._not_found()
+        if not await self.store.outbox.release(delivery):
+            words = f"{self.what} is not released: nothing holds it; `show` says where it is"
+            return refusal("refused", words)
+        found = await self.store.views.delivery(delivery)
+        return {"ok": True, "released": 1, "delivery": None if found is None else asdict(found)}
 
     async def _find_delivery(self) -> DeliveryId | None:
         number = _number("delivery", self.what)

@@ -56,6 +56,7 @@ class Api:
     limits: WebLimits
     followers: Followers
     store: Callable[[Inbound], Awaitable[Receipt]]
+    metrics: Callable[[], Awaitable[str]]
 
     def app(self) -> ASGIApp:
         """The application, guarded."""
@@ -65,6 +66,7 @@ class Api:
             Path("/", _index),
             Path("/healthz", self._healthz),
             Path("/readyz", self._readyz),
+            Path("/metrics", self._metrics),
             Path(f"{base}/openapi.json", _openapi),
             Path(f"{base}/status", self._status),
             Path(f"{chat}/messages", self._post, methods=["POST"]),
@@ -169,6 +171,9 @@ class Api:
             ]
         return _json(body, 200 if is_ready else 503)
 
+    async def _metrics(self, _request: Request) -> Response:
+        return Response(await self.metrics(), media_type="text/plain; version=0.0.4")
+
     def _chat(self, request: Request) -> str:
         chat: str = request.path_params["chat"]
         check_name("chat", chat, self.limits.route_chars_max)
@@ -201,6 +206,11 @@ class Api:
             # Nobody is there to read this.
             raise Unacceptable(400, "gone", "the connection ended within the body") from None
         return bytes(body)
+
+
+async def no_metrics() -> str:
+    """Where nobody counts."""
+    return ""
 
 
 async def _index(_request: Request) -> Response:

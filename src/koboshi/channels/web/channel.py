@@ -13,7 +13,7 @@ from anyio import Event, create_task_group, move_on_after, sleep_forever
 from anyio.abc import TaskGroup
 
 from koboshi.channels.serving import EmbeddedServer, listen, one_of
-from koboshi.channels.web.api import Api
+from koboshi.channels.web.api import Api, no_metrics
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.health import Health
@@ -42,6 +42,7 @@ class WebChannel:
         health: Health,
         clock: Clock,
         limits: WebLimits = WebLimits(),  # noqa: B008  (frozen)
+        metrics: Callable[[], Awaitable[str]] = no_metrics,
     ) -> None:
         if not token:
             raise ValueError(f'channel "{name}" needs a token')
@@ -54,6 +55,7 @@ class WebChannel:
         self._health = health
         self._clock = clock
         self._limits = limits
+        self._metrics = metrics
         self._followers = Followers(limits.followers_max)
         self._bound_port: int | None = None
         self._is_listening = Event()
@@ -162,6 +164,7 @@ class WebChannel:
             limits=self._limits,
             followers=followers,
             store=store,
+            metrics=self._metrics,
         )
 
     async def _store(self, inbound: Inbound, *, accept: Accept, tasks: TaskGroup) -> Receipt:

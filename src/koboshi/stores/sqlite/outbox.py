@@ -5,6 +5,7 @@ from typing import assert_never
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, WorkerId
 from koboshi.domain.outbox import (
+    HELD_MS,
     Delivery,
     DeliveryChange,
     DeliveryState,
@@ -98,6 +99,9 @@ class SqliteOutbox:
     async def retry(self, delivery_id: DeliveryId) -> DeliveryId | None:
         return await self._writer.write("outbox.retry", lambda tx: _retry(tx, delivery_id))
 
+    async def release(self, delivery_id: DeliveryId | None) -> int:
+        return await self._writer.write("outbox.release", lambda tx: _release(tx, delivery_id))
+
     async def drop(self, delivery_id: DeliveryId) -> bool:
         return await self._writer.write(
             "outbox.drop", lambda tx: _drop(tx, delivery_id, self._ground.worker_id)
@@ -178,6 +182,11 @@ def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
     tx.change("delivery_again", delivery_id=delivery_id, now=tx.now_ms)
     row = tx.row("delivery_retried", delivery_id=delivery_id)
     return None if row is None else DeliveryId(number(row[0]))
+
+
+def _release(tx: Transaction, delivery_id: DeliveryId | None) -> int:
+    tx.hints.add(OUTBOX)
+    return tx.change("deliveries_release", delivery_id=delivery_id, held_ms=HELD_MS, now=tx.now_ms)
 
 
 def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) -> bool:

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import apsw
 
+from koboshi.domain.errors import StoreRefused
 from koboshi.domain.outbox import HELD_MS
-from koboshi.stores.sqlite.file import APPLICATION_ID, DATABASE_NAME, schema_scripts
+from koboshi.stores.faults import CrashPoint
+from koboshi.stores.sqlite.backup_check import prove
+from koboshi.stores.sqlite.file import DATABASE_NAME
+from koboshi.stores.sqlite.transaction import Reading
 
 BACKUPS_NAME = "backups"
 QUARANTINE_NAME = "quarantine"
+PROCESSES_NAME = "processes"
 RESTORING_NAME = f"{DATABASE_NAME}.restoring"
+PREPARING_NAME = f"{DATABASE_NAME}.preparing"
+NOWHERE = CrashPoint("")
 _SUFFIXES = ("", "-wal", "-shm")
 
 
@@ -26,8 +33,8 @@ def set_aside(home: Path, stamp: str) -> Path:
         part = home / f"{DATABASE_NAME}{suffix}"
         if part.exists():
             os.rename(part, folder / part.name)
-    _flush(folder)
-    _flush(home)
+    flush(folder)
+    flush(home)
     return folder
 
 
@@ -42,28 +49,27 @@ def newest_backup(home: Path) -> Path | None:
 def is_whole(backup: Path) -> bool:
     """Whether the file is a database of ours without a fault."""
     try:
-        # Nobody writes to a backup: said so, SQLite leaves no files of its own beside it.
-        name = f"{backup.absolute().as_uri()}?immutable=1"
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        connection = apsw.Connection(name, flags=flags)
-        try:
-            is_ours = connection.pragma("application_id") == APPLICATION_ID
-            is_known = connection.pragma("user_version") <= max(schema_scripts())
-            return bool(is_ours and is_known and connection.pragma("integrity_check") == "ok")
-        finally:
-            connection.close()
-    except apsw.Error:
+        prove(backup)
+    except StoreRefused:
         return False
+    return True
 
 
-def restore(home: Path, backup: Path, stamp: str) -> Path:
-    """Put a copy of the backup in the place of the database, which is set aside; returns where.
+def restore(home: Path, backup: Path, stamp: str, crash_point: CrashPoint = NOWHERE) -> Path | None:
+    """Put a copy of the backup in the place of the database, which is set aside; returns where,
+    None if there was none.
 
     The copy is whole before anything is moved: after a crash in between, `finish_restore` goes on.
     """
+    crash_point.reach("restore.prepare", "before")
     _prepare(home, backup)
-    kept = set_aside(home, stamp)
-    _put_in_place(home)
+    crash_point.reach("restore.prepare", "after")
+    crash_point.reach("restore.set_aside", "before")
+    kept = set_aside(home, stamp) if _has_parts(home) else None
+    crash_point.reach("restore.set_aside", "after")
+    crash_point.reach("restore.place", "before")
+    _put_in_place(home, stamp)
+    crash_point.reach("restore.place", "after")
     return kept
 
 
@@ -77,17 +83,28 @@ def is_restoring(home: Path) -> bool:
 def finish_restore(home: Path, stamp: str) -> None:
     """Go on with a restore that died in the middle."""
     # A log of the old file that was left behind would be read into the new one.
-    if any((home / f"{DATABASE_NAME}{suffix}").exists() for suffix in _SUFFIXES):
+    if _has_parts(home):
         set_aside(home, stamp)
-    _put_in_place(home)
+    _put_in_place(home, stamp)
+
+
+def forget_restore(home: Path) -> None:
+    """Remove what a restore left that died before it had moved anything: it did not happen."""
+    if (home / DATABASE_NAME).exists():
+        for name in (RESTORING_NAME, PREPARING_NAME):
+            _remove(home, name)
+
+
+def _has_parts(home: Path) -> bool:
+    return any((home / f"{DATABASE_NAME}{suffix}").exists() for suffix in _SUFFIXES)
 
 
 def _prepare(home: Path, backup: Path) -> None:
     """A copy of the backup with everything that it owes held: a restored past must not say again
-    what was said since."""
-    copy = home / RESTORING_NAME
-    for suffix in _SUFFIXES:
-        (home / f"{RESTORING_NAME}{suffix}").unlink(missing_ok=True)
+    what was said since. It gets the name by which it is found when that is done."""
+    copy = home / PREPARING_NAME
+    _remove(home, PREPARING_NAME)
+    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     shutil.copyfile(backup, copy)
     connection = apsw.Connection(str(copy))
     connection.execute(
@@ -95,20 +112,50 @@ def _prepare(home: Path, backup: Path) -> None:
         {"until_ms": HELD_MS},
     )
     connection.close()
-    descriptor = os.open(copy, os.O_RDONLY | os.O_CLOEXEC)
+    flush_file(copy)
+    _remove(home, RESTORING_NAME)
+    os.rename(copy, home / RESTORING_NAME)
+    flush(home)
+
+
+def _put_in_place(home: Path, stamp: str) -> None:
+    _set_processes_aside(home, stamp)
+    os.rename(home / RESTORING_NAME, home / DATABASE_NAME)
+    for name in (RESTORING_NAME, PREPARING_NAME):
+        _remove(home, name)
+    flush(home)
+
+
+def _set_processes_aside(home: Path, stamp: str) -> None:
+    """Folders of processes that the restored past does not know: it will give their ids to others,
+    which must not find an end that is not theirs."""
+    connection = apsw.Connection(str(home / RESTORING_NAME))
+    newest = Reading(connection).number("newest_process")
+    connection.close()
+    folders = [each for each in (home / PROCESSES_NAME).glob("*") if each.name.isdigit()]
+    unknown = [each for each in folders if int(each.name) > newest]
+    if not unknown:
+        return
+    aside = home / QUARANTINE_NAME / stamp / PROCESSES_NAME
+    aside.mkdir(parents=True, mode=0o700, exist_ok=True)
+    for folder in unknown:
+        os.rename(folder, aside / folder.name)
+    flush(aside)
+    flush(home / PROCESSES_NAME)
+
+
+def _remove(home: Path, name: str) -> None:
+    for suffix in _SUFFIXES:
+        (home / f"{name}{suffix}").unlink(missing_ok=True)
+
+
+def flush_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     os.fsync(descriptor)
     os.close(descriptor)
-    _flush(home)
 
 
-def _put_in_place(home: Path) -> None:
-    os.rename(home / RESTORING_NAME, home / DATABASE_NAME)
-    for suffix in _SUFFIXES:
-        (home / f"{RESTORING_NAME}{suffix}").unlink(missing_ok=True)
-    _flush(home)
-
-
-def _flush(folder: Path) -> None:
+def flush(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     os.fsync(descriptor)
     os.close(descriptor)

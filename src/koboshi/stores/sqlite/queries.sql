@@ -687,6 +687,13 @@ UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason
     changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'owed';
 
+-- name: deliveries_release
+-- What is held, one or all, is due now; what may have arrived before is labelled.
+UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason = NULL,
+    changed_ms = :now
+WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms
+    AND (:delivery_id IS NULL OR delivery_id = :delivery_id);
+
 -- name: delivery_again
 -- What was rejected or abandoned is owed once more; the row that ended stays as it is.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
@@ -893,6 +900,57 @@ FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY proces
 -- name: view_tables
 -- How many tables the file has.
 SELECT count(*) FROM sqlite_schema;
+
+-- name: rows_by_table
+-- How many rows each table has.
+SELECT 'people', count(*) FROM people UNION ALL
+SELECT 'workers', count(*) FROM workers UNION ALL
+SELECT 'sessions', count(*) FROM sessions UNION ALL
+SELECT 'turns', count(*) FROM turns UNION ALL
+SELECT 'inbox', count(*) FROM inbox UNION ALL
+SELECT 'steps', count(*) FROM steps UNION ALL
+SELECT 'calls', count(*) FROM calls UNION ALL
+SELECT 'outbox', count(*) FROM outbox UNION ALL
+SELECT 'processes', count(*) FROM processes UNION ALL
+SELECT 'watchers', count(*) FROM watchers UNION ALL
+SELECT 'journal', count(*) FROM journal;
+
+-- name: newest_process
+-- The highest id that a process ever had here.
+SELECT coalesce(max(process_id), 0) FROM processes;
+
+-- name: count_held
+-- How much is owed and held until somebody says so.
+SELECT count(*) FROM outbox
+WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms;
+
+-- name: tally_begin
+-- The journal line with which a boot began; looked for from the newest on.
+SELECT seq FROM journal WHERE subject = 'worker' AND number = :worker_id AND event = 'started'
+ORDER BY seq DESC LIMIT 1;
+
+-- name: tally_lines
+-- What happened after a line, counted; reasons only where they are labels.
+SELECT j.subject, j.event, j.after,
+       CASE j.subject WHEN 'message' THEN j.reason WHEN 'turn' THEN j.rule END,
+       s.channel, count(*)
+FROM journal AS j LEFT JOIN sessions AS s ON s.session_id = j.session_id
+WHERE j.seq > :after AND j.seq <= :newest
+GROUP BY 1, 2, 3, 4, 5;
+
+-- name: tally_now
+-- How much waits, is owed, is held and runs, and since when.
+SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),
+       (SELECT min(created_ms) FROM outbox INDEXED BY outbox_unsettled WHERE settled_ms IS NULL),
+       (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
+        WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms),
+       (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
+        WHERE settled_ms IS NULL AND ambiguous = 1),
+       (SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL);
+
+-- name: tally_boots
+-- How boots ended that did not end by their own will.
+SELECT ended_how, count(*) FROM workers WHERE ended_how IN ('killed', 'rebooted') GROUP BY ended_how;
 
 -- name: count_waiting
 -- How much waits in all inboxes.

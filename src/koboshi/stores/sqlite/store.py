@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
+from anyio import CancelScope, to_thread
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.domain.people import PairingLimits
@@ -15,6 +16,7 @@ from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
+from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import (
     DATABASE_NAME,
     READER_COUNT,
@@ -31,6 +33,7 @@ from koboshi.stores.sqlite.people import SqlitePeople
 from koboshi.stores.sqlite.processes import SqliteProcesses
 from koboshi.stores.sqlite.quarantine import (
     finish_restore,
+    forget_restore,
     is_restoring,
     newest_backup,
     restore,
@@ -74,6 +77,7 @@ class SqliteStore:
         writer: Writer,
         readers: Readers,
         ground: Ground,
+        backups: SqliteBackups,
         warnings: tuple[str, ...],
     ) -> None:
         self._lock = lock
@@ -89,6 +93,7 @@ class SqliteStore:
         self.workers = SqliteWorkers(writer, readers, ground)
         self.people = SqlitePeople(writer, readers, ground)
         self.views = SqliteViews(readers, ground)
+        self.backups = backups
 
     @property
     def trouble(self) -> str | None:
@@ -111,6 +116,8 @@ class SqliteStore:
         if self._is_closed:
             return
         self._is_closed = True
+        with CancelScope(shield=True):
+            await to_thread.run_sync(self.backups.stop)
         await self._readers.close()
         await self._writer.close()
         self._lock.release()
@@ -163,7 +170,14 @@ async def open_store(
         on_trouble=on_trouble,
     )
     readers = Readers(looking, clock, on_broken=writer.give_up)
-    return SqliteStore(lock=lock, writer=writer, readers=readers, ground=ground, warnings=warnings)
+    return SqliteStore(
+        lock=lock,
+        writer=writer,
+        readers=readers,
+        ground=ground,
+        backups=SqliteBackups(home, clock, crash_point),
+        warnings=warnings,
+    )
 
 
 def _open_or_replace(
@@ -175,6 +189,8 @@ def _open_or_replace(
             raise StoreRefused(f"{home}: a restore was interrupted; `koboshi run` finishes it")
         finish_restore(home, stamp)
         return open_writer(path), ("a restore was interrupted; it is finished, its outbox is held",)
+    if options.may_replace:
+        forget_restore(home)
     try:
         return open_writer(path), ()
     except Damaged as damage:
@@ -189,6 +205,6 @@ def _open_or_replace(
         if backup is None:
             kept = set_aside(home, stamp)
             return open_writer(path), (f"{damage}; it is kept in {kept}, and we start empty",)
-        kept = restore(home, backup, stamp)
-        words = f"{damage}; it is kept in {kept}, and {backup.name} is used with its outbox held"
-        return open_writer(path), (words,)
+        replaced = restore(home, backup, stamp)
+        words = f"it is kept in {replaced}, and {backup.name} is used with its outbox held"
+        return open_writer(path), (f"{damage}; {words}",)

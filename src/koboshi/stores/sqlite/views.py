@@ -4,7 +4,16 @@ from collections.abc import Sequence
 
 import apsw
 
-from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
+from koboshi.domain.ids import (
+    ChannelName,
+    DeliveryId,
+    EntryId,
+    ProcessId,
+    SessionId,
+    TurnId,
+    WorkerId,
+)
+from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
@@ -19,6 +28,7 @@ from koboshi.ports.views import (
     SessionView,
     Shown,
     Status,
+    Tally,
     Trace,
     TurnView,
 )
@@ -40,6 +50,7 @@ from koboshi.stores.sqlite.rows import (
     worker_of,
 )
 from koboshi.stores.sqlite.sessions import find_session
+from koboshi.stores.sqlite.tally import tally_since
 from koboshi.stores.sqlite.transaction import Reading, Row
 from koboshi.stores.sqlite.viewed import (
     calls_of,
@@ -75,6 +86,7 @@ class SqliteViews:
                 sessions=tx.number("count_sessions"),
                 sqlite=apsw.sqlite_lib_version(),
                 breaker=breaker_now(tx, self._ground)[0],
+                outbox_held=tx.number("count_held", held_ms=HELD_MS),
             )
 
         return await self._readers.read(look)
@@ -106,6 +118,9 @@ class SqliteViews:
 
     async def explain(self, turn_id: TurnId) -> Explanation | None:
         return await self._readers.read(lambda tx: _explain(tx, self._ground, turn_id))
+
+    async def tally(self, worker_id: WorkerId, after: int | None) -> Tally:
+        return await self._readers.read(lambda tx: tally_since(tx, worker_id, after))
 
     async def trace(self, entry_id: EntryId) -> Trace | None:
         return await self._readers.read(lambda tx: trace_of(tx, entry_id))

@@ -1,0 +1,22 @@
+"""The metrics of one gateway."""
+
+from pathlib import Path
+
+from koboshi.domain.worker import Worker
+from koboshi.runtime.clock import SystemClock
+from koboshi.runtime.health import GatewayHealth
+from koboshi.runtime.metrics import Metrics
+from koboshi.stores.sqlite.store import SqliteStore
+
+
+def metrics_of(
+    store: SqliteStore, clock: SystemClock, worker: Worker, home: Path, health: GatewayHealth
+) -> Metrics:
+    return Metrics(
+        store=store,
+        clock=clock,
+        health=health,
+        worker=worker,
+        home=home,
+        commits=lambda: store.commits,
+    )

@@ -1,0 +1,250 @@
+"""More of what `koboshi doctor` looks at: the file system, backups, what is held, and how fast the
+disk confirms. Each check looks for itself and changes nothing that stays."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from koboshi.cli.ask_owner import ask_gateway
+from koboshi.cli.doctor_checks import Facts, Finding, Severity
+from koboshi.cli.options import WRONG_SETUP, Failure
+from koboshi.config import Config, TelegramConfig, secrets_of
+from koboshi.domain.durations import duration
+from koboshi.runtime.clock import SystemClock
+
+BACKUP_OLD_MS = 26 * 3_600_000
+SYNC_SLOW_S = 0.1
+SYNC_SAMPLES = 5
+LISTED = 500
+SHARED = frozenset(
+    "nfs nfs4 cifs smb3 smbfs 9p fuse fuse.sshfs fuse.s3fs fuse.glusterfs fuse.grpcfuse "
+    "virtiofs afs ceph lustre".split()
+)
+"""File systems on which the locks that keep a database whole do not hold, or may not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoreFacts:
+    home: Path
+    now_ms: int
+    file_system: str = ""
+    """Its type; empty if nobody can tell."""
+    sync_s: float | None = None
+    """How long the disk takes to confirm, the slower half of some tries; None: not tried."""
+    backup_ms: int | None = None
+    has_database: bool = False
+    held: int | None = None
+    """Deliveries that wait for somebody; None if no gateway could be asked."""
+    dead: int | None = None
+    """Of the newest deliveries, those that did not arrive."""
+    open_secrets: tuple[Path, ...] = ()
+    """Files with secrets that others can read."""
+    writable_code: Path | None = None
+    """A folder of the program that everybody may write to."""
+
+
+def examine_more(facts: Facts) -> tuple[tuple[str, Finding], ...]:
+    """Every further finding with the name of its check."""
+    more = gather_more(facts)
+    return tuple((name, found) for name, check in CHECKS.items() for found in check(more))
+
+
+def check_file_system(more: MoreFacts) -> Iterator[Finding]:
+    if not more.file_system:
+        yield Finding(severity=Severity.NOTE, words=f"nobody can tell what {more.home} is on")
+    elif more.file_system in SHARED:
+        yield Finding(
+            severity=Severity.ERROR,
+            words=f"{more.home} is on {more.file_system}: a database there gets damaged",
+            remedy="give a home on a disk of this machine",
+            code=WRONG_SETUP,
+        )
+    else:
+        yield _ok(more.file_system)
+
+
+def check_sync(more: MoreFacts) -> Iterator[Finding]:
+    if more.sync_s is None:
+        return
+    words = f"the disk confirms within {more.sync_s * 1000:.0f} ms"
+    if more.sync_s > SYNC_SLOW_S:
+        remedy = "every message waits for it; a disk of this machine is faster than a network's"
+        yield Finding(severity=Severity.WARNING, words=words, remedy=remedy)
+    else:
+        yield _ok(words)
+
+
+def check_backups(more: MoreFacts) -> Iterator[Finding]:
+    remedy = "koboshi backup create, once a day by a timer; docs/operating.md has one"
+    if not more.has_database:
+        return
+    if more.backup_ms is None:
+        words = "there is none: a damaged disk would take everything"
+        yield Finding(severity=Severity.NOTE, words=words, remedy=remedy)
+        return
+    age_ms = max(0, more.now_ms - more.backup_ms)
+    words = f"the newest is {duration(age_ms)} old"
+    if age_ms > BACKUP_OLD_MS:
+        yield Finding(severity=Severity.WARNING, words=words, remedy=remedy)
+    else:
+        yield _ok(words)
+
+
+def check_outbox(more: MoreFacts) -> Iterator[Finding]:
+    if more.held:
+        yield Finding(
+            severity=Severity.WARNING,
+            words=f"{more.held} owed and held until somebody decides",
+            remedy="koboshi outbox list --open, then release or drop them",
+        )
+    if more.dead:
+        yield Finding(
+            severity=Severity.NOTE,
+            words=f"{more.dead} of the newest {LISTED} deliveries did not arrive",
+            remedy="koboshi outbox list shows them with the reason; retry sends one again",
+        )
+    if more.held == 0 and more.dead == 0:
+        yield _ok("nothing is held, nothing was given up lately")
+
+
+def check_secrets(more: MoreFacts) -> Iterator[Finding]:
+    for path in more.open_secrets:
+        words = f"other users can read {path}, which holds a secret"
+        yield Finding(severity=Severity.WARNING, words=words, remedy=f"chmod 600 {path}")
+
+
+def check_program(more: MoreFacts) -> Iterator[Finding]:
+    if more.writable_code is not None:
+        yield Finding(
+            severity=Severity.WARNING,
+            words=f"everybody may write to {more.writable_code}, and so change what we run",
+            remedy=f"chmod o-w {more.writable_code}",
+        )
+
+
+CHECKS: dict[str, Callable[[MoreFacts], Iterator[Finding]]] = {
+    "file system": check_file_system,
+    "disk speed": check_sync,
+    "backups": check_backups,
+    "outbox": check_outbox,
+    "secrets": check_secrets,
+    "program": check_program,
+}
+
+
+def gather_more(facts: Facts) -> MoreFacts:
+    home = facts.home
+    more = MoreFacts(
+        home=home,
+        now_ms=facts.now_ms,
+        file_system=file_system_of(home),
+        has_database=(home / "koboshi.db").exists(),
+        backup_ms=_newest_ms(home / "backups"),
+        open_secrets=_open_secrets(home),
+        writable_code=_writable_code(),
+    )
+    if facts.home_facts is not None and facts.home_facts.is_writable:
+        more = replace(more, sync_s=_sync_seconds(home))
+    return _with_outbox(more) if not facts.silence else more
+
+
+def file_system_of(place: Path, mounts: str | None = None) -> str:
+    """The type of the file system that holds the place, or will."""
+    try:
+        listed = Path("/proc/self/mounts").read_text() if mounts is None else mounts
+    except OSError:
+        return ""
+    best = ("", "")
+    for line in listed.splitlines():
+        _, point, kind, *_ = line.split(" ")
+        where = point.replace("\\040", " ")
+        if Path(where) in (place, *place.parents) and len(where) >= len(best[0]):
+            best = (where, kind)
+    return best[1]
+
+
+def _sync_seconds(home: Path) -> float | None:
+    """Written beside the database, and removed."""
+    clock, path, took = SystemClock(), home / f".doctor-{os.getpid()}", []
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            for _ in range(SYNC_SAMPLES):
+                began = clock.monotonic()
+                os.pwrite(descriptor, b"x" * 4096, 0)
+                os.fsync(descriptor)
+                took.append(clock.monotonic() - began)
+        finally:
+            os.close(descriptor)
+            path.unlink()
+    except OSError:
+        return None
+    return sorted(took)[SYNC_SAMPLES // 2]
+
+
+def _newest_ms(folder: Path) -> int | None:
+    try:
+        made = [path.stat().st_mtime_ns // 1_000_000 for path in folder.glob("*.db")]
+    except OSError:
+        return None
+    return max(made, default=None)
+
+
+def _open_secrets(home: Path) -> tuple[Path, ...]:
+    named = (home / "web-token", home / "environment", home / "koboshi.env")
+    return tuple(path for path in named if _mode(path) & 0o044)
+
+
+def _writable_code() -> Path | None:
+    folders = (Path(__file__).parent.parent, Path(sys.prefix))
+    return next((folder for folder in folders if _mode(folder) & 0o002), None)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
+
+
+def _with_outbox(more: MoreFacts) -> MoreFacts:
+    """Asked of the gateway that runs; without one nobody opens the database for this."""
+    try:
+        standing = ask_gateway(more.home, {"ask": "held"})
+        newest = ask_gateway(more.home, {"ask": "list", "kind": "delivery", "limit": LISTED})
+    except Failure:
+        return more
+    held, rows = (standing or {}).get("held"), (newest or {}).get("deliveries")
+    if not isinstance(held, int) or not isinstance(rows, list):
+        return more
+    states = [row.get("state") for row in rows if isinstance(row, dict)]
+    return replace(more, held=held, dead=states.count("rejected"))
+
+
+def examine_online(config: Config) -> Iterator[tuple[str, Finding]]:
+    """One call of each bot and of the model, where somebody asked for it."""
+    import anyio
+
+    from koboshi import logs
+    from koboshi.app.trying import Disappointed, try_model, try_telegram
+
+    # On stderr, and only what is wrong: stdout is for the answer.
+    logs.configure("error", False, secrets_of(config))
+    remedy = "koboshi config show says what is set; is the key the right one, and the address?"
+    for bot in config.enabled_channels:
+        if isinstance(bot, TelegramConfig):
+            try:
+                yield bot.name, _ok(f"the bot is @{anyio.run(try_telegram, bot)}")
+            except Disappointed as error:
+                wrong = Finding(severity=Severity.ERROR, words=str(error), remedy=remedy)
+                yield bot.name, wrong
+    try:
+        yield "model", _ok(f"{config.model.name} says: {anyio.run(try_model, config)}")
+    except Disappointed as error:
+        yield "model", Finding(severity=Severity.ERROR, words=str(error), remedy=remedy)
+
+
+def _ok(words: str) -> Finding:
+    return Finding(severity=Severity.OK, words=words)

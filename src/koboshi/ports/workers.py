@@ -1,0 +1,36 @@
+"""Boots of gateways, as the store knows them."""
+
+from typing import Protocol
+
+from koboshi.domain.ids import WorkerId
+from koboshi.domain.worker import NO_KILLS, EndedHow, MemoryKills, Worker
+
+
+class Workers(Protocol):
+    async def start(
+        self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
+    ) -> Worker:
+        """A new row for this boot; rows of boots that ended without a word get their end."""
+        ...
+
+    async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
+        """Still alive. Returns whether somebody asked for a drain."""
+        ...
+
+    async def request_restart(self, worker_id: WorkerId, by: str) -> None:
+        """Ask the worker to end and come back; the first who asks is remembered."""
+        ...
+
+    async def begin_drain(self, worker_id: WorkerId) -> None:
+        """From now on it takes up nothing new. Whoever waits for its work is told, once."""
+        ...
+
+    async def report(self, worker_id: WorkerId, words: str, back: str) -> None:
+        """What it found at its start and decided; who asked for the restart is told `back`."""
+        ...
+
+    async def restarted_by(self, by: str) -> Worker | None:
+        """The worker that was asked for a restart by that."""
+        ...
+
+    async def end(self, worker_id: WorkerId, how: EndedHow) -> None: ...

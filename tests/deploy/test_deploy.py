@@ -1,0 +1,160 @@
+"""The files that others run us by: they fit to each other, to the code, and to the tree.
+
+No engine is needed: what can be wrong without one is looked at here.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koboshi.config import Config, load
+from koboshi.runtime.metrics import COUNTERS
+from koboshi.runtime.surroundings import drain_seconds
+from scripts import dashboard_json
+from tests.deploy.small_yaml import documents
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COMPOSE = documents((ROOT / "compose.yaml").read_text())[0]["services"]["koboshi"]
+CLAIM, DEPLOYMENT = documents((ROOT / "deploy" / "kubernetes" / "koboshi.yaml").read_text())
+POD = DEPLOYMENT["spec"]["template"]["spec"]
+CONTAINER = POD["containers"][0]
+RULES = documents((ROOT / "deploy" / "prometheus" / "koboshi.rules.yaml").read_text())[0]
+DEFAULTS = Config(home=Path("home"))
+STOP_MARGIN_S = 30
+"""What a stop may take beyond the drain: farewells, sends that are under way, the store."""
+
+
+def instructions(name: str) -> list[str]:
+    joined = re.sub(r"\\\n\s*", " ", DOCKERFILE)
+    return [line.partition(" ")[2] for line in joined.splitlines() if line.startswith(f"{name} ")]
+
+
+def variables() -> dict[str, str]:
+    return dict(word.split("=", 1) for line in instructions("ENV") for word in line.split())
+
+
+# ── stopping ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "limit, told",
+    [
+        (COMPOSE["stop_grace_period"].rstrip("s"), COMPOSE["environment"]["KOBOSHI_GRACE_SECONDS"]),
+        (POD["terminationGracePeriodSeconds"], CONTAINER["env"][0]["value"]),
+    ],
+    ids=["compose", "kubernetes"],
+)
+def test_a_stop_is_given_more_time_than_the_drain_takes(limit: Any, told: str) -> None:
+    drain = DEFAULTS.gateway.drain_seconds
+
+    assert int(limit) == int(told), "the gateway is told another limit than it has"
+    assert int(limit) >= drain + STOP_MARGIN_S
+    assert drain_seconds(drain, float(limit)) == drain, "the drain is cut short"
+
+
+def test_it_is_asked_to_stop_in_a_way_that_it_hears() -> None:
+    assert instructions("STOPSIGNAL") == ["SIGTERM"]
+    assert instructions("ENTRYPOINT") == ['["koboshi"]'], "a shell would not pass the signal on"
+    assert json.loads(instructions("CMD")[-1]) == ["run"]
+
+
+def test_one_gateway_at_a_time_has_the_home() -> None:
+    assert DEPLOYMENT["spec"]["replicas"] == 1
+    assert DEPLOYMENT["spec"]["strategy"] == {"type": "Recreate"}
+    assert CLAIM["spec"]["accessModes"] == ["ReadWriteOnce"]
+
+
+# ── state ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_everything_durable_is_on_the_volume() -> None:
+    (volume,) = instructions("VOLUME")
+
+    assert COMPOSE["volumes"] == [f"koboshi:{volume}"]
+    assert CONTAINER["volumeMounts"] == [{"name": "state", "mountPath": volume}]
+    assert POD["volumes"][0]["persistentVolumeClaim"]["claimName"] == CLAIM["metadata"]["name"]
+    assert Path(variables()["KOBOSHI_HOME"]).parent == Path(volume)
+    assert Path(variables()["KOBOSHI__GATEWAY__WORKDIR"]).parent == Path(volume)
+
+
+def test_the_settings_of_the_image_are_ones_that_we_know(tmp_path: Path) -> None:
+    config = load(tmp_path, None, {**variables(), "KOBOSHI_HOME": str(tmp_path)})
+
+    assert str(config.gateway.workdir) == variables()["KOBOSHI__GATEWAY__WORKDIR"]
+
+
+def test_it_runs_as_nobody_special() -> None:
+    assert instructions("USER") == ["koboshi"]
+    assert f"--uid {POD['securityContext']['runAsUser']} " in DOCKERFILE
+    assert POD["securityContext"]["runAsNonRoot"] is True
+    assert CONTAINER["securityContext"]["allowPrivilegeEscalation"] is False
+
+
+# ── what is in the image ────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_copied_is_there_and_not_kept_out() -> None:
+    copied = [line.split()[:-1] for line in instructions("COPY") if "--from" not in line]
+    allowed = (ROOT / ".dockerignore").read_text().splitlines()
+    for name in (each for names in copied for each in names):
+        assert (ROOT / name).exists(), name
+        assert f"!{name}" in allowed, f"{name} is kept out by .dockerignore"
+
+
+def test_requirements_are_hashed_and_no_index_is_named() -> None:
+    assert "--require-hashes -r requirements/runtime.txt" in DOCKERFILE
+    assert "--no-deps --no-build-isolation" in DOCKERFILE
+    assert "://" not in DOCKERFILE.replace("http://127.0.0.1", "")
+    assert not re.search(r"--(?:index|extra|find)", DOCKERFILE)
+
+
+def test_the_python_of_the_image_is_one_that_we_support() -> None:
+    versions = set(re.findall(r"FROM python:([\d.]+)-slim", DOCKERFILE))
+    project = (ROOT / "pyproject.toml").read_text()
+
+    assert len(versions) == 1
+    assert f"Python :: {versions.pop()}" in project
+
+
+@pytest.mark.parametrize(
+    "command, path",
+    [
+        (json.loads(instructions("HEALTHCHECK")[0].partition("CMD ")[2]), "/readyz"),
+        (CONTAINER["readinessProbe"]["exec"]["command"], "/readyz"),
+        (CONTAINER["livenessProbe"]["exec"]["command"], "/healthz"),
+        (CONTAINER["startupProbe"]["exec"]["command"], "/healthz"),
+    ],
+)
+def test_health_is_asked_for_inside_where_it_is(command: list[str], path: str) -> None:
+    compile(command[2], "probe", "exec")
+    assert f"http://127.0.0.1:8642{path}" in command[2]
+
+
+# ── what is watched ─────────────────────────────────────────────────────────────────────────────
+
+
+def known_metrics() -> set[str]:
+    source = (ROOT / "src" / "koboshi" / "runtime" / "metrics.py").read_text()
+    return set(re.findall(r'"((?:koboshi|process)_[a-z_]+)"', source)) | set(COUNTERS)
+
+
+def test_the_dashboard_is_up_to_date() -> None:
+    assert dashboard_json.PAGE.read_text() == dashboard_json.render(), "run `make docs-generated`"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *(expr for _, _, lines in dashboard_json.PANELS for expr, _ in lines),
+        *(rule["expr"] for rule in RULES["groups"][0]["rules"]),
+    ],
+)
+def test_only_metrics_that_exist_are_looked_at(expression: str) -> None:
+    named = re.findall(r"\b(?:koboshi|process)_[a-z_]+\b", expression)
+
+    assert named or expression.startswith("up{")
+    assert set(named) <= known_metrics()
