@@ -7,13 +7,14 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 import click
 
 from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_options, leave
-from koboshi.cli.supervise import LIFELINE, stop_without_parent, supervise_gateway
+from koboshi.cli.supervise import stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefused, Unusable
 
@@ -100,7 +101,7 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
     faulthandler.register(signal.SIGQUIT)
     # The watchdog of a service manager ends us with SIGABRT: say where we hung.
     faulthandler.enable()
-    stop_without_parent()
+    has_parent = stop_without_parent()
     has_manager = is_serviced(os.environ)
     import anyio
     import structlog
@@ -120,10 +121,11 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
     options = RunOptions(
         lock_wait_seconds=lock_wait,
         accepts_loss=accepts_loss,
-        announce=_announce,
+        announce=partial(_announce, may_show_link=not has_manager),
         on_stopping=lambda: _bound_the_stop(stop_seconds),
         notifier=notifier,
         surroundings=surroundings,
+        is_supervised=has_parent,
     )
     try:
         is_again = anyio.run(serve, config, options, backend_options={"use_uvloop": True})
@@ -138,7 +140,7 @@ def _serve(config: Config, lock_wait: float, accepts_loss: bool, log_level: str)
         return code
     if not is_again:
         return OK
-    if LIFELINE not in os.environ and not is_serviced(os.environ):
+    if not has_parent and not is_serviced(os.environ):
         _start_again()
     return RESTART
 
@@ -208,10 +210,14 @@ def _is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _announce(address: str) -> None:
-    """Say where we are; nobody may be left to hear it."""
+def _announce(address: str, link: str, *, may_show_link: bool) -> None:
+    """Say where we are; nobody may be left to hear it. What a service manager writes down is no
+    place for a way in: `koboshi open` gives one there."""
+    words = f"koboshi is at {address} (talk: koboshi chat; another browser: koboshi open)"
+    if may_show_link:
+        words += f"\nOpen this in a browser, once: {link}"
     try:
-        click.echo(f"koboshi is at {address} (talk: koboshi chat)")
+        click.echo(words)
     except OSError:
         # What is still in the buffer must not fail once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())

@@ -67,23 +67,24 @@ def command_again(original: Sequence[str]) -> list[str]:
     return [sys.executable, *(word for word in original[1:] if word != "--supervise")]
 
 
-def stop_without_parent() -> None:
-    """In the gateway: be asked to stop when the parent has died. Does nothing without a parent."""
+def stop_without_parent() -> bool:
+    """In the gateway: be asked to stop when the parent has died. Returns whether there is one."""
     descriptor = os.environ.pop(LIFELINE, "")
     if not descriptor.isdigit():
-        return
+        return False
     lifeline = int(descriptor)
     try:
         # Programs that tools start have no part in it.
         os.set_inheritable(lifeline, False)
     except OSError:
-        return
+        return False
 
     def watch() -> None:
         os.read(lifeline, 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="koboshi-lifeline", daemon=True).start()
+    return True
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,12 +1,14 @@
 """The description of the API, for programs that read such things."""
 
-from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
 
 from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
-from koboshi.channels.web.lines import LINES
+from koboshi.channels.web.entering import LOGIN_PATH, LOGOUT_PATH, Code, Entered
+from koboshi.channels.web.lines import LINES, HintLine
+from koboshi.channels.web.login import PROOF
+from koboshi.channels.web.pages import Pages
 from koboshi.ports.views import Status
 
 # JSON has no types to offer; this is a codec.
@@ -21,15 +23,15 @@ An `id` without data only tells the place. Nothing is skipped or repeated for a 
 back with the last id it saw."""
 
 
-@cache
-def document() -> Json:
-    """The API as an OpenAPI 3.1 document."""
-    shapes = [Post, Accepted, Standing, Failure, Status, *dict.fromkeys(LINES.values())]
+def document(pages: Pages) -> Json:
+    """The API as an OpenAPI 3.1 document, with what is served beside it."""
+    shapes = [Post, Accepted, Standing, Failure, Status, Code, Entered, HintLine]
+    shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Koboshi", "version": "1"},
-        "security": [{"token": []}],
+        "security": [{"token": []}, {"cookie": [], "proof": []}],
         "paths": {
             "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
             "/api/v1/sessions/{chat}/messages/{message}": {
@@ -46,11 +48,24 @@ def document() -> Json:
                     "responses": {"200": _answer("Status"), **_failures("401")},
                 }
             },
+            "/api/v1/journal/events": {"get": _follow_journal()},
+            LOGIN_PATH: {"post": _login()},
+            LOGOUT_PATH: {
+                "post": {
+                    "summary": "Forget the cookie",
+                    "responses": {"200": {"description": "forgotten"}, **_failures("401")},
+                }
+            },
+            **pages.paths,
             "/healthz": {"get": _health("Whether the process makes progress")},
             "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
         },
         "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": "koboshi-…"},
+                "proof": {"type": "apiKey", "in": "header", "name": PROOF},
+            },
             "schemas": components,
         },
     }
@@ -83,6 +98,27 @@ def _follow_events() -> Json:
             "200": {"description": "events, for ever", "content": {"text/event-stream": {}}},
             **_failures("400", "401", "503"),
         },
+    }
+
+
+def _follow_journal() -> Json:
+    return {
+        "summary": "Be told that something has happened, anywhere",
+        "description": "Server-sent events `journal`, a few a second at most: look again at what "
+        "you show. They may be lost; one comes at the start, and after every quiet while.",
+        "responses": {
+            "200": {"description": "`HintLine`, for ever", "content": {"text/event-stream": {}}},
+            **_failures("401", "503"),
+        },
+    }
+
+
+def _login() -> Json:
+    return {
+        "summary": "Exchange the code of a login link for a cookie and its proof",
+        "security": [],
+        "requestBody": {"required": True, "content": _content("Code")},
+        "responses": {"200": _answer("Entered"), **_failures("400", "403", "413", "421")},
     }
 
 
