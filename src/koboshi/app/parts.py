@@ -130,6 +130,7 @@ class Parts:
                 limits=web_limits(self.config),
                 pages=pages_of(
                     ChannelName(channel.name),
+                    self.config.model.name,
                     self.store.views,
                     partial(answer, jobs),
                     is_supervised=self.is_supervised,

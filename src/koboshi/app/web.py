@@ -28,6 +28,7 @@ def web_limits(config: Config) -> WebLimits:
 
 def pages_of(
     channel: ChannelName,
+    model: str,
     views: OwnerViews,
     ask: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]],
     *,
@@ -38,6 +39,7 @@ def pages_of(
     dashboard = Dashboard(
         channel=channel,
         version=__version__,
+        model=model,
         views=views,
         ask=ask,
         kill=_kill_this_process if is_supervised else None,

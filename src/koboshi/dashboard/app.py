@@ -42,6 +42,7 @@ log = structlog.get_logger()
 class Dashboard:
     channel: ChannelName
     version: str
+    model: str
     views: OwnerViews
     ask: Ask
     kill: Callable[[], None] | None = None
@@ -152,6 +153,7 @@ class Dashboard:
             "ok": True,
             "channel": self.channel,
             "version": self.version,
+            "model": self.model,
             "can_kill": self.kill is not None,
         }
 

@@ -73,6 +73,7 @@ class Api:
             Path(f"{base}/openapi.json", self._openapi),
             Path(f"{base}/journal/events", self._hints),
             Path(f"{base}/status", self._status),
+            Path(f"{base}/ready", self._ready),
             Path(f"{chat}/messages", self._post, methods=["POST"]),
             Path(f"{chat}/messages/{{message}}", self._message),
             Path(f"{chat}/events", self._events),
@@ -174,14 +175,20 @@ class Api:
         return _json({"ok": is_alive}, 200 if is_alive else 503)
 
     async def _readyz(self, request: Request) -> Response:
+        body = self._checked()
+        if not is_known(request.method, request.headers, self.logins):
+            del body["checks"]
+        return _json(body, 200 if body["ok"] else 503)
+
+    async def _ready(self, _request: Request) -> Response:
+        """The same for a page, whose cookie is for the API alone; what is asked here is known,
+        whatever it is."""
+        return _json(self._checked())
+
+    def _checked(self) -> dict[str, object]:
         checks = self.health.readiness()
-        is_ready = all(is_ok for _, is_ok, _ in checks)
-        body: dict[str, object] = {"ok": is_ready}
-        if is_known(request.method, request.headers, self.logins):
-            body["checks"] = [
-                {"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in checks
-            ]
-        return _json(body, 200 if is_ready else 503)
+        told = [{"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in checks]
+        return {"ok": all(is_ok for _, is_ok, _ in checks), "checks": told}
 
     def _chat(self, request: Request) -> str:
         chat: str = request.path_params["chat"]

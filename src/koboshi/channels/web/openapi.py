@@ -48,6 +48,12 @@ def document(pages: Pages) -> Json:
                     "responses": {"200": _answer("Status"), **_failures("401")},
                 }
             },
+            "/api/v1/ready": {
+                "get": {
+                    "summary": "Whether it can serve, and why not; always 200",
+                    "responses": {"200": {"description": "`ok`, `checks`"}, **_failures("401")},
+                }
+            },
             "/api/v1/journal/events": {"get": _follow_journal()},
             LOGIN_PATH: {"post": _login()},
             LOGOUT_PATH: {
