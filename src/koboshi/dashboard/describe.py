@@ -35,14 +35,23 @@ SHAPES: tuple[type, ...] = (
 
 _OPEN = {
     "turns": "only those that are not closed",
-    "inbox": "only those that wait",
-    "outbox": "only those that are owed",
-    "journal": "only what recovery decided and how boots began and ended, of the newest lines",
+    "messages": "only those that wait",
+    "deliveries": "only those that are owed",
+    "lines": "only what recovery decided and how boots began and ended, of the newest lines",
 }
 
 
 def paths() -> Json:
     """What can be looked at and done, by its address."""
+    told = _told()
+    for path, methods in told.items():
+        for operation in methods.values():
+            named = [_in("path", "what")] if "{what}" in path else []
+            operation["parameters"] = [*named, *operation.get("parameters", ())]
+    return told
+
+
+def _told() -> Json:
     return {
         "/api/v1/sessions": _list("Sessions, newest first", "sessions", SessionView, "chat"),
         "/api/v1/sessions/{what}": _show("A session, `s1`, and its newest turns"),
@@ -90,12 +99,12 @@ def _list(summary: str, name: str, shape: type, *more: str) -> Json:
 
 def _show(summary: str) -> Json:
     told = {"200": {"description": "what is known"}, **_failures("401", "404", "503")}
-    return {"get": {"summary": summary, "parameters": [_in("path", "what")], "responses": told}}
+    return {"get": {"summary": summary, "responses": told}}
 
 
 def _do(summary: str) -> Json:
     told = {"200": {"description": "done"}, **_failures("401", "403", "404", "409", "503")}
-    return {"post": {"summary": summary, "parameters": [_in("path", "what")], "responses": told}}
+    return {"post": {"summary": summary, "responses": told}}
 
 
 def _in(place: str, name: str, *, is_required: bool = True) -> Json:

@@ -32,40 +32,7 @@ def document(pages: Pages) -> Json:
         "openapi": "3.1.0",
         "info": {"title": "Koboshi", "version": "1"},
         "security": [{"token": []}, {"cookie": [], "proof": []}],
-        "paths": {
-            "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
-            "/api/v1/sessions/{chat}/messages/{message}": {
-                "get": {
-                    "summary": "What has become of a message",
-                    "parameters": [_in("path", "chat"), _in("path", "message")],
-                    "responses": {"200": _answer("Standing"), **_failures("401", "404")},
-                }
-            },
-            "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
-            "/api/v1/status": {
-                "get": {
-                    "summary": "How the gateway is doing",
-                    "responses": {"200": _answer("Status"), **_failures("401")},
-                }
-            },
-            "/api/v1/ready": {
-                "get": {
-                    "summary": "Whether it can serve, and why not; always 200",
-                    "responses": {"200": {"description": "`ok`, `checks`"}, **_failures("401")},
-                }
-            },
-            "/api/v1/journal/events": {"get": _follow_journal()},
-            LOGIN_PATH: {"post": _login()},
-            LOGOUT_PATH: {
-                "post": {
-                    "summary": "Forget the cookie",
-                    "responses": {"200": {"description": "forgotten"}, **_failures("401")},
-                }
-            },
-            **pages.paths,
-            "/healthz": {"get": _health("Whether the process makes progress")},
-            "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
-        },
+        "paths": {**_own_paths(), **pages.paths},
         "components": {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
@@ -74,6 +41,42 @@ def document(pages: Pages) -> Json:
             },
             "schemas": components,
         },
+    }
+
+
+def _own_paths() -> Json:
+    return {
+        "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
+        "/api/v1/sessions/{chat}/messages/{message}": {
+            "get": {
+                "summary": "What has become of a message",
+                "parameters": [_in("path", "chat"), _in("path", "message")],
+                "responses": {"200": _answer("Standing"), **_failures("401", "404")},
+            }
+        },
+        "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
+        "/api/v1/status": {
+            "get": {
+                "summary": "How the gateway is doing",
+                "responses": {"200": _answer("Status"), **_failures("401")},
+            }
+        },
+        "/api/v1/ready": {
+            "get": {
+                "summary": "Whether it can serve, and why not; always 200",
+                "responses": {"200": {"description": "`ok`, `checks`"}, **_failures("401")},
+            }
+        },
+        "/api/v1/journal/events": {"get": _follow_journal()},
+        LOGIN_PATH: {"post": _login()},
+        LOGOUT_PATH: {
+            "post": {
+                "summary": "Forget the cookie",
+                "responses": {"200": {"description": "forgotten"}, **_failures("401")},
+            }
+        },
+        "/healthz": {"get": _health("Whether the process makes progress")},
+        "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
     }
 
 

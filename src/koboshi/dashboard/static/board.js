@@ -3,7 +3,7 @@
 import { listed, pager } from "./board-page.js";
 import { button, h } from "./dom.js";
 import { ago, idOf, moment, shorten, span } from "./format.js";
-import { words as jobWords } from "./job.js";
+import { CHARS_ALL, jobCard, words as jobWords } from "./job.js";
 import { questions } from "./questions.js";
 import { get } from "./session.js";
 import { turn } from "./turn-page.js";
@@ -158,22 +158,14 @@ function processRow({ process, route, watchers }) {
 const process = {
   title: "Job",
   heading: (what) => `Job ${what}`,
-  load: async (context) => {
-    const [told, log] = await Promise.all([get(`processes/${context.what}`), get(`processes/${context.what}/log`, { chars: 100000 })]);
-    return { ...told, output: log.output };
-  },
-  view: (values, context) => {
-    const { process, reports, output } = values;
-    const isAlive = process.ended_ms === null;
-    return [
-      rows([processRow(values)]),
-      isAlive ? button("End it", () => context.act(`processes/${context.what}/kill`, "It was ended."), { class: "danger", "data-focus": "end" }) : null,
-      h("h2", {}, "Output"),
-      h("pre", { class: "log tall", tabindex: "0" }, output || "no output"),
-      h("h2", {}, "What was said about it"),
-      reports.length ? rows(reports.map(entryRow)) : nothing("Nothing yet."),
-    ];
-  },
+  load: (context) => get(`processes/${context.what}`),
+  view: (values, context) => [
+    rows([processRow(values)]),
+    h("h2", {}, "Output"),
+    jobCard(context.what, CHARS_ALL),
+    h("h2", {}, "What was said about it"),
+    values.reports.length ? rows(values.reports.map(entryRow)) : nothing("Nothing yet."),
+  ],
 };
 
 export const BOARD = {

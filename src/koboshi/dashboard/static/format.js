@@ -5,7 +5,7 @@ const LETTERS = { session: "s", turn: "t", message: "m", delivery: "d", process:
 export const idOf = (kind, number) => `${LETTERS[kind]}${number}`;
 
 export function clock(ms) {
-  return new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 }
 
 export function moment(ms) {

@@ -7,18 +7,20 @@ import { get, post } from "./session.js";
 
 const LOOK_MS = 1000;
 const CHARS = 8000;
+export const CHARS_ALL = 100000;
 const ALIVE = new Set(["starting", "running"]);
 const cards = new Map();
 
 // The same card each time: what is drawn around it may change.
-export function jobCard(process) {
-  if (!cards.has(process)) cards.set(process, made(process));
-  return cards.get(process);
+export function jobCard(process, chars = CHARS) {
+  const key = `${process} ${chars}`;
+  if (!cards.has(key)) cards.set(key, made(process, chars));
+  return cards.get(key);
 }
 
-function made(process) {
+function made(process, chars) {
   const state = h("span", { class: "job-state" }, "…");
-  const output = h("pre", { class: "log", tabindex: "0", "aria-label": `Output of ${process}` });
+  const output = h("pre", { class: chars > CHARS ? "log tall" : "log", tabindex: "0", "aria-label": `Output of ${process}` });
   const end = button("end it", () => post(`processes/${process}/kill`).then(look).catch(() => {}), { class: "quiet" });
   const head = h("div", { class: "job-head" }, h("a", { href: `#/processes/${process}` }, process), " ", state, end);
   const card = h("section", { class: "job", "aria-label": `Job ${process}` }, head, output);
@@ -29,7 +31,7 @@ function made(process) {
     isLooking = true;
     let isAlive = true;
     try {
-      const told = await get(`processes/${process}/log`, { chars: CHARS });
+      const told = await get(`processes/${process}/log`, { chars });
       isAlive = ALIVE.has(told.process.state);
       show(told.process, told.output, { state, output, end, isAlive });
     } catch (error) {

@@ -4,21 +4,7 @@ import { button, h, replace } from "./dom.js";
 import { moment, shorten } from "./format.js";
 import { get, post } from "./session.js";
 
-const TICKS = 'for i in $(seq 60); do echo "tick $i of 60"; sleep 1; done; echo finished';
-const STORY = `The doll is called **okiagari-koboshi**, the little priest who gets up. It is made of paper, round at the
-bottom, with a weight of clay inside. Push it over and it comes back, every time, because nothing in it *decides* to get
-up: that is simply how it is built.
-
-A gateway can be built the same way. Every step is on disk before the next one begins:
-
-1. the message, before you are told that it was taken;
-2. each tool call, before it runs and after it ended;
-3. the answer, before the first attempt to send it.
-
-So there is no special path for the bad day. What starts after \`kill -9\` is the same code that runs on a good one, and it
-reads what to do next from what was written down. If you killed it just now, in the middle of this text, you have seen
-that: the words went away, and came back, and nothing was said twice.`;
-
+const TICKS = 'for s in $(seq 4 4 60); do sleep 4; echo "$s of 60 seconds"; done';
 const DECIDED = {
   resumed: "taken up again", prompted: "asked whether to continue", parked: "set aside",
   cleared: "left for a newer message", "gave-up": "given up", answered: "answered", claimed: "taken up",
@@ -46,7 +32,7 @@ export class TryMe {
     return [
       tell("Start a 60-second job", this.isScripted ? `in background ${TICKS}` : `Run this in the background and tell me when it has ended: ${TICKS}`),
       tell("Ask me something", this.isScripted ? "ask me What shall we drink? tea, coffee or water" : "Ask me, with choices, what I would like to drink."),
-      tell("Write a long answer", this.isScripted ? `script: ${JSON.stringify([{ text: STORY, word_ms: 90 }])}` : "Tell me at length about the okiagari-koboshi doll."),
+      tell("Tell me a long story", this.isScripted ? "tell me a story" : "Tell me a long story."),
       canKill
         ? button("kill -9 the gateway now", () => this.kill(), { class: "danger" })
         : h("p", { class: "aside" }, "To kill it from here, start it with ", h("code", {}, "koboshi run --supervise"), "."),
