@@ -1,6 +1,7 @@
 """Somebody at a browser, in front of the page of a real gateway."""
 
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,12 @@ def link_of(one: Gateway) -> str:
     one.wait_serving()
     found: list[str] = re.findall(r"http://\S+/login#\S+", one.out)
     return found[-1]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
 
 
 class Visit:
