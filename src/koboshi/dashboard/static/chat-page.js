@@ -30,7 +30,8 @@ export class ChatPage {
       onTouched: (chat, text) => this.touched(chat, text),
     });
     this.tryMe = new TryMe(page, (text) => { this.say(text); });
-    this.element = h("div", { class: "chat-page" }, this.side, this.middle(), this.tryMe.element);
+    const onkeydown = (event) => { if (event.key === "Escape") this.close(); };
+    this.element = h("div", { class: "chat-page", onkeydown }, this.side, this.middle(), this.tryMe.element);
     this.drawSide();
     this.refresh();
     this.timer = setInterval(() => this.refresh(), 15000);

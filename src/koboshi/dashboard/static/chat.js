@@ -16,7 +16,8 @@ export class Chat {
     this.isDrawing = false;
     this.list = h("div", { class: "items", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
     this.tail = h("div", { class: "tail" });
-    this.scroller = h("div", { class: "scroller", tabindex: "0", "aria-label": "Conversation" }, this.list, this.tail);
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "What was said" }, this.list, this.tail);
+    this.keepAtEnd();
     this.composer = this.makeComposer();
     this.element = h("section", { class: "chat", "aria-label": `Chat ${name}` }, this.scroller, this.composer);
     this.outbound = new Outbound(name, () => this.draw());
@@ -30,6 +31,7 @@ export class Chat {
 
   end() {
     this.endFollowing();
+    this.sizes.disconnect();
     this.outbound.end();
   }
 
@@ -90,6 +92,22 @@ export class Chat {
     this.input.style.height = `${Math.min(this.input.scrollHeight + 2, 200)}px`;
   }
 
+  // Whoever reads the newest words goes on reading the newest, whatever grows above them; whoever
+  // has scrolled back is left in peace.
+  keepAtEnd() {
+    this.isAtEnd = true;
+    this.scroller.addEventListener("scroll", () => {
+      const { scrollTop, clientHeight, scrollHeight } = this.scroller;
+      this.isAtEnd = scrollTop + clientHeight >= scrollHeight - 60;
+    }, { passive: true });
+    this.sizes = new ResizeObserver(() => this.toEnd());
+    for (const each of [this.list, this.tail, this.scroller]) this.sizes.observe(each);
+  }
+
+  toEnd() {
+    if (this.isAtEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+
   // Many events of one moment are drawn at once.
   draw() {
     if (this.isDrawing) return;
@@ -101,13 +119,10 @@ export class Chat {
   }
 
   drawNow() {
-    const { scrollTop, clientHeight, scrollHeight } = this.scroller;
-    const isAtEnd = this.isAtEnd || scrollTop + clientHeight >= scrollHeight - 60;
-    this.isAtEnd = false;
     for (const item of this.model.items) this.drawItem(item);
     this.drawTail();
     this.stop.hidden = this.model.openTurn === null;
-    if (isAtEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.toEnd();
   }
 
   drawItem(item) {

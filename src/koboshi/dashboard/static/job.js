@@ -70,6 +70,6 @@ export function words(process) {
   const lasted = span((process.ended_ms ?? Date.now()) - process.started_ms);
   if (ALIVE.has(process.state)) return `${process.end_asked_ms ? "is being ended" : "running"} for ${lasted}`;
   const code = process.exit_code === null ? "" : ` with ${process.exit_code}`;
-  const reason = process.reason ? ` (${process.reason})` : "";
+  const reason = process.reason && process.exit_code === null ? ` (${process.reason})` : "";
   return `${process.state}${code}${reason} after ${lasted}`;
 }

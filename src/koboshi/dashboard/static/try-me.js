@@ -63,10 +63,10 @@ export function timelineItem(line) {
   const at = h("time", {}, moment(line.at_ms));
   if (line.subject === "worker") {
     if (line.event === "started") return null;
-    const words = line.event === "booted" ? line.reason : `boot ${line.number} ended: ${line.reason}`;
-    return h("li", { class: `boot-line ${line.event}` }, at, h("a", { href: "#/boots" }, line.event === "booted" ? `boot ${line.number}` : "end"), " ", shorten(words, 300));
+    const words = line.event === "booted" ? line.reason : `ended: ${line.reason}`;
+    return h("li", { class: `boot-line ${line.event}` }, at, h("a", { href: "#/boots" }, `boot ${line.number}`), " ", shorten(words, 300));
   }
   const turn = h("a", { href: `#/turns/t${line.turn_id}` }, `t${line.turn_id}`);
-  const rule = h("code", {}, line.rule);
+  const rule = h("code", { class: "rule" }, line.rule);
   return h("li", { class: "verdict-line" }, at, turn, ` ${DECIDED[line.event] ?? line.event} `, rule, line.reason ? `: ${line.reason}` : "");
 }
