@@ -85,8 +85,10 @@ class Visit:
 def visiting(
     browser: Browser, *, width: int = 1280, height: int = 800, is_dark: bool = False
 ) -> Iterator[Visit]:
-    scheme = "dark" if is_dark else "light"
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if is_dark else "light",
+    )
     try:
         visit = Visit(context.new_page())
         yield visit

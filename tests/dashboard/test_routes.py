@@ -152,7 +152,7 @@ async def test_everything_that_can_be_asked_is_described(home: Home) -> None:
         (route.path, method.lower())
         for route in routes
         if isinstance(route, Route) and route.path.startswith(BASE)
-        for method in (route.methods or ()) - {"HEAD"}
+        for method in (route.methods or set()) - {"HEAD"}
     }
 
     assert served == {(path, method) for path, methods in paths().items() for method in methods}

@@ -19,6 +19,8 @@ from koboshi.stores.sqlite.transaction import Reading, Row
 from koboshi.stores.sqlite.viewed import journal_line, session_at, turn_view
 
 LINES_LOOKED_AT = 10_000
+LINES_OF_CHATS = 3_000
+"""Fewer, because each is looked up with its session, and somebody asks every few seconds."""
 STEP_CHARS_MAX = 16_000
 TITLE_CHARS_MAX = 120
 
@@ -51,7 +53,7 @@ def sessions_named(tx: Reading, chat: str, limit: int) -> tuple[SessionView, ...
 
 
 def chats_of(tx: Reading, channel: ChannelName, limit: int) -> tuple[ChatView, ...]:
-    rows = tx.rows("view_sessions_touched", channel=channel, looked_at=LINES_LOOKED_AT, limit=limit)
+    rows = tx.rows("view_sessions_touched", channel=channel, looked_at=LINES_OF_CHATS, limit=limit)
     return tuple(_chat_view(tx, row) for row in rows)
 
 
