@@ -171,6 +171,8 @@ def test_it_fits_a_phone_and_follows_the_system_into_the_dark(
         visit.press("Try me")
         visit.press("Chats")
         expect(visit.page.get_by_role("button", name="New chat")).to_be_visible()
+        visit.page.keyboard.press("Escape")
+        expect(visit.page.get_by_role("button", name="New chat")).not_to_be_visible()
         for name in PAGES:
             visit.go(f"#/{name}")
             expect(visit.page.locator(".board-body > *").first).not_to_have_text("loading…")

@@ -7,12 +7,10 @@ import { Outbound } from "./outbound.js";
 import { follow } from "./stream.js";
 
 export class Chat {
-  // `tell` hears of the connection and of turns that recovery decided about.
+  // The hooks hear of the connection, of verdicts of recovery, and of what is said here.
   constructor(name, { onState, onDecided, onTouched }) {
     this.name = name;
-    this.model = new ChatModel();
     this.hooks = { onState, onDecided, onTouched };
-    this.drawn = new Map();
     this.isDrawing = false;
     this.list = h("div", { class: "items", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
     this.tail = h("div", { class: "tail" });
@@ -21,12 +19,29 @@ export class Chat {
     this.composer = this.makeComposer();
     this.element = h("section", { class: "chat", "aria-label": `Chat ${name}` }, this.scroller, this.composer);
     this.outbound = new Outbound(name, () => this.draw());
-    const path = `sessions/${encodeURIComponent(name)}/events?thread=`;
-    this.endFollowing = follow(path, {
+    this.follow("recent");
+  }
+
+  // From the newest events on, or from the very first.
+  follow(from) {
+    this.model = new ChatModel();
+    this.drawn = new Map();
+    this.list.replaceChildren();
+    this.endFollowing = follow(`sessions/${encodeURIComponent(this.name)}/events?thread=&from=${from}`, {
       onEvent: (kind, line) => this.take(kind, line),
-      onState,
+      onBegin: (place) => { if (place !== "0") this.offerEarlier(); },
+      onState: this.hooks.onState,
     });
     this.draw();
+  }
+
+  offerEarlier() {
+    const all = button("Show what came before", () => {
+      all.remove();
+      this.endFollowing();
+      this.follow("start");
+    }, { class: "quiet earlier" });
+    this.scroller.prepend(all);
   }
 
   end() {

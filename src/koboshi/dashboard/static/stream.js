@@ -5,11 +5,11 @@ import { address, headers, lock } from "./session.js";
 const SILENCE_MS = 40000; // the gateway says something every 15 s
 const WAITS_MS = [150, 300, 600, 1000, 2000, 3000];
 
-// Calls `onEvent(kind, value, id)` for each event and `onState("live" | "lost")` as the connection
-// comes and goes. Returns a function that ends it.
-export function follow(path, { after = null, onEvent, onState = () => {} }) {
+// Calls `onEvent(kind, value)` for each event, `onBegin(id)` with the place where it begins, and
+// `onState("live" | "lost")` as the connection comes and goes. Returns a function that ends it.
+export function follow(path, { onEvent, onBegin = () => {}, onState = () => {} }) {
   const end = new AbortController();
-  const place = { id: after };
+  const place = { id: null, onBegin };
   keepFollowing(path, place, onEvent, onState, end.signal);
   return () => end.abort();
 }
@@ -71,8 +71,10 @@ function parser(place, onEvent) {
         const at = line.indexOf(":");
         if (at > 0) fields[line.slice(0, at)] = line.slice(at + 1).replace(/^ /, "");
       }
-      if (fields.data !== undefined) onEvent(fields.event, JSON.parse(fields.data), fields.id ?? null);
-      if (fields.id !== undefined) place.id = fields.id;
+      if (fields.data !== undefined) onEvent(fields.event, JSON.parse(fields.data));
+      if (fields.id === undefined) continue;
+      if (place.id === null) place.onBegin(fields.id);
+      place.id = fields.id;
     }
   };
 }
