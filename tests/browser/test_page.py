@@ -82,6 +82,20 @@ def test_tools_questions_and_several_chats(browser: Browser, one: Gateway) -> No
         look_at_the_dashboard(visit)
 
 
+def test_whoever_is_asked_about_a_command_sees_it_letter_by_letter(
+    browser: Browser, one: Gateway
+) -> None:
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        visit.say("run rm -rf *a* _b_ `c` \u202ed")
+        question = visit.page.locator(".question.open")
+
+        expect(question).to_contain_text("rm -rf *a* _b_ `c` ")
+        assert "\u202e" not in question.inner_text()
+        question.get_by_role("button", name="No").click()
+        expect(visit.page.locator(".question.open")).to_have_count(0)
+
+
 def look_at_the_dashboard(visit: Visit) -> None:
     """Every page shows what has just happened; answering a question there is live everywhere."""
     body = visit.page.locator(".board-body")

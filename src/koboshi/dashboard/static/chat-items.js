@@ -57,7 +57,12 @@ function message(item) {
 }
 
 function notice(item) {
-  return h("aside", { class: "item notice", "data-item": item.key }, markdown(item.text), h("footer", {}, time(item)));
+  return h("aside", { class: "item notice", "data-item": item.key }, plain(item.text), h("footer", {}, time(item)));
+}
+
+// Letter by letter: somebody who is asked about a command must see that command, asterisks and all.
+export function plain(text) {
+  return h("div", { class: "words plain" }, text);
 }
 
 function verdict(item) {
@@ -71,7 +76,7 @@ function question(item, choose) {
     button(each.label, () => choose(item, each), { class: "choice", disabled: !item.isOpen }));
   const hint = item.isOpen && !choices.length ? h("p", { class: "aside" }, "Your next message answers this.") : null;
   const row = choices.length ? h("div", { class: "choices", role: "group", "aria-label": "Answers" }, choices) : null;
-  const element = bubble("agent", item, markdown(item.text), row, hint);
+  const element = bubble("agent", item, plain(item.text), row, hint);
   element.classList.add("question");
   element.classList.toggle("open", item.isOpen);
   return element;
@@ -92,15 +97,20 @@ function said(item, place) {
 
 function callRow(item, call) {
   const isOver = call.status !== null;
-  const isLeft = !isOver && !["queued", "running", "waiting"].includes(item.turnState);
-  const mark = isOver ? MARKS[call.status] : isLeft ? "–" : "";
-  const state = isOver ? WORDS[call.status] : isLeft ? "not finished" : item.turnState === "waiting" ? "waits for you" : "running";
-  const icon = h("span", { class: `mark ${isOver ? call.status : isLeft ? "left" : "running"}`, role: "img", "aria-label": state }, mark);
+  const [mark, kind, state] = standing(item, call);
+  const icon = h("span", { class: `mark ${kind}`, role: "img", "aria-label": state }, mark);
   const head = h("summary", {}, icon, h("b", {}, call.tool), " ", h("code", {}, gist(call.arguments)));
   const job = isOver ? parsed(call.result)?.process_id : null;
   const result = isOver ? h("pre", { tabindex: "0" }, outcome(call.result)) : h("p", { class: "aside" }, `${state}…`);
   const body = h("details", { class: "call", "data-key": call.call }, head, h("pre", { class: "arguments" }, pretty(call.arguments)), result);
   return call.tool === "terminal" && job ? h("div", {}, body, jobCard(job)) : body;
+}
+
+function standing(item, call) {
+  if (call.status !== null) return [MARKS[call.status], call.status, WORDS[call.status]];
+  if (item.turnState === "waiting") return ["…", "left", "waits for you"];
+  if (["queued", "running"].includes(item.turnState)) return ["", "running", "running"];
+  return ["–", "left", "not finished"];
 }
 
 function pretty(text) {

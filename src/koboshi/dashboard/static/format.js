@@ -27,7 +27,8 @@ export function span(ms) {
 
 export function ago(ms) {
   const past = Date.now() - ms;
-  return past < 5000 ? "just now" : `${span(past).replace(/ \d+ s$/, "")} ago`;
+  if (past < 5000) return "just now";
+  return past < 60000 ? `${Math.round(past / 1000)} s ago` : `${span(past).replace(/ \d+ s$/, "")} ago`;
 }
 
 export function shorten(text, length) {

@@ -1,7 +1,7 @@
 // A background process, with its output as it grows. It runs under a runner of its own, so it goes
 // on while the gateway is away; so does the card, which looks again until there is an end.
 
-import { button, h, replace } from "./dom.js";
+import { button, h, replace, visible } from "./dom.js";
 import { span } from "./format.js";
 import { get, post } from "./session.js";
 
@@ -59,7 +59,7 @@ function show(process, text, { state, output, end, isAlive }) {
   replace(state, words(process));
   state.className = `job-state state-${process.state}`;
   end.hidden = !isAlive;
-  const shown = text.trimEnd() || (isAlive ? "no output yet" : "no output");
+  const shown = visible(text.trimEnd()) || (isAlive ? "no output yet" : "no output");
   if (output.textContent === shown) return;
   const isAtEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 8;
   output.textContent = shown;

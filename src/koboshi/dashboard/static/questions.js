@@ -1,9 +1,9 @@
 // Open questions and approvals. Those of chats on this page can be answered here; the others wait for
 // their people where these are.
 
+import { plain } from "./chat-items.js";
 import { button, h } from "./dom.js";
 import { ago, idOf, shorten, span } from "./format.js";
-import { markdown } from "./markdown.js";
 import { get, post } from "./session.js";
 
 export const questions = {
@@ -23,7 +23,7 @@ function row(question, context) {
   return h(
     "li", {},
     h("div", { class: "row-head" }, h("a", { href: `#/turns/${id}` }, id), h("span", { class: "chip state-waiting" }, kind), h("span", { class: "quiet" }, `${turn.route.channel} · ${turn.route.chat}`)),
-    markdown(question.text),
+    plain(question.text),
     isOurs ? answers(question, context) : h("p", { class: "aside" }, `Only the person in ${turn.route.channel} can answer.`),
     h("div", { class: "row-foot" }, `asked ${ago(question.asked_ms)} · for: ${shorten(turn.request, 100)} · waits ${span(question.expires_ms - Date.now())} more`),
   );

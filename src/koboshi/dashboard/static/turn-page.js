@@ -26,7 +26,7 @@ function summary(values, context) {
   const id = context.what;
   const session = idOf("session", turn.session_id);
   const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `open for ${span(Date.now() - turn.opened_ms)}`;
-  const isLeft = LEFT.has(turn.state) && !values.is_worked_on;
+  const isLeft = LEFT.has(turn.state) && !values.is_worked_on && why?.rule !== "question-open";
   const acts = isLeft
     ? [button("Resume", () => context.act(`turns/${id}/resume`, `${id} goes on.`), { "data-focus": "resume" }),
        button("Drop", () => context.act(`turns/${id}/drop`, `${id} was dropped.`), { class: "danger", "data-focus": "drop" })]
