@@ -7,7 +7,7 @@ import { button, h, replace } from "./dom.js";
 import { enter, get, isLocked, leave } from "./session.js";
 
 const LINKS = [
-  ["#/", "Chat"], ["#/questions", "Questions"], ["#/sessions", "Sessions"], ["#/processes", "Jobs"],
+  ["#/", "Chat"], ["#/questions", "Questions"], ["#/sessions", "Sessions"], ["#/turns", "Turns"], ["#/processes", "Jobs"],
   ["#/inbox", "Inbox"], ["#/outbox", "Outbox"], ["#/boots", "Boots"], ["#/health", "Health"],
 ];
 const LOST_AFTER_MS = 300;
@@ -33,7 +33,7 @@ function say(state, words) {
 
 function drawNav() {
   const here = location.hash || "#/";
-  const isHere = (target) => (target === "#/" ? here === "#/" || here.startsWith("#/chat") : here.startsWith(target) || (target === "#/sessions" && here.startsWith("#/turns")));
+  const isHere = (target) => (target === "#/" ? here === "#/" || here.startsWith("#/chat") : here.startsWith(target));
   const items = LINKS.map(([target, words]) => h("a", { href: target, "aria-current": isHere(target) ? "page" : null }, words));
   replace(nav, items, isLocked() ? null : button("Log out", () => leave().catch(() => {}), { class: "quiet" }));
   nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -28,7 +28,10 @@ export const boots = {
 function row(worker) {
   const isAlive = worker.ended_ms === null;
   const lived = span((worker.ended_ms ?? Date.now()) - worker.started_ms);
-  const end = isAlive ? `alive for ${lived}` : `${ENDS[worker.ended_how] ?? worker.ended_how} after ${lived}`;
+  // Nobody knows when it died, only when it was last seen alive.
+  const wasSeen = worker.ended_how === "killed" || worker.ended_how === "rebooted";
+  const when = wasSeen ? `, last seen ${lived} after its start` : ` after ${lived}`;
+  const end = isAlive ? `alive for ${lived}` : `${ENDS[worker.ended_how] ?? worker.ended_how}${when}`;
   const state = isAlive ? "running" : worker.ended_how;
   return h(
     "li", {},
