@@ -11,6 +11,7 @@ TESTS_NEED=(
     mount:mount
     prlimit:util-linux
     systemctl:systemd
+    chromium:chromium
 )
 
 main() {

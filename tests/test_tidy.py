@@ -76,6 +76,12 @@ NOT_OURS = re.compile(
     r"[.]git|[.]venv.*|[.]bench|[.].*_cache|[.]hypothesis|[.]coverage.*|__pycache__|htmlcov|build|dist"
 )
 
+PARSES_MARKUP = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document[.]write|DOMParser|createContextualFragment"
+    r"|\beval\(|new Function|setAttribute[(]\"style"
+)
+LOADS = re.compile(r"(?:src|href|import|from|url)\s*[=(]?\s*[\"']?(?:https?:)?//")
+
 # Words of the code that a stranger must be able to look up.
 GLOSSARY_WORDS = (
     "answer call channel claim cut delivery drain effect epoch facts generation hint inbox note "
@@ -89,6 +95,32 @@ def test_files_are_short() -> None:
         f"{name(path)}:{lines}: {lines} lines; a file has at most {FILE_LINES_MAX}"
         for path in modules()
         if (lines := len(text(path).splitlines())) > FILE_LINES_MAX
+    )
+
+
+def test_files_of_the_page_are_short() -> None:
+    complain(
+        f"{name(path)}:{lines}: {lines} lines; a file has at most {FILE_LINES_MAX}"
+        for path in page_files()
+        if (lines := len(text(path).splitlines())) > FILE_LINES_MAX
+    )
+
+
+def test_the_page_never_parses_words_as_markup() -> None:
+    complain(
+        f"{name(path)}:{number}: makes markup of words; use h() of dom.js: {line.strip()}"
+        for path in page_files()
+        for number, line in numbered_lines(path)
+        if PARSES_MARKUP.search(line)
+    )
+
+
+def test_the_page_loads_nothing_from_elsewhere() -> None:
+    complain(
+        f"{name(path)}:{number}: {line.strip()[:100]}"
+        for path in page_files()
+        for number, line in numbered_lines(path)
+        if LOADS.search(line)
     )
 
 
@@ -217,6 +249,11 @@ def complain(offences: Iterator[str]) -> None:
 @cache
 def modules() -> tuple[Path, ...]:
     return tuple(sorted(PACKAGE.rglob("*.py")))
+
+
+@cache
+def page_files() -> tuple[Path, ...]:
+    return tuple(sorted((PACKAGE / "dashboard" / "static").iterdir()))
 
 
 @cache

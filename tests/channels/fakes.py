@@ -11,6 +11,7 @@ from anyio import create_task_group, fail_after, move_on_after, sleep
 
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.pages import NO_PAGES, Pages
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
@@ -34,12 +35,17 @@ TOKEN = "a-token-for-tests"
 NOW_MS = 1_763_240_400_123
 
 
+@dataclass
 class FakeClock:
+    """Time passes when a test says so."""
+
+    passed_s: float = 0.0
+
     def now_ms(self) -> int:
-        return NOW_MS
+        return NOW_MS + int(self.passed_s * 1000)
 
     def monotonic(self) -> float:
-        return 0.0
+        return self.passed_s
 
 
 class FakeWakeups:
@@ -284,18 +290,22 @@ def web_channel(
     gateway: FakeGateway,
     *,
     port: int = 0,
+    token: str = TOKEN,
     limits: WebLimits | None = None,
     health: FakeHealth | None = None,
+    clock: FakeClock | None = None,
+    pages: Pages = NO_PAGES,
 ) -> WebChannel:
     return WebChannel(
         name=WEB,
         host="127.0.0.1",
         port=port,
-        token=TOKEN,
+        token=token,
         views=gateway,
         wakeups=gateway.wakeups,
         health=health or FakeHealth(),
-        clock=FakeClock(),
+        clock=clock or FakeClock(),
+        pages=pages,
         limits=limits or WebLimits(poll_s=0.05),
     )
 

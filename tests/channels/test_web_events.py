@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx2
 import pytest
@@ -16,6 +16,7 @@ from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, we
 
 ROUTE = Route(channel=WEB, chat="room")
 EVENTS = "/api/v1/sessions/room/events"
+HINTS = "/api/v1/journal/events"
 
 
 @pytest.fixture
@@ -254,13 +255,44 @@ async def test_what_is_stored_while_a_page_is_read_is_told(gateway: FakeGateway)
         await until(lambda: len(reads) >= 3)
 
 
+async def test_whoever_looks_at_everything_is_told_that_something_happened_anywhere(
+    gateway: FakeGateway,
+) -> None:
+    hall = Route(channel=WEB, chat="hall")
+    channel = web_channel(gateway, limits=WebLimits(hint_s=0.0))
+    async with (
+        serving(channel, gateway.accept) as url,
+        client_of(url) as client,
+        following(client, path=HINTS) as hints,
+    ):
+        assert (await anext(hints)).event == "journal"
+        gateway.say(hall, "one")
+        gateway.say(ROUTE, "two")
+        with fail_after(30):
+            while json.loads((await anext(hints)).data)["seq"] < 2:
+                continue
+
+
+async def test_whoever_looks_at_everything_does_not_hold_up_the_end(gateway: FakeGateway) -> None:
+    limits = WebLimits(hint_s=0.0, goodbye_s=60)
+    with fail_after(30):
+        async with (
+            AsyncExitStack() as visits,
+            serving(web_channel(gateway, limits=limits), gateway.accept) as url,
+        ):
+            client = await visits.enter_async_context(client_of(url))
+            hints = await visits.enter_async_context(following(client, path=HINTS))
+            await anext(hints)
+
+
 @asynccontextmanager
 async def following(
     client: httpx2.AsyncClient,
     params: dict[str, str] | None = None,
     headers: dict[str, str] | None = None,
+    path: str = EVENTS,
 ) -> AsyncIterator[AsyncIterator[httpx2.ServerSentEvent]]:
-    async with client.stream("GET", EVENTS, params=params, headers=headers) as response:
+    async with client.stream("GET", path, params=params, headers=headers) as response:
         assert response.status_code == 200
         yield aiter(httpx2.EventSource(response))
 

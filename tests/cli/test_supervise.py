@@ -110,6 +110,20 @@ def test_when_the_parent_is_killed_the_gateway_stops_by_itself(home: Path) -> No
         assert status["worker"]["ended_how"] == "stopped"
 
 
+def test_the_gateway_stops_without_its_parent_after_a_restart_that_was_asked_for(
+    home: Path,
+) -> None:
+    """The next life is the parent's to start: one that the gateway began by itself would not hear
+    of the parent's death."""
+    with gateway(home, "--supervise") as parent:
+        koboshi("restart", home=home)
+        parent.wait_serving(times=2)
+        child = child_of(parent)
+        parent.kill()
+
+        until(lambda: not is_there(child), "the gateway has stopped", within_s=10)
+
+
 def test_what_a_restart_does_not_mend_is_not_restarted(home: Path) -> None:
     """The gateway finds the port in use; its parent has nothing to add."""
     with socket.create_server(("127.0.0.1", 0)) as listener:

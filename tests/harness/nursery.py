@@ -188,6 +188,8 @@ def _live(request: dict[str, Any]) -> NoReturn:
         os.dup2(os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
     os.closerange(3, 64)
     sys.argv = [request["module"], *request["arguments"]]
+    # A gateway that starts itself again does so by this.
+    sys.orig_argv[:] = [sys.executable, "-m", *sys.argv]
     code = 1
     try:
         runpy.run_module(request["module"], run_name="__main__", alter_sys=True)

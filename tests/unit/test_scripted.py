@@ -24,6 +24,7 @@ from koboshi.domain.transcript import (
     Summary,
 )
 from koboshi.models.scripted import WELCOME, ScriptedModel
+from koboshi.models.story import STORY
 from koboshi.ports.model import CallRequest, Model, ModelReply, Request
 from koboshi.tools.ask import ASK, question_of
 from koboshi.tools.pause import PAUSE
@@ -415,3 +416,12 @@ async def test_what_only_the_summary_knows_is_not_done_again(words: str) -> None
     reply = await reply_to(Summary(text=text, covers=Seq(1_000)), says(words))
 
     assert reply.calls == ()
+
+
+async def test_a_story_comes_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("koboshi.models.scripted.WORD_MS", 0)
+    heard: list[str] = []
+    reply = await ScriptedModel().respond(request(says("Tell me a story!")), heard.append)
+
+    assert len(heard) > 100
+    assert "".join(heard).strip() == reply.text == STORY

@@ -14,9 +14,9 @@ from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
+from koboshi.app.web import pages_of, web_limits
 from koboshi.app.world import redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
-from koboshi.channels.web.limits import WebLimits
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.domain.action import TurnLimits
@@ -41,7 +41,7 @@ from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
-from koboshi.runtime.jobs import until_written_to
+from koboshi.runtime.jobs import Jobs, until_written_to
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
@@ -84,6 +84,8 @@ class Parts:
     wakeups: LocalWakeups
     has_recovered: Event
     runners: LocalRunners
+    is_supervised: bool = False
+    """Whether a parent of ours starts the gateway again whenever it dies."""
 
     def heartbeat(self) -> Heartbeat:
         return Heartbeat(
@@ -117,7 +119,7 @@ class Parts:
 
         return [telegram_channel(self.config, each, self.clock) for each in found]
 
-    def web_channels(self, health: GatewayHealth) -> list[WebChannel]:
+    def web_channels(self, health: GatewayHealth, jobs: Jobs) -> list[WebChannel]:
         return [
             WebChannel(
                 name=ChannelName(channel.name),
@@ -128,24 +130,21 @@ class Parts:
                 wakeups=self.wakeups,
                 health=health,
                 clock=self.clock,
-                limits=self._web_limits(),
+                limits=web_limits(self.config),
                 metrics=metrics_of(
                     self.store, self.clock, self.worker, self.config.home, health
                 ).text,
+                pages=pages_of(
+                    ChannelName(channel.name),
+                    self.config.model.name,
+                    self.store.views,
+                    partial(answer, jobs),
+                    is_supervised=self.is_supervised,
+                ),
             )
             for channel in self.config.enabled_channels
             if isinstance(channel, WebConfig)
         ]
-
-    def _web_limits(self) -> WebLimits:
-        limits = self.config.limits
-        return WebLimits(
-            body_bytes_max=limits.request_bytes_max,
-            message_chars_max=limits.message_chars_max,
-            route_chars_max=limits.route_chars_max,
-            body_s=limits.http_read_seconds,
-            poll_s=limits.poll_seconds,
-        )
 
     def own_tools(self) -> list[Tool]:
         terminal = self.config.tools.terminal
@@ -347,15 +346,18 @@ def build(
     # First, because the first start makes the token here, and nobody else may be shown it.
     heartbeat, telegram = parts.heartbeat(), parts.telegram_channels()
     health = parts.health(heartbeat, telegram)
-    web = parts.web_channels(health)
+    web: list[WebChannel] = []
+    jobs = replace(
+        jobs_of(parts.config, parts.store, parts.clock, is_running=True),
+        leave=parts.drain.ask,
+        login_link=lambda: next((channel.login_link() for channel in web), None),
+    )
+    web += parts.web_channels(health, jobs)
     own_tools = parts.own_tools()
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
     plugins = open_plugins(parts.config, environment, taken=taken)
     store = parts.store
-    jobs = replace(
-        jobs_of(parts.config, store, parts.clock, is_running=True), leave=parts.drain.ask
-    )
     channels: dict[ChannelName, Channel] = {}
     channels.update({channel.name: channel for channel in web})
     channels.update({channel.name: channel for channel in telegram})

@@ -43,14 +43,16 @@ log = structlog.get_logger()
 class RunOptions:
     lock_wait_seconds: float
     accepts_loss: bool = False
-    announce: Callable[[str], None] = lambda _: None
-    """Told the address to open, once it serves."""
+    announce: Callable[[str, str], None] = lambda _address, _link: None
+    """Told the address, and the link that lets a browser in, once it serves."""
     on_stopping: Callable[[], None] = lambda: None
     """Called when the stop begins, to bound it from outside."""
     wrong_configuration: Callable[[], str] = str
     """Reads the configuration again, and says what is wrong with it; empty if nothing is."""
     notifier: Notifier = field(default_factory=Notifier)
     surroundings: Surroundings = field(default_factory=Surroundings)
+    is_supervised: bool = False
+    """Whether a parent of ours starts the gateway again whenever it dies."""
 
 
 async def serve(config: Config, options: RunOptions) -> bool:
@@ -87,6 +89,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             wakeups=wakeups,
             has_recovered=Event(),
             runners=LocalRunners(config.home / PROCESSES_NAME),
+            is_supervised=options.is_supervised,
         )
         built = build(parts, lambda: _begin_stop(options), options.notifier.extend)
         log.info(
@@ -190,7 +193,7 @@ def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
 async def _announce(channel: WebChannel, options: RunOptions) -> None:
     port = await channel.listening()
     options.notifier.ready()
-    options.announce(f"http://{channel.host}:{port}")
+    options.announce(f"http://{channel.host}:{port}", channel.login_link() or "")
     log.info("web_listening", host=channel.host, port=port)
 
 

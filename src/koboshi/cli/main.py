@@ -17,6 +17,7 @@ _COMMANDS = {
     "run": ("koboshi.cli.run", "Run the gateway in the foreground."),
     "init": ("koboshi.cli.init", "Ask a few questions and write the configuration."),
     "chat": ("koboshi.cli.chat", "Talk to the agent from this terminal."),
+    "open": ("koboshi.cli.open_page", "A link that opens the page in a browser."),
     "status": ("koboshi.cli.inspect", "What the gateway is doing."),
     "explain": ("koboshi.cli.explain", "Why a turn, message or delivery is where it is."),
     "trace": ("koboshi.cli.trace", "The way of a message: turn, calls, deliveries."),

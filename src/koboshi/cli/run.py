@@ -118,7 +118,7 @@ def _serve(
     # The watchdog of a service manager ends us with SIGABRT: say where we hung.
     faulthandler.enable()
     # Both are asked before their variables are taken out of the environment.
-    is_watched = stop_without_parent()
+    has_parent = stop_without_parent()
     has_manager = is_serviced(os.environ)
     import anyio
 
@@ -137,11 +137,12 @@ def _serve(
     options = RunOptions(
         lock_wait_seconds=lock_wait,
         accepts_loss=accepts_loss,
-        announce=_announce,
+        announce=partial(_announce, may_show_link=not has_manager),
         on_stopping=lambda: _bound_the_stop(stop_seconds),
         wrong_configuration=wrong_configuration,
         notifier=notifier,
         surroundings=surroundings,
+        is_supervised=has_parent,
     )
     try:
         is_again = anyio.run(serve, config, options, backend_options={"use_uvloop": True})
@@ -152,7 +153,7 @@ def _serve(
         return code
     if not is_again:
         return OK
-    if not is_watched and not has_manager:
+    if not has_parent and not has_manager:
         _start_again()
     return RESTART
 
@@ -236,10 +237,14 @@ def _is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _announce(address: str) -> None:
-    """Say where we are; nobody may be left to hear it."""
+def _announce(address: str, link: str, *, may_show_link: bool) -> None:
+    """Say where we are; nobody may be left to hear it. What a service manager writes down is no
+    place for a way in: `koboshi open` gives one there."""
+    words = f"koboshi is at {address} (talk: koboshi chat; another browser: koboshi open)"
+    if may_show_link:
+        words += f"\nOpen this in a browser, once: {link}"
     try:
-        click.echo(f"koboshi is at {address} (talk: koboshi chat)")
+        click.echo(words)
     except OSError:
         # What is still in the buffer must not fail once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())

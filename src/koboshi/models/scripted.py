@@ -17,6 +17,7 @@ from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.errors import ModelRefused
 from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step, Summary
 from koboshi.models.script import BadScript, calls_of, error_of, item_at, read_script
+from koboshi.models.story import STORY, WORD_MS
 from koboshi.models.wishes import (
     AskThem,
     Count,
@@ -25,6 +26,7 @@ from koboshi.models.wishes import (
     RunCommand,
     Say,
     SayNothing,
+    TellStory,
     Wish,
     counted,
     wish_in,
@@ -39,6 +41,7 @@ Hello! I am the scripted model: I work offline and need no key. I understand:
 • count to 20 slowly (kill the gateway while I count: I go on after it)
 • run <command>, or: in background <command> (it runs on when the gateway is killed)
 • ask me which drink: tea, coffee or water
+• tell me a story (it comes word by word)
 • say nothing, or fail (to see what happens then)
 A real model is set in koboshi.toml, as `name` under [model]."""
 
@@ -66,6 +69,9 @@ class ScriptedModel:
                 return _next_of_question(wish, task)
             case RunCommand() as wish:
                 return _next_of_command(wish, task)
+            case TellStory():
+                await _say_slowly(STORY, WORD_MS, on_text)
+                return _says(STORY)
             case FollowScript(script=script):
                 return await _next_of_script(script, task, on_text)
             case _:
@@ -200,11 +206,15 @@ async def _next_of_script(script: str, task: Task, on_text: OnText | None) -> Mo
     if failure is not None:
         raise failure
     if item.word_ms:
-        for word in item.text.split(" "):
-            if on_text is not None:
-                on_text(f"{word} ")
-            await anyio.sleep(item.word_ms / 1_000)
+        await _say_slowly(item.text, item.word_ms, on_text)
     return ModelReply(text=item.text, calls=calls_of(item, task.replies), model=NAME)
+
+
+async def _say_slowly(text: str, word_ms: int, on_text: OnText | None) -> None:
+    for word in text.split(" "):
+        if on_text is not None:
+            on_text(f"{word} ")
+        await anyio.sleep(word_ms / 1_000)
 
 
 def _failure_in(task: Task) -> Result | None:

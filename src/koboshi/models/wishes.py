@@ -43,6 +43,11 @@ class RunCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TellStory:
+    """Answer at length, word by word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SayNothing:
     """Send an empty reply."""
 
@@ -59,7 +64,9 @@ class FollowScript:
     script: str
 
 
-Wish: TypeAlias = Say | Count | AskThem | RunCommand | SayNothing | Refuse | FollowScript
+Wish: TypeAlias = (
+    Say | Count | AskThem | RunCommand | TellStory | SayNothing | Refuse | FollowScript
+)
 
 
 def wish_in(text: str) -> Wish | None:
@@ -73,6 +80,8 @@ def wish_in(text: str) -> Wish | None:
         return Refuse()
     if " ".join(plain.split()) == "say nothing":
         return SayNothing()
+    if _STORY.fullmatch(plain):
+        return TellStory()
     if echo := _ECHO.match(words):
         return Say(text=words[echo.end() :].strip() or "There is nothing to echo.")
     if count := _COUNT.fullmatch(plain):
@@ -97,6 +106,7 @@ def counted(last: int) -> str:
 
 _MARKS = " \t\r\n.,;:!?¡¿\"'`*_()[]«»“”…"
 _PLEASE = re.compile(r"please[\s,:]+", re.IGNORECASE)
+_STORY = re.compile(r"tell\s+(?:me\s+)?a(?:\s+long)?\s+story")
 _ECHO = re.compile(r"echo(?![\w'’-])[:,]?", re.IGNORECASE)
 _COUNT = re.compile(
     r"count(?P<before>\s+slowly)?\s+(?:up\s+)?to\s+(?P<last>[0-9]+)(?P<behind>[\s,]+slowly)?"

@@ -17,7 +17,7 @@ from koboshi.domain.process import Process
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Settings
-from koboshi.domain.transcript import Body, Choice
+from koboshi.domain.transcript import Body, Call, Choice
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
 
@@ -230,6 +230,49 @@ class Tally:
     unclean_boots: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """A step as people are shown it; long texts are cut."""
+
+    seq: int
+    kind: str
+    cause: str
+    text: str
+    at_ms: int
+    call_id: str | None = None
+    """The call that it is the result of."""
+    status: str | None = None
+    calls: tuple[Call, ...] = ()
+    """What a reply proposes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionView:
+    """A question that somebody has to answer for a turn to go on."""
+
+    turn: TurnView
+    question: int
+    author: str
+    is_approval: bool
+    text: str
+    choices: tuple[Choice, ...]
+    asked_ms: int
+    expires_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatView:
+    """A chat that something happened in lately. `title` is what was first said in it."""
+
+    chat: str
+    thread: str
+    session_id: SessionId
+    title: str
+    state: str | None
+    """Of its newest turn."""
+    touched_ms: int
+
+
 class Views(Protocol):
     async def status(self) -> Status: ...
 
@@ -300,3 +343,32 @@ class OwnerViews(Views, Protocol):
     async def entries(self, page: Page) -> tuple[EntryView, ...]: ...
 
     async def deliveries(self, page: Page) -> tuple[DeliveryView, ...]: ...
+
+    async def workers(self, page: Page) -> tuple[Worker, ...]: ...
+
+    async def journal(self, page: Page) -> tuple[JournalLine, ...]:
+        """What happened in all sessions. With `is_open` only what recovery decided and how boots
+        began and ended, as far back as can be looked through quickly."""
+        ...
+
+    async def turns_before(
+        self, session_id: SessionId, *, before: int, limit: int
+    ) -> tuple[TurnView, ...]:
+        """The session's turns before one of them."""
+        ...
+
+    async def sessions_named(self, chat: str, limit: int) -> tuple[SessionView, ...]:
+        """Sessions of all channels whose chat begins with these letters, by name."""
+        ...
+
+    async def chats(self, channel: ChannelName, limit: int) -> tuple[ChatView, ...]:
+        """Where something happened in the channel lately."""
+        ...
+
+    async def questions(self, limit: int) -> tuple[QuestionView, ...]:
+        """What turns wait for, the longest first."""
+        ...
+
+    async def steps_of(self, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
+        """What was said and done in a turn, oldest first; the newest ones if there are many."""
+        ...

@@ -24,7 +24,7 @@ from koboshi.ports.views import DeliveryView, EntryView, Explanation
 from koboshi.runtime import backups, people
 from koboshi.runtime.browse import Browse, refusal
 from koboshi.runtime.drain import Leave
-from koboshi.runtime.jobs import Jobs
+from koboshi.runtime.jobs import LOG_CHARS_MAX, Jobs
 
 NO_LINES = 1 << 62
 """Behind every line of the journal that there can be."""
@@ -43,7 +43,9 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
         case "processes":
             return await jobs.listed()
         case "process-log":
-            return await jobs.log(what) or _no_process(what)
+            return await jobs.log(what, _chars(request)) or _no_process(what)
+        case "login":
+            return _login(jobs)
         case "stop" | "restart" | "drain" as how:
             return await _leave(jobs, Leave(how))
         case "process-kill":
@@ -70,6 +72,18 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
             return await browse.answer(asked) or refusal(
                 "unknown-request", f"nobody here knows how to answer {asked!r}"
             )
+
+
+def _chars(request: Mapping[str, object]) -> int:
+    wanted = request.get("chars")
+    return max(1, min(wanted, LOG_CHARS_MAX)) if isinstance(wanted, int) else LOG_CHARS_MAX
+
+
+def _login(jobs: Jobs) -> Mapping[str, object]:
+    link = jobs.login_link()
+    if link is None:
+        return refusal("not-running", "no gateway serves pages in this home; `koboshi run` does")
+    return {"ok": True, "link": link}
 
 
 async def _leave(jobs: Jobs, how: Leave) -> Mapping[str, object]:

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
 from koboshi.domain.command import Standing, Will
-from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId, parse_shown, shown
+from koboshi.domain.ids import PREFIXES, DeliveryId, EntryId, SessionId, TurnId, parse_shown, shown
 from koboshi.domain.outbox import UNSETTLED, DeliveryState
 from koboshi.ports.store import Store
-from koboshi.ports.views import Page
+from koboshi.ports.views import Page, SessionView, TurnView
 
 Answer: TypeAlias = Mapping[str, object]
 
@@ -34,7 +34,7 @@ def refusal(kind: str, message: str) -> Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browse:
-    """One request about rows. `kind` is turn, session, message or delivery."""
+    """One request about rows. `kind` is turn, session, message, delivery, worker or line."""
 
     store: Store
     kind: str
@@ -63,20 +63,44 @@ class Browse:
             return refusal("bad-request", f'"{before}" is no {self.kind}; `list` shows them')
         match self.kind:
             case "turn":
-                turns = await views.turns(page)
+                turns = await self._turns(page)
                 return _listed("turns", "turn", [t.turn_id for t in turns], turns, page)
             case "session":
-                sessions = await views.sessions(page)
+                sessions = await self._sessions(page)
                 ids: list[int] = [session.session_id for session in sessions]
-                return _listed("sessions", "session", ids, sessions, page)
+                listed = _listed("sessions", "session", ids, sessions, page)
+                # What was searched for comes by name, and has no next page: more letters help.
+                return {**listed, "next": None} if self.request.get("chat") else listed
             case "message":
                 entries = await views.entries(page)
                 return _listed("messages", "message", [e.entry_id for e in entries], entries, page)
             case "delivery":
                 owed = await views.deliveries(page)
                 return _listed("deliveries", "delivery", [d.delivery_id for d in owed], owed, page)
+            case "worker":
+                boots = await views.workers(page)
+                return _listed("workers", "worker", [w.worker_id for w in boots], boots, page)
+            case "line":
+                lines = await views.journal(page)
+                return _listed("lines", "line", [line.seq for line in lines], lines, page)
             case other:
                 return refusal("bad-request", f"there is no list of {other!r}")
+
+    async def _turns(self, page: Page) -> tuple[TurnView, ...]:
+        """Of all sessions, or of one."""
+        session = _number("session", str(self.request.get("session") or ""))
+        if session is None:
+            return await self.store.views.turns(page)
+        return await self.store.views.turns_before(
+            SessionId(session), before=page.before, limit=page.limit
+        )
+
+    async def _sessions(self, page: Page) -> tuple[SessionView, ...]:
+        """The newest, or those whose chat begins with some letters."""
+        chat = self.request.get("chat")
+        if isinstance(chat, str) and chat:
+            return await self.store.views.sessions_named(chat, page.limit)
+        return await self.store.views.sessions(page)
 
     def _page(self) -> Page | None:
         """Which rows are asked for; None if they begin before something that is no id."""
@@ -109,8 +133,10 @@ class Browse:
                 entry = await views.entry(EntryId(number))
                 found = None if entry is None else {"ok": True, "message": asdict(entry)}
                 return found or self._not_found()
-            case _:
+            case "delivery":
                 return await self._delivery(DeliveryId(number)) or self._not_found()
+            case other:
+                return refusal("bad-request", f"there is no {other!r} to show")
 
     async def _turn(self, turn_id: TurnId) -> Answer | None:
         explained = await self.store.views.explain(turn_id)
@@ -201,12 +227,19 @@ class Browse:
         return refusal("refused", f"{self.what} is not {verb}: {how}")
 
     def _not_found(self) -> Answer:
-        example = shown(self.kind, 1)
+        example = _named(self.kind, 1)
         words = f'there is no {self.kind} "{self.what}"; `list` shows them, as {example}'
         return refusal("not-found", words)
 
 
+def _named(kind: str, number: int) -> str:
+    """Boots and journal lines are known by their bare numbers."""
+    return shown(kind, number) if kind in PREFIXES else str(number)
+
+
 def _number(kind: str, text: str) -> int | None:
+    if kind not in PREFIXES:
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     named = parse_shown(text)
     return named[1] if named is not None and named[0] == kind else None
 
@@ -214,5 +247,5 @@ def _number(kind: str, text: str) -> int | None:
 def _listed(name: str, kind: str, ids: list[int], views: tuple[object, ...], page: Page) -> Answer:
     """The rows, and before which one the next page begins; None if this was the last."""
     is_full = len(ids) == page.limit
-    following = shown(kind, ids[-1]) if is_full else None
+    following = _named(kind, ids[-1]) if is_full else None
     return {"ok": True, name: [asdict(view) for view in views], "next": following}  # type: ignore[call-overload]

@@ -28,17 +28,19 @@ class Jobs:
     """Whether a gateway looks after them; else this process does, for a moment."""
     leave: Callable[[Leave], None] | None = None
     """Asks the gateway to end; None where none runs."""
+    login_link: Callable[[], str | None] = lambda: None
+    """An address that lets one browser in, once; None where nobody serves pages."""
 
     async def listed(self) -> Mapping[str, object]:
         views = await self.store.views.processes(LISTED_MAX)
         return {"ok": True, "processes": [asdict(view) for view in views]}
 
-    async def log(self, named: str) -> Mapping[str, object] | None:
+    async def log(self, named: str, chars_max: int = LOG_CHARS_MAX) -> Mapping[str, object] | None:
         view = await self.find(named)
         if view is None:
             return None
-        output = await self.output_of(view.process.process_id, LOG_CHARS_MAX)
-        return {"ok": True, **asdict(view), "output": last_lines(output, LOG_CHARS_MAX)}
+        output = await self.output_of(view.process.process_id, chars_max)
+        return {"ok": True, **asdict(view), "output": last_lines(output, chars_max)}
 
     async def end(self, named: str) -> Mapping[str, object] | None:
         view = await self.find(named)

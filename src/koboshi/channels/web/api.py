@@ -22,11 +22,14 @@ from koboshi.channels.web.codec import (
     standing_of,
     too_large,
 )
-from koboshi.channels.web.follow import EventStream, Followers
-from koboshi.channels.web.guard import Guard, bears_token, failure_response
+from koboshi.channels.web.entering import Entering
+from koboshi.channels.web.follow import EventStream, Followers, HintStream
+from koboshi.channels.web.guard import Guard, failure_response, is_known
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.login import Logins
 from koboshi.channels.web.openapi import document
+from koboshi.channels.web.pages import Pages
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName, EntryId, parse_shown
 from koboshi.ports.channel import Inbound, Receipt
@@ -49,7 +52,8 @@ class Api:
 
     channel: ChannelName
     host: str
-    token: str
+    logins: Logins
+    pages: Pages
     views: Views
     health: Health
     clock: Clock
@@ -63,12 +67,16 @@ class Api:
         base = "/api/v1"
         chat = f"{base}/sessions/{{chat}}"
         routes = [
+            *self.pages.routes,
+            *Entering(logins=self.logins).routes(),
             Path("/", _index),
             Path("/healthz", self._healthz),
             Path("/readyz", self._readyz),
             Path("/metrics", self._metrics),
-            Path(f"{base}/openapi.json", _openapi),
+            Path(f"{base}/openapi.json", self._openapi),
+            Path(f"{base}/journal/events", self._hints),
             Path(f"{base}/status", self._status),
+            Path(f"{base}/ready", self._ready),
             Path(f"{chat}/messages", self._post, methods=["POST"]),
             Path(f"{chat}/messages/{{message}}", self._message),
             Path(f"{chat}/events", self._events),
@@ -83,7 +91,7 @@ class Api:
             },
         )
         app.router.redirect_slashes = False
-        return Guard(app, token=self.token, host=self.host)
+        return Guard(app, logins=self.logins, host=self.host, pages=self.pages)
 
     async def _post(self, request: Request) -> Response:
         """Store a message. Nothing is said about it before it is on disk."""
@@ -133,6 +141,15 @@ class Api:
             limits=self.limits,
         )
 
+    async def _hints(self, request: Request) -> Response:
+        """That something has happened, in any chat of any channel."""
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        return HintStream(self.followers, limits=self.limits)
+
+    async def _openapi(self, _request: Request) -> Response:
+        return _json(document(self.pages))
+
     async def _place(self, request: Request, chat: str) -> int:
         """After which journal line to begin. What a browser sends by itself when it comes back
         counts more than what the address said in the beginning."""
@@ -162,14 +179,20 @@ class Api:
         return _json({"ok": is_alive}, 200 if is_alive else 503)
 
     async def _readyz(self, request: Request) -> Response:
+        body = self._checked()
+        if not is_known(request.method, request.headers, self.logins):
+            del body["checks"]
+        return _json(body, 200 if body["ok"] else 503)
+
+    async def _ready(self, _request: Request) -> Response:
+        """The same for a page, whose cookie is for the API alone; what is asked here is known,
+        whatever it is."""
+        return _json(self._checked())
+
+    def _checked(self) -> dict[str, object]:
         checks = self.health.readiness()
-        is_ready = all(is_ok for _, is_ok, _ in checks)
-        body: dict[str, object] = {"ok": is_ready}
-        if bears_token(request.headers, self.token):
-            body["checks"] = [
-                {"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in checks
-            ]
-        return _json(body, 200 if is_ready else 503)
+        told = [{"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in checks]
+        return {"ok": all(is_ok for _, is_ok, _ in checks), "checks": told}
 
     async def _metrics(self, _request: Request) -> Response:
         return Response(await self.metrics(), media_type="text/plain; version=0.0.4")
@@ -215,10 +238,6 @@ async def no_metrics() -> str:
 
 async def _index(_request: Request) -> Response:
     return PlainTextResponse(INDEX)
-
-
-async def _openapi(_request: Request) -> Response:
-    return _json(document())
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:

@@ -18,6 +18,8 @@ from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.login import Logins
+from koboshi.channels.web.pages import NO_PAGES, Pages
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
@@ -43,13 +45,15 @@ class WebChannel:
         clock: Clock,
         limits: WebLimits = WebLimits(),  # noqa: B008  (frozen)
         metrics: Callable[[], Awaitable[str]] = no_metrics,
+        pages: Pages = NO_PAGES,
     ) -> None:
         if not token:
             raise ValueError(f'channel "{name}" needs a token')
         self._name = name
         self._host = host
         self._port = port
-        self._token = token
+        self._logins = Logins(token=token, clock=clock)
+        self._pages = pages
         self._views = views
         self._wakeups = wakeups
         self._health = health
@@ -84,6 +88,12 @@ class WebChannel:
     def bound_port(self) -> int | None:
         """The port it listens on; None while it does not."""
         return self._bound_port
+
+    def login_link(self) -> str | None:
+        """An address that lets one browser in, once; None while nobody would answer there."""
+        if self._bound_port is None:
+            return None
+        return f"http://{self.host}:{self._bound_port}/login#{self._logins.make_code()}"
 
     async def listening(self) -> int:
         """Wait until it serves. Returns the port."""
@@ -157,7 +167,8 @@ class WebChannel:
         return Api(
             channel=self._name,
             host=self._host,
-            token=self._token,
+            logins=self._logins,
+            pages=self._pages,
             views=self._views,
             health=self._health,
             clock=self._clock,

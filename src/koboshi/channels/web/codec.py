@@ -8,7 +8,7 @@ on one line each.
 import msgspec
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.channels.web.lines import DraftLine, Line, TypingLine, line_of, moment
+from koboshi.channels.web.lines import DraftLine, HintLine, Line, TypingLine, line_of, moment
 from koboshi.domain.ids import ChannelName, Seq, TurnId, shown
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.route import Route
@@ -181,6 +181,11 @@ def place_frame(seq: int) -> bytes:
     """Tells a follower how far it has been served. It is also what keeps a quiet connection
     open."""
     return b": koboshi\nid: %d\n\n" % seq
+
+
+def hint_frame(seq: int) -> bytes:
+    """Tells that the journal has grown."""
+    return b"event: journal\ndata: %s\n\n" % msgspec.json.encode(HintLine(seq=seq))
 
 
 def typing_frame(route: Route, now_ms: int) -> bytes:

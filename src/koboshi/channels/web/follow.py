@@ -7,7 +7,7 @@ says that it may be worth looking again, so none that is lost can cost an event.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from anyio import CancelScope, Event, create_task_group, current_time, move_on_after
+from anyio import CancelScope, Event, create_task_group, current_time, move_on_after, sleep
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -15,6 +15,7 @@ from koboshi.channels.web.codec import (
     Unacceptable,
     draft_frame,
     encode_event,
+    hint_frame,
     place_frame,
     typing_frame,
 )
@@ -31,7 +32,7 @@ END = 2**62
 class Follower:
     """One connection. What it has not been told lies in the journal, behind its place there."""
 
-    def __init__(self, chat: str, thread: str | None) -> None:
+    def __init__(self, chat: str | None, thread: str | None) -> None:
         self.chat = chat
         self.thread = thread
         self.is_behind = True
@@ -77,10 +78,13 @@ class Followers:
         self._followers: set[Follower] = set()
         self._by_chat: dict[str, set[Follower]] = {}
         self._is_over = False
+        self.newest = 0
+        """The newest journal line that was seen."""
 
     @contextmanager
-    def joined(self, chat: str, thread: str | None) -> Iterator[Follower]:
-        """One more follower. Raises Unacceptable when there are too many, or the channel ends."""
+    def joined(self, chat: str | None, thread: str | None) -> Iterator[Follower]:
+        """One more follower, of a chat or of everything. Raises Unacceptable when there are too
+        many, or the channel ends."""
         if self._is_over:
             message = "the gateway is about to stop"
             raise Unacceptable(503, "stopping", message, retry_after_s=1)
@@ -89,14 +93,16 @@ class Followers:
             raise Unacceptable(503, "too-many-followers", message, retry_after_s=5)
         follower = Follower(chat, thread)
         self._followers.add(follower)
-        self._by_chat.setdefault(chat, set()).add(follower)
+        if chat is not None:
+            self._by_chat.setdefault(chat, set()).add(follower)
         try:
             yield follower
         finally:
             self._followers.discard(follower)
-            self._by_chat[chat].discard(follower)
-            if not self._by_chat[chat]:
-                del self._by_chat[chat]
+            if chat is not None:
+                self._by_chat[chat].discard(follower)
+                if not self._by_chat[chat]:
+                    del self._by_chat[chat]
 
     def show_typing(self, route: Route, now_ms: int) -> None:
         self._show(route, "typing", typing_frame(route, now_ms))
@@ -128,6 +134,11 @@ class Followers:
             for chat in chats:
                 for follower in self._by_chat.get(chat, ()):
                     follower.stir()
+            if place != self.newest:
+                self.newest = place
+                for follower in self._followers:
+                    if follower.chat is None:
+                        follower.stir()
             await wakeups.wait(JOURNAL, poll_s, since=seen)
 
 
@@ -189,6 +200,28 @@ class EventStream(Response):
             follower.is_behind = True
         told = [encode_event(each) for each in events if follower.follows(each.route.thread)]
         return b"".join(each for each in told if each is not None)
+
+
+class HintStream(Response):
+    """The answer to somebody who wants to know whether anything has happened at all."""
+
+    def __init__(self, followers: Followers, *, limits: WebLimits) -> None:
+        self._followers = followers
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        with self._followers.joined(None, None) as follower:
+            headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            async with create_task_group() as tasks:
+                tasks.start_soon(_cancel_when_gone, receive, tasks.cancel_scope)
+                while not follower.is_dismissed:
+                    frame = hint_frame(self._followers.newest)
+                    await send({"type": "http.response.body", "body": frame, "more_body": True})
+                    await sleep(self._limits.hint_s)
+                    await follower.rest(self._limits.keep_alive_s)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                tasks.cancel_scope.cancel()
 
 
 async def _cancel_when_gone(receive: Receive, scope: CancelScope) -> None:

@@ -8,9 +8,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from koboshi.channels.web.codec import Unacceptable, failure_of
+from koboshi.channels.web.entering import LOGIN_PATH
+from koboshi.channels.web.login import COOKIE_PATH, PROOF, Logins
+from koboshi.channels.web.pages import NO_PAGES, Pages
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
 """What may be seen without the token."""
+LINKED_METHODS = frozenset({"GET", "HEAD"})
 
 SAFE_HEADERS = {
     "Cache-Control": "no-store",
@@ -28,48 +32,68 @@ class Guard:
 
     A page of another site can make a browser call us, by our address or by a name of its own that
     it points here. So the Host must be ours, the Origin must be the Host, and what is not public
-    needs a token that a browser does not send by itself.
+    needs something that a browser does not send by itself: the token, or the proof that belongs to
+    a cookie of ours.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str, host: str) -> None:
+    def __init__(self, app: ASGIApp, *, logins: Logins, host: str, pages: Pages = NO_PAGES) -> None:
         self._app = app
-        self._token = token
+        self._logins = logins
+        self._open_paths = OPEN_PATHS | pages.open_paths
+        self._open_folder = pages.open_folder
         named = f"[{host}]" if ":" in host else host
         names = {"localhost", "127.0.0.1", "[::1]", named.lower()}
         self._host = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})(?::\d{{1,5}})?")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        shown = Headers(scope=scope)
+        refusal = self._refusal(scope["method"], scope["path"], shown)
+        is_served = refusal is None and scope["path"].startswith(COOKIE_PATH)
+        renewed = self._logins.renewed(shown) if is_served and PROOF in shown else None
+
         async def send_carefully(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SAFE_HEADERS.items():
                     headers.setdefault(name, value)
+                if renewed is not None:
+                    headers.setdefault("set-cookie", renewed)
             await send(message)
 
-        refusal = self._refusal(scope["path"], Headers(scope=scope))
         if refusal is None:
             await self._app(scope, receive, send_carefully)
         else:
             await failure_response(refusal)(scope, receive, send_carefully)
 
-    def _refusal(self, path: str, headers: Headers) -> Unacceptable | None:
+    def _refusal(self, method: str, path: str, headers: Headers) -> Unacceptable | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._host.fullmatch(hosts[0].lower()):
             message = "this gateway answers to localhost, 127.0.0.1 and [::1] only"
             return Unacceptable(421, "wrong-host", message)
         origin = headers.get("origin")
         is_foreign = origin is not None and origin.partition("://")[2].lower() != hosts[0].lower()
-        if is_foreign or not self._is_site_ours(path, headers):
+        is_link = method in LINKED_METHODS and self._is_open(path)
+        if is_foreign or not (is_link or _is_site_ours(headers)):
             return Unacceptable(403, "wrong-origin", "pages of other sites may not call this")
-        if path not in OPEN_PATHS and not bears_token(headers, self._token):
-            message = "needs the header: Authorization: Bearer <the token in <home>/web-token>"
-            return Unacceptable(401, "no-token", message)
-        return None
+        if is_link or path == LOGIN_PATH or is_known(method, headers, self._logins):
+            return None
+        message = "needs the header: Authorization: Bearer <the token in <home>/web-token>"
+        return Unacceptable(401, "no-token", message)
 
-    def _is_site_ours(self, path: str, headers: Headers) -> bool:
-        """Browsers say where a request comes from. A link to an open page may be anywhere."""
-        site = headers.get("sec-fetch-site")
-        return site in (None, "same-origin", "none") or path in OPEN_PATHS
+    def _is_open(self, path: str) -> bool:
+        folder = self._open_folder
+        return path in self._open_paths or (bool(folder) and path.startswith(folder))
+
+
+def _is_site_ours(headers: Headers) -> bool:
+    """Browsers say where a request comes from. A link to an open page may be anywhere."""
+    return headers.get("sec-fetch-site") in (None, "same-origin", "none")
+
+
+def is_known(method: str, headers: Headers, logins: Logins) -> bool:
+    """Whether the request comes from somebody who was let in: a program with the token, or a page
+    with a cookie and its proof."""
+    return bears_token(headers, logins.token) or logins.is_let_in(method, headers)
 
 
 def bears_token(headers: Headers, token: str) -> bool:

@@ -23,6 +23,8 @@ class WebLimits:
     recent_lines: int = 200
     """How far back a follower without a position begins."""
     keep_alive_s: float = 15.0
+    hint_s: float = 0.25
+    """The shortest time between two hints that the journal has grown."""
     poll_s: float = 5.0
     """The longest wait for a hint that may have been lost."""
 

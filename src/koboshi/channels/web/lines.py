@@ -93,6 +93,12 @@ class DraftLine(Line, frozen=True, kw_only=True):
     text: str
 
 
+class HintLine(msgspec.Struct, frozen=True, kw_only=True):
+    """`journal`: it has grown up to `seq`."""
+
+    seq: int
+
+
 LINES: dict[str, type[Line]] = {
     "message": MessageLine,
     "entry": EntryLine,

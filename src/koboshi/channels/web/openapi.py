@@ -1,12 +1,14 @@
 """The description of the API, for programs that read such things."""
 
-from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
 
 from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
-from koboshi.channels.web.lines import LINES
+from koboshi.channels.web.entering import LOGIN_PATH, LOGOUT_PATH, Code, Entered
+from koboshi.channels.web.lines import LINES, HintLine
+from koboshi.channels.web.login import PROOF
+from koboshi.channels.web.pages import Pages
 from koboshi.ports.views import Status
 
 # JSON has no types to offer; this is a codec.
@@ -21,38 +23,60 @@ An `id` without data only tells the place. Nothing is skipped or repeated for a 
 back with the last id it saw."""
 
 
-@cache
-def document() -> Json:
-    """The API as an OpenAPI 3.1 document."""
-    shapes = [Post, Accepted, Standing, Failure, Status, *dict.fromkeys(LINES.values())]
+def document(pages: Pages) -> Json:
+    """The API as an OpenAPI 3.1 document, with what is served beside it."""
+    shapes = [Post, Accepted, Standing, Failure, Status, Code, Entered, HintLine]
+    shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Koboshi", "version": "1"},
-        "security": [{"token": []}],
-        "paths": {
-            "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
-            "/api/v1/sessions/{chat}/messages/{message}": {
-                "get": {
-                    "summary": "What has become of a message",
-                    "parameters": [_in("path", "chat"), _in("path", "message")],
-                    "responses": {"200": _answer("Standing"), **_failures("401", "404")},
-                }
-            },
-            "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
-            "/api/v1/status": {
-                "get": {
-                    "summary": "How the gateway is doing",
-                    "responses": {"200": _answer("Status"), **_failures("401")},
-                }
-            },
-            "/healthz": {"get": _health("Whether the process makes progress")},
-            "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
-        },
+        "security": [{"token": []}, {"cookie": [], "proof": []}],
+        "paths": {**_own_paths(), **pages.paths},
         "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": "koboshi-…"},
+                "proof": {"type": "apiKey", "in": "header", "name": PROOF},
+            },
             "schemas": components,
         },
+    }
+
+
+def _own_paths() -> Json:
+    return {
+        "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
+        "/api/v1/sessions/{chat}/messages/{message}": {
+            "get": {
+                "summary": "What has become of a message",
+                "parameters": [_in("path", "chat"), _in("path", "message")],
+                "responses": {"200": _answer("Standing"), **_failures("401", "404")},
+            }
+        },
+        "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
+        "/api/v1/status": {
+            "get": {
+                "summary": "How the gateway is doing",
+                "responses": {"200": _answer("Status"), **_failures("401")},
+            }
+        },
+        "/api/v1/ready": {
+            "get": {
+                "summary": "Whether it can serve, and why not; always 200",
+                "responses": {"200": {"description": "`ok`, `checks`"}, **_failures("401")},
+            }
+        },
+        "/api/v1/journal/events": {"get": _follow_journal()},
+        LOGIN_PATH: {"post": _login()},
+        LOGOUT_PATH: {
+            "post": {
+                "summary": "Forget the cookie",
+                "responses": {"200": {"description": "forgotten"}, **_failures("401")},
+            }
+        },
+        "/healthz": {"get": _health("Whether the process makes progress")},
+        "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
     }
 
 
@@ -83,6 +107,27 @@ def _follow_events() -> Json:
             "200": {"description": "events, for ever", "content": {"text/event-stream": {}}},
             **_failures("400", "401", "503"),
         },
+    }
+
+
+def _follow_journal() -> Json:
+    return {
+        "summary": "Be told that something has happened, anywhere",
+        "description": "Server-sent events `journal`, a few a second at most: look again at what "
+        "you show. They may be lost; one comes at the start, and after every quiet while.",
+        "responses": {
+            "200": {"description": "`HintLine`, for ever", "content": {"text/event-stream": {}}},
+            **_failures("401", "503"),
+        },
+    }
+
+
+def _login() -> Json:
+    return {
+        "summary": "Exchange the code of a login link for a cookie and its proof",
+        "security": [],
+        "requestBody": {"required": True, "content": _content("Code")},
+        "responses": {"200": _answer("Entered"), **_failures("400", "403", "413", "421")},
     }
 
 

@@ -1129,3 +1129,74 @@ SELECT coalesce(max(seq), 0) FROM journal;
 SELECT seq FROM journal
 WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
 ORDER BY seq DESC LIMIT 1 OFFSET :lines;
+
+-- name: view_workers
+-- The newest boots, or those before one.
+SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
+       restart_by, found_dead, report
+FROM workers WHERE worker_id < :before ORDER BY worker_id DESC LIMIT :limit;
+
+-- name: view_journal
+-- The newest lines of the journal, or those before one.
+SELECT seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
+       worker_id
+FROM journal WHERE seq < :before ORDER BY seq DESC LIMIT :limit;
+
+-- name: view_journal_decided
+-- What recovery decided and what became of boots, among the newest lines or those before one.
+SELECT seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
+       worker_id
+FROM journal
+WHERE seq < :before AND seq > min(:before, (SELECT max(seq) FROM journal)) - :looked_at
+    AND (rule IS NOT NULL OR subject = 'worker')
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: view_turns_before
+-- The newest turns of a session before one of them.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM turns WHERE session_id = :session_id AND turn_id < :before
+ORDER BY turn_id DESC LIMIT :limit;
+
+-- name: view_sessions_named
+-- Sessions whose chat begins so. The channels are found one by one, so that the index answers
+-- however many sessions there are.
+WITH RECURSIVE channels (channel) AS (
+    SELECT min(channel) FROM sessions
+    UNION ALL
+    SELECT (SELECT min(channel) FROM sessions WHERE channel > channels.channel) FROM channels
+    WHERE channels.channel IS NOT NULL
+)
+SELECT s.session_id, s.created_ms, s.changed_ms FROM channels AS c JOIN sessions AS s
+    ON s.channel = c.channel AND s.chat >= :chat AND s.chat < :chat || char(1114111)
+ORDER BY s.channel, s.chat, s.thread LIMIT :limit;
+
+-- name: view_sessions_touched
+-- Sessions of a channel in which something happened lately, with when; the newest lines are looked at.
+SELECT s.session_id, s.chat, s.thread, max(j.at_ms), max(j.seq) AS newest
+FROM journal AS j JOIN sessions AS s ON s.session_id = j.session_id
+WHERE j.seq > (SELECT max(seq) FROM journal) - :looked_at AND s.channel = :channel
+GROUP BY s.session_id ORDER BY newest DESC LIMIT :limit;
+
+-- name: view_turn_first
+-- What a session began with.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries
+FROM turns WHERE session_id = :session_id ORDER BY turn_id LIMIT 1;
+
+-- name: view_turns_waiting
+-- Turns that wait for an answer, and when their question expires.
+SELECT turn_id, expires_ms FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state = 'waiting' ORDER BY turn_id LIMIT :limit;
+
+-- name: view_steps_of_turn
+-- The newest steps of a turn.
+SELECT seq, kind, cause, body, at_ms FROM steps
+WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: view_call_need
+-- Whom a call waits for.
+SELECT need FROM calls WHERE turn_id = :turn_id AND call_id = :call_id;

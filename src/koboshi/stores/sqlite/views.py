@@ -17,21 +17,27 @@ from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
+from koboshi.domain.worker import Worker
 from koboshi.ports.views import (
     CallView,
+    ChatView,
     DeliveryView,
     EntryView,
     Event,
     Explanation,
+    JournalLine,
     Page,
     ProcessView,
+    QuestionView,
     SessionView,
     Shown,
     Status,
+    StepView,
     Tally,
     Trace,
     TurnView,
 )
+from koboshi.stores.sqlite import board
 from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import verdict_over
@@ -142,6 +148,31 @@ class SqliteViews:
 
     async def deliveries(self, page: Page) -> tuple[DeliveryView, ...]:
         return await self._readers.read(lambda tx: deliveries_on(tx, page))
+
+    async def workers(self, page: Page) -> tuple[Worker, ...]:
+        return await self._readers.read(lambda tx: board.workers_on(tx, page))
+
+    async def journal(self, page: Page) -> tuple[JournalLine, ...]:
+        return await self._readers.read(lambda tx: board.journal_on(tx, page))
+
+    async def turns_before(
+        self, session_id: SessionId, *, before: int, limit: int
+    ) -> tuple[TurnView, ...]:
+        return await self._readers.read(
+            lambda tx: board.turns_before(tx, session_id, before, limit)
+        )
+
+    async def sessions_named(self, chat: str, limit: int) -> tuple[SessionView, ...]:
+        return await self._readers.read(lambda tx: board.sessions_named(tx, chat, limit))
+
+    async def chats(self, channel: ChannelName, limit: int) -> tuple[ChatView, ...]:
+        return await self._readers.read(lambda tx: board.chats_of(tx, channel, limit))
+
+    async def questions(self, limit: int) -> tuple[QuestionView, ...]:
+        return await self._readers.read(lambda tx: board.questions_open(tx, limit))
+
+    async def steps_of(self, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
+        return await self._readers.read(lambda tx: board.steps_of(tx, turn_id, limit))
 
     async def processes(self, limit: int) -> tuple[ProcessView, ...]:
         def look(tx: Reading) -> tuple[ProcessView, ...]:

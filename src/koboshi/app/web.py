@@ -1,0 +1,57 @@
+"""What the web channel needs of the gateway: its bounds, and the page that it serves."""
+
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+
+from koboshi import __version__
+from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.pages import Pages
+from koboshi.config import Config
+from koboshi.dashboard.app import Dashboard
+from koboshi.dashboard.describe import SHAPES, paths
+from koboshi.dashboard.files import FOLDER, PAGE_PATHS
+from koboshi.domain.ids import ChannelName
+from koboshi.ports.views import OwnerViews
+
+
+def web_limits(config: Config) -> WebLimits:
+    limits = config.limits
+    return WebLimits(
+        body_bytes_max=limits.request_bytes_max,
+        message_chars_max=limits.message_chars_max,
+        route_chars_max=limits.route_chars_max,
+        body_s=limits.http_read_seconds,
+        poll_s=limits.poll_seconds,
+    )
+
+
+def pages_of(
+    channel: ChannelName,
+    model: str,
+    views: OwnerViews,
+    ask: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]],
+    *,
+    is_supervised: bool,
+) -> Pages:
+    """`ask` answers what the command line can ask. Only where a parent would start the gateway
+    again may a visitor kill it."""
+    dashboard = Dashboard(
+        channel=channel,
+        version=__version__,
+        model=model,
+        views=views,
+        ask=ask,
+        kill=_kill_this_process if is_supervised else None,
+    )
+    return Pages(
+        routes=dashboard.routes(),
+        open_paths=PAGE_PATHS,
+        open_folder=FOLDER,
+        paths=paths(),
+        shapes=SHAPES,
+    )
+
+
+def _kill_this_process() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)

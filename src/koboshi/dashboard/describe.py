@@ -1,0 +1,116 @@
+"""The page's part of the description of the API."""
+
+from typing import Any, TypeAlias
+
+from koboshi.domain.worker import Worker
+from koboshi.ports.views import (
+    CallView,
+    ChatView,
+    DeliveryView,
+    EntryView,
+    JournalLine,
+    ProcessView,
+    QuestionView,
+    SessionView,
+    StepView,
+    TurnView,
+)
+
+# JSON has no types to offer; this is a codec.
+Json: TypeAlias = dict[str, Any]
+
+SHAPES: tuple[type, ...] = (
+    CallView,
+    ChatView,
+    DeliveryView,
+    EntryView,
+    JournalLine,
+    ProcessView,
+    QuestionView,
+    SessionView,
+    StepView,
+    TurnView,
+    Worker,
+)
+
+_OPEN = {
+    "turns": "only those that are not closed",
+    "messages": "only those that wait",
+    "deliveries": "only those that are owed",
+    "lines": "only what recovery decided and how boots began and ended, of the newest lines",
+}
+
+
+def paths() -> Json:
+    """What can be looked at and done, by its address."""
+    told = _told()
+    for path, methods in told.items():
+        for operation in methods.values():
+            named = [_in("path", "what")] if "{what}" in path else []
+            operation["parameters"] = [*named, *operation.get("parameters", ())]
+    return told
+
+
+def _told() -> Json:
+    return {
+        "/api/v1/sessions": _list("Sessions, newest first", "sessions", SessionView, "chat"),
+        "/api/v1/sessions/{what}": _show("A session, `s1`, and its newest turns"),
+        "/api/v1/turns": _list("Turns, newest first", "turns", TurnView, "session"),
+        "/api/v1/turns/{what}": _show("A turn, `t1`: why it is where it is, and its timeline"),
+        "/api/v1/turns/{what}/resume": _do("Go on at once, as `/resume` does"),
+        "/api/v1/turns/{what}/drop": _do("End it for good, as `/drop` does"),
+        "/api/v1/inbox": _list("What arrived, newest first", "messages", EntryView),
+        "/api/v1/inbox/{what}": _show("A message, `m1`"),
+        "/api/v1/outbox": _list("What is or was owed, newest first", "deliveries", DeliveryView),
+        "/api/v1/outbox/{what}": _show("A delivery, `d1`"),
+        "/api/v1/outbox/{what}/retry": _do("Send again what was refused, given up or put off"),
+        "/api/v1/outbox/{what}/drop": _do("Give up what is owed"),
+        "/api/v1/processes": _list("Background processes", "processes", ProcessView),
+        "/api/v1/processes/{what}": _show("A process, `p1`, and what was said about it"),
+        "/api/v1/processes/{what}/log": _show("The end of its output, `chars` of it"),
+        "/api/v1/processes/{what}/kill": _do("End it, with everything it has started"),
+        "/api/v1/workers": _list("Boots and how each ended, newest first", "workers", Worker),
+        "/api/v1/journal": _list("What happened, newest first", "lines", JournalLine),
+        "/api/v1/questions": _list("Open questions and approvals", "questions", QuestionView),
+        "/api/v1/chats": _list("Chats of this channel, lately used", "chats", ChatView),
+        "/api/v1/page": _show("What this page can offer"),
+        "/api/v1/try/kill": _do("`kill -9` the gateway; only under `koboshi run --supervise`"),
+    }
+
+
+def _list(summary: str, name: str, shape: type, *more: str) -> Json:
+    queries = ["limit", "before", *more]
+    optional = [_in("query", query, is_required=False) for query in queries]
+    if name in _OPEN:
+        optional.append(_in("query", "open", is_required=False) | {"description": _OPEN[name]})
+    rows = {"type": "array", "items": {"$ref": f"#/components/schemas/{shape.__name__}"}}
+    document = {
+        "type": "object",
+        "properties": {
+            "ok": {"const": True},
+            name: rows,
+            "next": {"type": ["string", "null"], "description": "`before` of the next page"},
+        },
+    }
+    content = {"application/json": {"schema": document}}
+    told = {"200": {"description": name, "content": content}, **_failures("400", "401", "503")}
+    return {"get": {"summary": summary, "parameters": optional, "responses": told}}
+
+
+def _show(summary: str) -> Json:
+    told = {"200": {"description": "what is known"}, **_failures("401", "404", "503")}
+    return {"get": {"summary": summary, "responses": told}}
+
+
+def _do(summary: str) -> Json:
+    told = {"200": {"description": "done"}, **_failures("401", "403", "404", "409", "503")}
+    return {"post": {"summary": summary, "responses": told}}
+
+
+def _in(place: str, name: str, *, is_required: bool = True) -> Json:
+    return {"in": place, "name": name, "required": is_required, "schema": {"type": "string"}}
+
+
+def _failures(*statuses: str) -> Json:
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}}
+    return {status: {"description": "Failure", "content": content} for status in statuses}

@@ -1,0 +1,82 @@
+// A page of the dashboard: it loads what it shows, and loads it again when the journal has grown.
+
+import { button, h, openAgain, openKeys, replace } from "./dom.js";
+import { get, post } from "./session.js";
+import { follow } from "./stream.js";
+
+const QUIET_MS = 400;
+
+export class BoardPage {
+  // `kind.load(context)` gives values, `kind.view(values, context)` the elements for them.
+  constructor(kind, what, page, onState) {
+    this.kind = kind;
+    this.title = what ?? kind.title;
+    this.body = h("div", { class: "board-body" }, h("p", { class: "aside" }, "loading…"));
+    this.said = h("p", { class: "aside", role: "status" });
+    this.context = {
+      what, page, query: {}, earlier: [],
+      act: (path, words) => this.act(path, words),
+      show: (query) => { this.context.query = query; this.before = null; this.load(); },
+    };
+    this.element = h("section", { class: "board" }, h("h1", {}, kind.heading?.(what) ?? kind.title), this.said, kind.tools?.(this.context), this.body);
+    this.before = null;
+    this.isOver = false;
+    this.timer = null;
+    this.load();
+    this.endFollowing = follow("journal/events", { onEvent: () => this.soon(), onState });
+  }
+
+  end() {
+    this.isOver = true;
+    clearTimeout(this.timer);
+    this.endFollowing();
+  }
+
+  soon() {
+    this.timer ??= setTimeout(() => { this.timer = null; this.load(); }, QUIET_MS);
+  }
+
+  async load() {
+    let values;
+    try {
+      values = await this.kind.load(this.context);
+    } catch (error) {
+      if (error.status && error.status !== 401) replace(this.body, h("p", { class: "bad", role: "alert" }, error.message));
+      return;
+    }
+    const text = JSON.stringify(values);
+    if (this.isOver || text === this.before) return;
+    this.before = text;
+    const open = openKeys(this.body);
+    const focused = document.activeElement?.dataset?.focus;
+    replace(this.body, this.kind.view(values, this.context));
+    openAgain(this.body, open);
+    if (focused) this.body.querySelector(`[data-focus="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  async act(path, words) {
+    try {
+      await post(path);
+      replace(this.said, words);
+    } catch (error) {
+      replace(this.said, error.message);
+    }
+    this.load();
+  }
+}
+
+// A list that is read page by page: each page begins before the last row of the one above it.
+export async function listed(path, context, query = {}) {
+  const all = { limit: 50, ...query, ...context.query };
+  return get(path, all);
+}
+
+export function pager(values, context) {
+  const older = values.next
+    ? button("Older", () => context.show({ ...context.query, before: values.next }), { "data-focus": "older" })
+    : null;
+  const newest = context.query.before
+    ? button("Newest", () => context.show({ ...context.query, before: null }), { "data-focus": "newest" })
+    : null;
+  return older || newest ? h("div", { class: "pager" }, newest, older) : null;
+}

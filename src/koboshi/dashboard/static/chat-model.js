@@ -1,0 +1,112 @@
+// A chat as its events tell it: a list of items, each with a key and a version that grows when it
+// changes. Events come once and in order, so nothing here has to be taken back.
+
+const AT_WORK = new Set(["queued", "running"]);
+const HIDDEN_TOOLS = new Set(["ask"]); // the question itself is shown
+
+export class ChatModel {
+  constructor() {
+    this.items = [];
+    this.byKey = new Map();
+    this.turns = new Map();
+    this.drafts = new Map();
+    this.workUnder = new Map();
+  }
+
+  // Returns whether something is to be drawn anew.
+  take(kind, line) {
+    switch (kind) {
+      case "message": return this.add(`message:${line.message}`, { type: "message", ...line });
+      case "entry": return this.takeEntry(line);
+      case "turn": return this.takeTurn(line);
+      case "step": return this.takeStep(line);
+      case "answer": return this.takeAnswer(line);
+      case "question": return this.add(`delivery:${line.delivery}`, { type: "question", isOpen: true, ...line });
+      case "notice":
+      case "progress": return this.add(`delivery:${line.delivery}`, { type: kind, ...line });
+      case "draft": return this.takeDraft(line);
+      default: return false;
+    }
+  }
+
+  // The turn that is worked on or waited for, if there is one.
+  get openTurn() {
+    return [...this.turns.values()].findLast((turn) => AT_WORK.has(turn.state) || turn.state === "waiting") ?? null;
+  }
+
+  get isAtWork() {
+    return [...this.turns.values()].some((turn) => AT_WORK.has(turn.state));
+  }
+
+  takeEntry(line) {
+    if (line.event !== "dropped") return false;
+    const message = this.byKey.get(`message:${line.message}`);
+    return message ? this.change(message, { dropped: line.reason }) : false;
+  }
+
+  takeTurn(line) {
+    this.turns.set(line.turn, line);
+    if (line.state !== "running") this.drafts.delete(line.turn);
+    if (line.before === "waiting") {
+      for (const item of this.items) {
+        if (item.type === "question" && item.turn === line.turn && item.isOpen) this.change(item, { isOpen: false });
+      }
+    }
+    const work = this.byKey.get(this.workUnder.get(line.turn));
+    if (work) this.change(work, { turnState: line.state });
+    if (line.rule) this.add(`turn:${line.turn}:${line.at}`, { type: "verdict", ...line });
+    return true;
+  }
+
+  takeStep(line) {
+    if (line.kind === "reply") {
+      this.drafts.delete(line.turn);
+      const calls = line.calls.filter((call) => !HIDDEN_TOOLS.has(call.tool));
+      if (!calls.length && !line.text) return true;
+      return this.addWork(line, calls.map((call) => ({ ...call, turn: line.turn, status: null, result: null })));
+    }
+    if (line.kind !== "result") return false;
+    const item = this.items.find((each) => each.type === "work" && each.calls.some((call) => call.call === line.call));
+    if (!item) return false;
+    const calls = item.calls.map((call) => (call.call === line.call ? { ...call, status: line.status, result: line.text } : call));
+    return this.change(item, { calls });
+  }
+
+  // Calls that follow each other stand together, as long as nothing was said in between.
+  addWork(line, calls) {
+    const last = this.items.at(-1);
+    if (last?.type === "work" && last.turn === line.turn) {
+      const said = line.text ? [...last.said, { text: line.text, before: last.calls.length }] : last.said;
+      return this.change(last, { calls: [...last.calls, ...calls], said });
+    }
+    const key = `work:${calls[0]?.call ?? line.at}`;
+    this.workUnder.set(line.turn, key);
+    const said = line.text ? [{ text: line.text, before: 0 }] : [];
+    return this.add(key, { type: "work", turn: line.turn, at: line.at, turnState: "running", calls, said });
+  }
+
+  takeAnswer(line) {
+    this.drafts.delete(line.turn);
+    return this.add(`delivery:${line.delivery}`, { type: "answer", ...line });
+  }
+
+  takeDraft(line) {
+    if (!AT_WORK.has(this.turns.get(line.turn)?.state ?? "running")) return false;
+    this.drafts.set(line.turn, line);
+    return true;
+  }
+
+  add(key, item) {
+    if (this.byKey.has(key)) return false;
+    const made = { ...item, key, version: 1 };
+    this.items.push(made);
+    this.byKey.set(key, made);
+    return true;
+  }
+
+  change(item, values) {
+    Object.assign(item, values);
+    item.version += 1;
+    return true;
+  }
+}

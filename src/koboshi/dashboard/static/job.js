@@ -1,0 +1,75 @@
+// A background process, with its output as it grows. It runs under a runner of its own, so it goes
+// on while the gateway is away; so does the card, which looks again until there is an end.
+
+import { button, h, replace, visible } from "./dom.js";
+import { span } from "./format.js";
+import { get, post } from "./session.js";
+
+const LOOK_MS = 1000;
+const CHARS = 8000;
+export const CHARS_ALL = 100000;
+const ALIVE = new Set(["starting", "running"]);
+const cards = new Map();
+
+// The same card each time: what is drawn around it may change.
+export function jobCard(process, chars = CHARS) {
+  const key = `${process} ${chars}`;
+  if (!cards.has(key)) cards.set(key, made(process, chars));
+  return cards.get(key);
+}
+
+function made(process, chars) {
+  const state = h("span", { class: "job-state" }, "…");
+  const output = h("pre", { class: chars > CHARS ? "log tall" : "log", tabindex: "0", "aria-label": `Output of ${process}` });
+  const end = button("end it", () => post(`processes/${process}/kill`).then(look).catch(() => {}), { class: "quiet" });
+  const head = h("div", { class: "job-head" }, h("a", { href: `#/processes/${process}` }, process), " ", state, end);
+  const card = h("section", { class: "job", "aria-label": `Job ${process}` }, head, output);
+  let isLooking = false;
+
+  async function look() {
+    if (isLooking) return;
+    isLooking = true;
+    let isAlive = true;
+    try {
+      const told = await get(`processes/${process}/log`, { chars });
+      isAlive = ALIVE.has(told.process.state);
+      show(told.process, told.output, { state, output, end, isAlive });
+    } catch (error) {
+      isAlive = error.status !== 404 && error.status !== 401;
+      if (!isAlive) replace(state, "no longer kept");
+    }
+    isLooking = false;
+    if (isAlive) setTimeout(() => (card.isConnected ? look() : wait()), LOOK_MS);
+  }
+
+  // Nobody sees it: look again when somebody does.
+  function wait() {
+    const timer = setInterval(() => {
+      if (!card.isConnected) return;
+      clearInterval(timer);
+      look();
+    }, LOOK_MS);
+  }
+
+  look();
+  return card;
+}
+
+function show(process, text, { state, output, end, isAlive }) {
+  replace(state, words(process));
+  state.className = `job-state state-${process.state}`;
+  end.hidden = !isAlive;
+  const shown = visible(text.trimEnd()) || (isAlive ? "no output yet" : "no output");
+  if (output.textContent === shown) return;
+  const isAtEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 8;
+  output.textContent = shown;
+  if (isAtEnd) output.scrollTop = output.scrollHeight;
+}
+
+export function words(process) {
+  const lasted = span((process.ended_ms ?? Date.now()) - process.started_ms);
+  if (ALIVE.has(process.state)) return `${process.end_asked_ms ? "is being ended" : "running"} for ${lasted}`;
+  const code = process.exit_code === null ? "" : ` with ${process.exit_code}`;
+  const reason = process.reason && process.exit_code === null ? ` (${process.reason})` : "";
+  return `${process.state}${code}${reason} after ${lasted}`;
+}

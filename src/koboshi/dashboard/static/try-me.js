@@ -1,0 +1,72 @@
+// Things to try, and what recovery made of them.
+
+import { button, h, replace } from "./dom.js";
+import { moment, shorten } from "./format.js";
+import { get, post } from "./session.js";
+
+const TICKS = 'for s in $(seq 4 4 60); do sleep 4; echo "$s of 60 seconds"; done';
+const DECIDED = {
+  resumed: "taken up again", prompted: "asked whether to continue", parked: "set aside",
+  cleared: "left for a newer message", "gave-up": "given up", answered: "answered", claimed: "taken up",
+};
+
+export class TryMe {
+  constructor(page, say) {
+    this.say = say;
+    this.isScripted = page.model === "scripted";
+    this.story = h("ol", { class: "timeline", "aria-label": "What recovery decided" });
+    this.said = h("p", { class: "aside", role: "status" });
+    this.element = h(
+      "aside", { class: "try", "aria-label": "Try me" },
+      h("h2", {}, "Try me"),
+      h("div", { class: "tries" }, this.tries(page.can_kill)),
+      this.said,
+      h("h2", {}, "What recovery decided"),
+      this.story,
+    );
+    this.refresh();
+  }
+
+  tries(canKill) {
+    const tell = (words, text) => button(words, () => this.say(text));
+    return [
+      tell("Start a 60-second job", this.isScripted ? `in background ${TICKS}` : `Run this in the background and tell me when it has ended: ${TICKS}`),
+      tell("Ask me something", this.isScripted ? "ask me What shall we drink? tea, coffee or water" : "Ask me, with choices, what I would like to drink."),
+      tell("Tell me a long story", this.isScripted ? "tell me a story" : "Tell me a long story."),
+      canKill
+        ? button("kill -9 the gateway now", () => this.kill(), { class: "danger" })
+        : h("p", { class: "aside" }, "To kill it from here, start it with ", h("code", {}, "koboshi run --supervise"), "."),
+    ];
+  }
+
+  async kill() {
+    try {
+      await post("try/kill");
+      replace(this.said, "Killed. It gets up by itself; watch.");
+    } catch (error) {
+      replace(this.said, `Not killed: ${error.message}`);
+    }
+  }
+
+  async refresh() {
+    try {
+      const { lines } = await get("journal", { open: 1, limit: 40 });
+      replace(this.story, lines.map(timelineItem).filter((each) => each !== null));
+    } catch {
+      return; // it is told when the gateway is back
+    }
+    if (this.said.textContent.startsWith("Killed")) replace(this.said, "It is back.");
+  }
+}
+
+export function timelineItem(line) {
+  const at = h("time", {}, moment(line.at_ms));
+  if (line.subject === "worker") {
+    if (line.event === "started") return null;
+    const words = line.event === "booted" ? line.reason : `ended: ${line.reason}`;
+    return h("li", { class: `boot-line ${line.event}` }, at, h("a", { href: "#/boots" }, `boot ${line.number}`), " ", shorten(words, 300));
+  }
+  const turn = h("a", { href: `#/turns/t${line.turn_id}` }, `t${line.turn_id}`);
+  const rule = h("code", { class: "rule" }, line.rule);
+  return h("li", { class: "verdict-line" }, at, turn, ` ${DECIDED[line.event] ?? line.event} `, rule, line.reason ? `: ${line.reason}` : "");
+}

@@ -1,0 +1,95 @@
+// A turn at a glance: what it stands at and why, and everything that happened in it, in order.
+
+import { button, h } from "./dom.js";
+import { clock, gist, idOf, moment, outcome, shorten, span } from "./format.js";
+import { get } from "./session.js";
+
+const EVENTS = {
+  opened: "opened", claimed: "work began", answered: "answered", settled: "the answer was delivered",
+  asked: "waits for the person", replied: "the question was answered", declined: "not continued",
+  expired: "nobody answered in time", prompted: "asked whether to continue", parked: "set aside",
+  cleared: "left for a newer message", "gave-up": "given up", erred: "failed", interrupted: "interrupted",
+  resumed: "taken up again", released: "set down for a restart", postponed: "set down for a while",
+  cut: "stopped", dropped: "ended for good",
+};
+const LEFT = new Set(["queued", "waiting", "suspended"]);
+
+export const turn = {
+  title: "Turn",
+  heading: (what) => `Turn ${what}`,
+  load: (context) => get(`turns/${context.what}`),
+  view: (values, context) => [summary(values, context), h("h2", {}, "Timeline"), h("ol", { class: "timeline wide-timeline" }, timeline(values))],
+};
+
+function summary(values, context) {
+  const { turn, why } = values;
+  const id = context.what;
+  const session = idOf("session", turn.session_id);
+  const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `open for ${span(Date.now() - turn.opened_ms)}`;
+  const isLeft = LEFT.has(turn.state) && !values.is_worked_on && why?.rule !== "question-open";
+  const acts = isLeft
+    ? [button("Resume", () => context.act(`turns/${id}/resume`, `${id} goes on.`), { "data-focus": "resume" }),
+       button("Drop", () => context.act(`turns/${id}/drop`, `${id} was dropped.`), { class: "danger", "data-focus": "drop" })]
+    : null;
+  return h(
+    "div", { class: "summary" },
+    h("p", { class: "request" }, turn.request),
+    h("p", {}, h("span", { class: `chip state-${turn.state}` }, turn.state), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`)),
+    why ? h("p", { class: "why" }, h("b", {}, "Now: "), why.because, " ", h("code", {}, why.rule)) : null,
+    !why && turn.reason ? h("p", { class: "why" }, turn.reason) : null,
+    h("div", { class: "acts" }, acts),
+  );
+}
+
+function timeline(values) {
+  const steps = new Map(values.steps.map((step) => [step.seq, step]));
+  const calls = new Map(values.calls.map((call) => [call.call_id, call]));
+  const deliveries = new Map(values.deliveries.map((delivery) => [delivery.delivery_id, delivery]));
+  const arrived = values.entries.map((entry) => ({
+    at_ms: entry.received_ms, seq: 0, node: () => line(entry.received_ms, "message", [h("b", {}, idOf("message", entry.entry_id)), ` ${entry.kind} of ${entry.sender}`], entry.text),
+  }));
+  const happened = values.lines.map((each) => ({ at_ms: each.at_ms, seq: each.seq, node: () => happening(each, { steps, calls, deliveries }) }));
+  return [...arrived, ...happened].sort((a, b) => a.at_ms - b.at_ms || a.seq - b.seq).map((each) => each.node());
+}
+
+function happening(each, { steps, calls, deliveries }) {
+  if (each.subject === "turn") return turnLine(each);
+  if (each.subject === "step") return stepLine(each, steps.get(each.number), calls);
+  if (each.subject === "call") return line(each.at_ms, "call", [h("b", {}, each.reason.split(" ").slice(1).join(" ")), " started"]);
+  if (each.subject === "delivery") {
+    const delivery = deliveries.get(each.number);
+    return line(each.at_ms, `delivery ${each.event}`, [h("b", {}, idOf("delivery", each.number)), ` ${each.event}`, each.reason ? `: ${each.reason}` : ""], delivery?.text);
+  }
+  return line(each.at_ms, each.subject, [`${each.subject} ${each.event}`, each.reason ? `: ${shorten(each.reason, 200)}` : ""]);
+}
+
+function turnLine(each) {
+  const rule = each.rule ? [" ", h("code", { class: "rule" }, each.rule)] : [];
+  const kind = each.rule ? "turn decided" : "turn";
+  const boot = each.event === "claimed" && each.worker_id ? ` by boot ${each.worker_id}` : "";
+  return line(each.at_ms, kind, [h("b", {}, EVENTS[each.event] ?? each.event), boot, rule, each.reason ? `: ${each.reason}` : ""]);
+}
+
+function stepLine(each, step, calls) {
+  if (!step) return line(each.at_ms, "step", [each.event]);
+  if (step.kind === "reply") {
+    const proposed = step.calls.map((call) => h("div", {}, h("b", {}, call.tool), " ", h("code", {}, gist(call.arguments)), ` ${call.effect}`));
+    return line(each.at_ms, "step reply", ["the model replied", proposed], step.text);
+  }
+  if (step.kind === "result") {
+    const call = calls.get(step.call_id);
+    const took = call?.started_ms && call.finished_ms ? ` in ${span(call.finished_ms - call.started_ms)}` : "";
+    const how = call?.skipped_ms ? "was not run" : `${step.status}${took}`;
+    return line(each.at_ms, `step result ${step.status}`, [h("b", {}, call?.tool ?? "call"), ` ${how}`], outcome(step.text));
+  }
+  const words = { answer: "the answer was stored", question: "a question was put", note: "the model was told", summary: "what was said before was summed up" };
+  return line(each.at_ms, `step ${step.kind}`, [words[step.kind] ?? step.kind], step.text);
+}
+
+function line(at, kind, head, text = "") {
+  const isLong = text.length > 240 || text.split("\n").length > 4;
+  const shown = isLong
+    ? h("details", { "data-key": `${at}-${kind}-${text.length}` }, h("summary", {}, shorten(text, 140)), h("pre", {}, text))
+    : text ? h("pre", {}, text) : null;
+  return h("li", { class: kind }, h("time", { title: moment(at) }, clock(at)), h("div", {}, h("div", {}, head), shown));
+}

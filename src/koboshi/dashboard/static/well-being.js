@@ -1,0 +1,67 @@
+// Boots and how each ended; whether all is well now.
+
+import { listed, pager } from "./board-page.js";
+import { h } from "./dom.js";
+import { ago, moment, span } from "./format.js";
+import { get } from "./session.js";
+import { timelineItem } from "./try-me.js";
+
+const ENDS = {
+  stopped: "stopped as asked", leftovers: "stopped as asked, unfinished turns were set down", restart: "ended to start again",
+  killed: "was killed", rebooted: "ended with the machine",
+};
+
+export const boots = {
+  title: "Boots",
+  load: async (context) => {
+    const [workers, { lines }] = await Promise.all([listed("workers", context), get("journal", { open: 1, limit: 50 })]);
+    return { ...workers, lines: lines.filter((line) => line.subject === "turn") };
+  },
+  view: (values, context) => [
+    h("ul", { class: "rows" }, values.workers.map(row)),
+    pager(values, context),
+    h("h2", {}, "What recovery decided lately"),
+    values.lines.length ? h("ol", { class: "timeline" }, values.lines.map(timelineItem)) : h("p", { class: "lonely" }, "Nothing was interrupted."),
+  ],
+};
+
+function row(worker) {
+  const isAlive = worker.ended_ms === null;
+  const lived = span((worker.ended_ms ?? Date.now()) - worker.started_ms);
+  // Nobody knows when it died, only when it was last seen alive.
+  const wasSeen = worker.ended_how === "killed" || worker.ended_how === "rebooted";
+  const when = wasSeen ? `, last seen ${lived} after its start` : ` after ${lived}`;
+  const end = isAlive ? `alive for ${lived}` : `${ENDS[worker.ended_how] ?? worker.ended_how}${when}`;
+  const state = isAlive ? "running" : worker.ended_how;
+  return h(
+    "li", {},
+    h("div", { class: "row-head" }, h("b", {}, `boot ${worker.worker_id}`), h("span", { class: `chip state-${state}` }, isAlive ? "alive" : worker.ended_how), end),
+    worker.report ? h("div", { class: "row-text" }, worker.report) : null,
+    h("div", { class: "row-foot" }, `${moment(worker.started_ms)} · ${worker.host} · pid ${worker.pid} · ${worker.version}${worker.is_draining ? " · draining" : ""}${worker.found_dead ? ` · found ${worker.found_dead} dead` : ""}`),
+  );
+}
+
+export const health = {
+  title: "Health",
+  load: async () => {
+    const [status, ready] = await Promise.all([get("status"), get("ready")]);
+    return { status, ready };
+  },
+  view: ({ status, ready }) => [
+    h("ul", { class: "checks" }, ready.checks.map(check)),
+    h("dl", { class: "numbers" },
+      number("turns running", status.turns.running), number("in the queue", status.turns.queued),
+      number("waiting for people", status.turns.waiting), number("set aside", status.turns.suspended),
+      number("waiting in the inbox", status.inbox_waiting), number("owed", status.outbox_unsettled),
+      number("sessions", status.sessions)),
+    h("p", { class: "aside" }, `version ${status.worker?.version ?? "?"} · SQLite ${status.sqlite} · boot breaker ${status.breaker} · last sign of life ${ago(status.worker?.heartbeat_ms ?? 0)}`),
+  ],
+};
+
+function check({ name, ok, reason }) {
+  return h("li", { class: ok ? "ok" : "bad" }, h("span", { class: "mark", "aria-hidden": "true" }, ok ? "✓" : "✕"), h("b", {}, name), reason ? ` ${reason}` : ok ? " well" : "");
+}
+
+function number(words, value) {
+  return h("div", {}, h("dt", {}, words), h("dd", {}, value ?? 0));
+}

@@ -1,0 +1,196 @@
+"""The first five minutes, and the operator's view, as somebody at a browser meets them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.visit import Visit, free_port, link_of, new_link, visiting
+from tests.cli.process import Gateway, gateway
+
+HOSTILE = (
+    "echo <img src=x onerror=alert(1)><script>alert(2)</script> "
+    "[click](javascript:alert(3)) ![see](http://127.0.0.1:1/x.png) **bold** `code`\n"
+    "\n```js\n</code><script>alert(4)</script>\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+)
+SLOW = " ".join(f"word{number}" for number in range(1, 61))
+SCRIPT = f'script: [{{"text":"{SLOW}","word_ms":100}}]'
+JOB = "in background for i in $(seq 12); do echo line $i; sleep 1; done"
+PAGES = ("questions", "sessions", "turns", "processes", "inbox", "outbox", "boots", "health")
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Iterator[Gateway]:
+    with gateway(tmp_path / "home") as made:
+        yield made
+
+
+def test_a_link_lets_one_browser_in(browser: Browser, one: Gateway) -> None:
+    link = link_of(one)
+    with visiting(browser) as visit:
+        visit.open(link)
+
+        assert "login" not in visit.page.url
+        visit.page.reload()
+        expect(visit.message_box).to_be_visible()
+        visit.press("Log out")
+        expect(visit.page.get_by_text("This browser has not been let in")).to_be_visible()
+    with visiting(browser) as other:
+        other.page.goto(link)
+        expect(other.page.get_by_role("alert")).to_contain_text("was used already")
+        other.picture("not-let-in")
+        other.page.get_by_label("Login link").fill(new_link(one.home))
+        other.press("Log in")
+        expect(other.message_box).to_be_visible()
+
+
+def test_words_are_shown_and_never_obeyed(browser: Browser, one: Gateway) -> None:
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        visit.say(HOSTILE)
+        answer = visit.answers.first
+
+        expect(answer.locator("strong")).to_have_text("bold")
+        expect(answer.locator("table td")).to_have_text(["1", "2"])
+        expect(answer.locator("pre")).to_have_text("</code><script>alert(4)</script>")
+        expect(answer).to_contain_text("<img src=x onerror=alert(1)>")
+        assert visit.page.locator(".items img, .items script").count() == 0
+        assert visit.page.locator(".items a[href^='javascript']").count() == 0
+
+
+def test_tools_questions_and_several_chats(browser: Browser, one: Gateway) -> None:
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        visit.say("run echo out of the tool")
+        expect(visit.answers.first).to_contain_text("It exited with code 0.")
+        call = visit.page.locator("details.call")
+        call.locator("summary").click()
+        expect(call.locator("pre").last).to_have_text("out of the tool")
+
+        visit.press("New chat")
+        expect(visit.items).to_have_count(0)
+        visit.press("Ask me something")
+        visit.page.get_by_role("button", name="coffee").click()
+        expect(visit.answers.last).to_contain_text("You said: coffee.")
+        expect(visit.mine).to_have_count(2)
+        expect(visit.page.get_by_role("button", name="coffee")).to_be_disabled()
+        visit.picture("question")
+
+        visit.page.get_by_role("link", name="run echo out of the tool").click()
+        expect(visit.answers).to_have_count(1)
+        look_at_the_dashboard(visit)
+
+
+def test_whoever_is_asked_about_a_command_sees_it_letter_by_letter(
+    browser: Browser, one: Gateway
+) -> None:
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        visit.say("run rm -rf *a* _b_ `c` \u202ed")
+        question = visit.page.locator(".question.open")
+
+        expect(question).to_contain_text("rm -rf *a* _b_ `c` ")
+        assert "\u202e" not in question.inner_text()
+        question.get_by_role("button", name="No").click()
+        expect(visit.page.locator(".question.open")).to_have_count(0)
+
+
+def look_at_the_dashboard(visit: Visit) -> None:
+    """Every page shows what has just happened; answering a question there is live everywhere."""
+    body = visit.page.locator(".board-body")
+    visit.go("#/turns/t1")
+    expect(body.locator(".timeline")).to_contain_text("work began by boot 1")
+    expect(body.locator(".timeline")).to_contain_text("terminal")
+    visit.picture("turn")
+    visit.go("#/sessions")
+    expect(body.locator("li")).to_have_count(2)
+    visit.page.get_by_label("Search by chat").fill("main")
+    visit.press("Search")
+    expect(body.locator("li")).to_have_count(1)
+    visit.picture("sessions")
+    for place, words in {
+        "#/sessions/s1": "run echo out of the tool",
+        "#/inbox": "coffee",
+        "#/outbox": "delivered",
+        "#/boots": "the first boot in this home",
+        "#/health": "recovery",
+        "#/processes": "No background processes.",
+        "#/questions": "Nobody is asked anything.",
+    }.items():
+        visit.go(place)
+        expect(body).to_contain_text(words)
+
+
+def test_the_dashboard_is_live(browser: Browser, one: Gateway) -> None:
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        visit.go("#/questions")
+        body = visit.page.locator(".board-body")
+        expect(body).to_contain_text("Nobody is asked anything.")
+
+        one.say("elsewhere", "ask me which way: left or right")
+        body.get_by_role("button", name="left").click()
+        expect(body).to_contain_text("Nobody is asked anything.")
+
+        visit.go("#/chat/elsewhere")
+        expect(visit.answers.last).to_contain_text("You said: left.")
+
+
+def test_it_survives_a_kill_in_the_middle_of_an_answer_and_of_a_job(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Nothing twice, nothing lost, and the page is never loaded again."""
+    # The same in each life: a page comes back to where it was.
+    port = {"KOBOSHI__CHANNELS__WEB__MAIN__PORT": str(free_port())}
+    home = tmp_path / "home"
+    with gateway(home, "--supervise", **port) as parent, visiting(browser) as visit:
+        visit.open(link_of(parent))
+        visit.page.evaluate("window.isTheSamePage = true")
+        visit.say(JOB)
+        expect(visit.page.locator(".job .log")).to_contain_text("line 1")
+        visit.say(SCRIPT)
+        expect(visit.page.locator(".draft")).to_contain_text("word3")
+
+        visit.press("kill -9 the gateway now")
+        expect(visit.page.get_by_text("reconnecting…")).to_be_visible()
+        visit.say("echo typed while nobody was there")
+        visit.picture("killed")
+
+        expect(visit.answers.filter(has_text="word60")).to_have_count(1)
+        expect(visit.answers.filter(has_text="typed while nobody was there")).to_have_count(1)
+        expect(visit.page.locator(".job .log")).to_contain_text("line 12")
+        expect(visit.page.locator(".job-state")).to_contain_text("exited with 0")
+        expect(visit.page.locator(".timeline")).to_contain_text("boot 1 was killed")
+        expect(visit.page.locator(".timeline")).to_contain_text("fresh")
+        expect(visit.page.get_by_text("reconnecting…")).not_to_be_visible()
+        visit.picture("back")
+        assert visit.page.locator(".draft, .unsent").count() == 0
+        assert visit.mine.count() == 3
+        said = visit.answers.locator(".words").all_inner_texts()
+        assert len(said) == len(set(said)), said
+        assert visit.page.evaluate("window.isTheSamePage") is True
+
+
+def test_it_fits_a_phone_and_follows_the_system_into_the_dark(
+    browser: Browser, one: Gateway
+) -> None:
+    with visiting(browser, width=375, height=740, is_dark=True) as visit:
+        visit.open(link_of(one))
+        visit.say(HOSTILE)
+        expect(visit.answers.first).to_be_visible()
+        visit.picture("phone-chat")
+        visit.press("Try me")
+        expect(visit.page.get_by_role("button", name="Ask me something")).to_be_visible()
+        visit.press("Try me")
+        visit.press("Chats")
+        expect(visit.page.get_by_role("button", name="New chat")).to_be_visible()
+        visit.page.keyboard.press("Escape")
+        expect(visit.page.get_by_role("button", name="New chat")).not_to_be_visible()
+        for name in PAGES:
+            visit.go(f"#/{name}")
+            expect(visit.page.locator(".board-body > *").first).not_to_have_text("loading…")
+            assert visit.page.evaluate("document.documentElement.scrollWidth") == 375, name
+        visit.picture("phone-health")
+        colour = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert max(int(each) for each in colour[4:-1].split(",")) < 60

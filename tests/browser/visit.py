@@ -1,0 +1,102 @@
+"""Somebody at a browser, in front of the page of a real gateway."""
+
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.cli.process import Gateway, koboshi
+
+PICTURES = Path(__file__).resolve().parents[2] / "build" / "browser"
+"""What was seen, for whoever wants to look; nobody compares them."""
+WITHIN_MS = 60_000
+
+expect.set_options(timeout=WITHIN_MS)
+
+
+def link_of(one: Gateway) -> str:
+    """The link that `koboshi run` printed last."""
+    one.wait_serving()
+    found: list[str] = re.findall(r"http://\S+/login#\S+", one.out)
+    return found[-1]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+class Visit:
+    """One browser window. Errors of the page's own code are kept, and fail the test."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        page.set_default_timeout(WITHIN_MS)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", lambda dialog: self.errors.append(f"a dialog: {dialog.message}"))
+        page.on("console", lambda said: self._heard(said.type, said.text))
+
+    def _heard(self, kind: str, text: str) -> None:
+        # A browser reports each connection that a killed gateway does not take.
+        if kind == "error" and "Failed to load resource" not in text:
+            self.errors.append(text)
+
+    @property
+    def items(self) -> Locator:
+        return self.page.locator(".items > *")
+
+    @property
+    def answers(self) -> Locator:
+        return self.page.locator(".items .agent")
+
+    @property
+    def mine(self) -> Locator:
+        return self.page.locator(".mine")
+
+    def open(self, link: str) -> None:
+        self.page.goto(link)
+        expect(self.message_box).to_be_visible()
+
+    def go(self, place: str) -> None:
+        self.page.evaluate("place => { location.hash = place; }", place)
+
+    @property
+    def message_box(self) -> Locator:
+        return self.page.get_by_role("textbox", name="Message")
+
+    def say(self, text: str) -> None:
+        self.message_box.fill(text)
+        self.message_box.press("Enter")
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).click()
+
+    def picture(self, name: str) -> None:
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=PICTURES / f"{name}.png")
+
+
+@contextmanager
+def visiting(
+    browser: Browser, *, width: int = 1280, height: int = 800, is_dark: bool = False
+) -> Iterator[Visit]:
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if is_dark else "light",
+    )
+    try:
+        visit = Visit(context.new_page())
+        yield visit
+        assert visit.errors == []
+    finally:
+        context.close()
+
+
+def new_link(home: Path) -> str:
+    """The link that `koboshi open` gives."""
+    return koboshi("open", home=home).out.strip()

@@ -1,0 +1,184 @@
+"""What the page asks, answered by the very function that answers the command line."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from koboshi.dashboard.app import BASE, Dashboard
+from koboshi.dashboard.describe import paths
+from koboshi.dashboard.files import KINDS, contents
+from koboshi.domain.ids import DeliveryId, ProcessId
+from koboshi.domain.outbox import DeliveryState
+from koboshi.ports.runners import Seen
+from koboshi.runtime.answers import answer
+from koboshi.runtime.jobs import Jobs
+from koboshi.runtime.runners import LocalRunners
+from tests.store.homes import BACKENDS, WEB, Home, Limits, a_world
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Home]:
+    one = Home(backend=BACKENDS["sqlite"](tmp_path), world=a_world(), limits=Limits())
+    await one.boot()
+    yield one
+    await one.store.close()
+
+
+def dashboard(home: Home, **more: Any) -> Dashboard:
+    async def store_end(_process_id: ProcessId, _seen: Seen) -> None:
+        raise AssertionError("nothing runs here")
+
+    async def output_of(process_id: ProcessId, _chars_max: int) -> str:
+        return f"the output of {process_id}"
+
+    jobs = Jobs(
+        store=home.store,
+        runners=LocalRunners(Path("processes")),
+        store_end=store_end,
+        output_of=output_of,
+        is_running=True,
+    )
+    settings: dict[str, Any] = {
+        "channel": WEB,
+        "version": "0",
+        "model": "scripted",
+        "views": home.store.views,
+        "ask": partial(answer, jobs),
+    }
+    return Dashboard(**settings | more)
+
+
+async def asked(
+    board: Dashboard, path: str, method: str = "GET", **query: Any
+) -> tuple[int, dict[str, Any]]:
+    transport = httpx2.ASGITransport(app=Starlette(routes=board.routes()))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://page") as client:
+        response = await client.request(method, f"{BASE}/{path}", params=query)
+    return response.status_code, response.json()
+
+
+async def test_sessions_are_paged_and_searched(home: Home) -> None:
+    for number in range(5):
+        await home.say(chat=f"chat-{number}")
+    board = dashboard(home)
+
+    _, first = await asked(board, "sessions", limit=3)
+    _, second = await asked(board, "sessions", limit=3, before=first["next"])
+    _, found = await asked(board, "sessions", chat="chat-3")
+
+    chats = [session["route"]["chat"] for page in (first, second) for session in page["sessions"]]
+    assert chats == [f"chat-{number}" for number in (4, 3, 2, 1, 0)]
+    assert [session["route"]["chat"] for session in found["sessions"]] == ["chat-3"]
+    assert found["next"] is None
+
+
+async def test_a_turn_is_told_with_its_steps_calls_and_verdicts(home: Home) -> None:
+    claim = await home.work_on("hello")
+    await home.step(claim)
+    verdict = await home.die_and_recover(claim.turn_id)
+
+    status, told = await asked(dashboard(home), f"turns/t{claim.turn_id}")
+
+    assert status == 200
+    assert [step["kind"] for step in told["steps"]][:3] == ["message", "reply", "result"]
+    assert told["calls"][0]["outcome"] == "ok"
+    assert verdict.rule in [line["rule"] for line in told["lines"]]
+
+
+@pytest.mark.parametrize("path", ["turns/t9", "turns/s1", "sessions/s9", "inbox/m9", "outbox/d9"])
+async def test_what_is_not_there_is_not_found(home: Home, path: str) -> None:
+    status, told = await asked(dashboard(home), path)
+
+    assert (status, told["error"]["type"]) == (404, "not-found")
+
+
+async def test_what_is_owed_is_dropped_by_the_verb_of_the_command_line(home: Home) -> None:
+    claim = await home.work_on("hello")
+    await home.answer(claim, "never sent")
+    board = dashboard(home)
+
+    status, told = await asked(board, "outbox/d1/drop", "POST")
+    again, refused = await asked(board, "outbox/d1/drop", "POST")
+
+    assert (status, told["delivery"]["state"]) == (200, DeliveryState.ABANDONED)
+    assert (again, refused["error"]["type"]) == (409, "refused")
+    delivery = await home.store.views.delivery(DeliveryId(1))
+    assert delivery is not None
+    assert delivery.state == DeliveryState.ABANDONED
+
+
+async def test_questions_chats_and_boots_are_told(home: Home) -> None:
+    claim = await home.work_on("hello")
+    await home.ask(claim)
+    board = dashboard(home)
+
+    assert (await asked(board, "questions"))[1]["questions"][0]["text"] == "which one?"
+    assert (await asked(board, "chats"))[1]["chats"][0]["chat"] == "ann"
+    assert (await asked(board, "workers"))[1]["workers"][0]["ended_how"] is None
+    assert (await asked(board, "journal", open=1))[1]["lines"][0]["subject"] == "worker"
+
+
+async def test_killing_is_offered_only_where_somebody_starts_it_again(home: Home) -> None:
+    killed: list[bool] = []
+    alone, supervised = dashboard(home), dashboard(home, kill=lambda: killed.append(True))
+
+    assert (await asked(alone, "page"))[1]["can_kill"] is False
+    assert f"{BASE}/try/kill" not in [getattr(route, "path", "") for route in alone.routes()]
+    assert (await asked(supervised, "page"))[1]["can_kill"] is True
+    assert (await asked(supervised, "try/kill", "POST"))[0] == 202
+    assert killed == [True]
+
+
+async def test_a_bug_behind_the_page_is_an_answer(home: Home) -> None:
+    async def broken(_request: Mapping[str, object]) -> Mapping[str, object]:
+        raise RuntimeError("oops")
+
+    status, told = await asked(dashboard(home, ask=broken), "sessions")
+
+    assert (status, told["error"]["type"]) == (500, "bug")
+    assert "oops" not in told["error"]["message"]
+
+
+async def test_everything_that_can_be_asked_is_described(home: Home) -> None:
+    routes = dashboard(home, kill=lambda: None).routes()
+    served = {
+        (route.path, method.lower())
+        for route in routes
+        if isinstance(route, Route) and route.path.startswith(BASE)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+
+    assert served == {(path, method) for path, methods in paths().items() for method in methods}
+
+
+@pytest.mark.parametrize("name", sorted(contents()))
+def test_every_file_that_a_file_of_the_page_names_is_there(name: str) -> None:
+    words = contents()[name].decode()
+    named = re.findall(r'(?:from|import) "\./([^"]+)"|/static/([\w.-]+)', words)
+
+    assert {one or other for one, other in named} <= set(contents())
+    assert name.rpartition(".")[2] in KINDS
+
+
+async def test_only_files_of_the_page_are_served(home: Home) -> None:
+    app = Starlette(routes=dashboard(home).routes())
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://page") as client:
+        page = await client.get("/")
+        outside = [
+            await client.get(f"/static/{name}")
+            for name in ("../app.py", "..%2fapp.py", "", "nothing.js")
+        ]
+
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert [answer.status_code for answer in outside] == [404] * 4

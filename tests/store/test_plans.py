@@ -1,0 +1,40 @@
+"""How SQLite answers what people look at: by an index, however many sessions there are."""
+
+import re
+from importlib.resources import files
+
+import apsw
+import pytest
+
+from koboshi.stores.sqlite.transaction import QUERIES
+
+MAY_SCAN: dict[str, set[str]] = {
+    "view_tables": {"SCAN sqlite_master"},
+    # What has no index of its own: a bounded number of kept processes.
+    "view_processes": {"SCAN processes"},
+    # One row each, found by going from one name to the next.
+    "view_entry_by_external_id": {"SCAN sources"},
+    "view_sessions_named": {"SCAN c", "SCAN channels"},
+    # Indexes of what is open; they hold nothing else.
+    "view_turns_open": {"SCAN turns USING INDEX turns_alive"},
+    "view_entries_open": {"SCAN inbox USING INDEX inbox_waiting"},
+    "view_deliveries_open": {"SCAN outbox USING INDEX outbox_unsettled"},
+}
+VIEWS = [name for name in QUERIES if name.startswith("view_")]
+
+
+@pytest.fixture(scope="module")
+def connection() -> apsw.Connection:
+    made = apsw.Connection(":memory:")
+    made.execute((files("koboshi.stores.sqlite") / "schema.sql").read_text(encoding="utf-8"))
+    return made
+
+
+@pytest.mark.parametrize("query", VIEWS)
+def test_no_view_looks_through_a_whole_table(connection: apsw.Connection, query: str) -> None:
+    nothing = dict.fromkeys(re.findall(r":(\w+)", QUERIES[query]))
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", nothing).fetchall()
+
+    details = {str(row[3]) for row in plan}
+    scanned = {each for each in details if each.startswith("SCAN ") and each != "SCAN CONSTANT ROW"}
+    assert scanned <= MAY_SCAN.get(query, set()), details
