@@ -300,7 +300,7 @@ async def test_updates_that_come_twice_and_in_any_order_are_answered_once(home: 
 
 
 async def test_nobody_is_written_to_before_the_platform_wants_it(home: Path) -> None:
-    """S148: with its limits and with ours, in private and in a group, and after a kill."""
+    """S148: with its limits and with ours."""
     section = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
     async with a_bot(home, env={f"{section}RATE_PER_SECOND": "30"}, allow='["*"]') as bot:
         bot.fake.limits.switch_on()
@@ -311,7 +311,6 @@ async def test_nobody_is_written_to_before_the_platform_wants_it(home: Path) -> 
             for person, chat in zip(people, chats, strict=True):
                 bot.world.say(chat, person, f"echo {chat.chat_id} {number}")
         await until(lambda: bot.fake.limits.refusals >= 2, "the platform complains")
-        bot.restart()
         await until(
             lambda: all(len(bot.said(chat)) >= 4 for chat in chats),
             "all are answered",

@@ -200,7 +200,8 @@ async def test_a_stop_that_reaches_command_and_runner_at_once_is_no_normal_end(y
     process_id = await yard.start("trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done")
     await yard.until_said(process_id, b"up")
     runner = yard.runner_pid(process_id)
-    (command,) = [pid for pid in yard.tree(process_id) if int(stat_of(pid)[PARENT]) == runner]
+    stats = {pid: stat_of(pid) for pid in yard.tree(process_id)}  # a `sleep` may be gone by now
+    (command,) = [pid for pid, stat in stats.items() if stat and int(stat[PARENT]) == runner]
 
     os.kill(runner, signal.SIGSTOP)
     os.kill(command, signal.SIGTERM)

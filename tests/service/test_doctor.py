@@ -175,7 +175,7 @@ def test_every_check_speaks_about_a_fresh_machine(tmp_path: Path) -> None:
     assert told.code == 0, told.out
     assert told.document["ok"] is True
     spoken = {each["check"] for each in told.document["findings"]}
-    assert {*CHECKS} - {"lingering"} <= spoken
+    assert {*CHECKS} - {"lingering", "secrets"} <= spoken
     assert not (tmp_path / "home").exists(), "it changes nothing"
 
 

@@ -45,7 +45,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "workers": [
         ("CHECK draining IN (0, 1)", "UPDATE workers SET draining = 2"),
         (
-            "CHECK ended_how IN ('stopped', 'leftovers', 'restart', 'killed', 'rebooted')",
+            "CHECK ended_how IN "
+            "('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted')",
             "UPDATE workers SET ended_how = 'bored', ended_ms = 1",
         ),
         (

@@ -15,7 +15,7 @@ from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
 from koboshi.app.web import pages_of, web_limits
-from koboshi.app.world import redactor_of, web_token
+from koboshi.app.world import make_tokens, redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
@@ -344,6 +344,7 @@ def build(
 ) -> Built:
     """The gateway, and what runs beside it. Raises Unusable."""
     # First, because the first start makes the token here, and nobody else may be shown it.
+    make_tokens(parts.config)
     heartbeat, telegram = parts.heartbeat(), parts.telegram_channels()
     health = parts.health(heartbeat, telegram)
     web: list[WebChannel] = []

@@ -132,6 +132,13 @@ def web_token(home: Path, channel: WebConfig) -> str:
     return kept or _made_token(path)
 
 
+def make_tokens(config: Config) -> None:
+    """Make the token of the web, if it has none yet."""
+    for channel in config.enabled_channels:
+        if isinstance(channel, WebConfig):
+            web_token(config.home, channel)
+
+
 def redactor_of(config: Config) -> Redact:
     """What takes every secret out of a text that is shown to anybody: those of the configuration,
     and the token that was made for the web."""

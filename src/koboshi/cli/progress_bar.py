@@ -25,6 +25,8 @@ def bar(is_wanted: bool = True) -> Iterator[Show]:
         task = progress.add_task("", total=None)
 
         def show(words: str, done: int, whole: int) -> None:
-            progress.update(task, description=words, completed=done, total=whole or None)
+            progress.update(
+                task, description=words, completed=done, total=whole or None, refresh=True
+            )
 
         yield show

@@ -117,7 +117,6 @@ class Receiving:
     ) -> None:
         # Without `drop_pending_updates`: what waits there is what people wrote to us.
         await self._require("deleteWebhook", {})
-        self.trouble = None
         offset, since_ms = place_of(cursor)
         conflicts = 0
         while True:
