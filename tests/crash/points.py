@@ -1,11 +1,11 @@
 """Every crash point of the path of a message, and the story in which a gateway dies there."""
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import koboshi
+from tests.harness.tally import WANTS_ALL
 
 SOURCE = Path(koboshi.__file__).parent
 MOMENTS = ("before", "after")
@@ -89,12 +89,9 @@ POINTS = (
     Point("workers.end", "stopped-gateway"),
 )
 
-WANTS_ALL = os.environ.get("KOBOSHI_TESTS") == "all"
-"""Set by `make torture`; otherwise each verb is killed at in one story."""
-
 
 def chosen() -> list[Point]:
-    """The points that are tried in this run."""
+    """The points that are tried in this run: each verb in one story, or all of them."""
     first = {point.verb: point for point in reversed(POINTS)}
     return [point for point in POINTS if WANTS_ALL or first[point.verb] is point]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from anyio import create_task_group
 
-from tests.crash.points import WANTS_ALL
 from tests.crash.stories import STORIES
 from tests.crash.telling import checked, told_undisturbed
 from tests.harness.invariants import transcript
 from tests.harness.lives import Lives, lives
+from tests.harness.tally import WANTS_ALL
 
 CROWD = ("echo", "two-tools", "question", "follow-ups", "long-answer", "stop", "empty-once")
 

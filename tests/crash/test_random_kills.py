@@ -11,10 +11,9 @@ import pytest
 
 from koboshi.cli.cradle import cradle_command
 from koboshi.torture import Aim, Campaign, Settings
-from tests.crash.points import WANTS_ALL
 from tests.harness.invariants import check_rows
 from tests.harness.rows import read_rows
-from tests.harness.tally import add_to_tally
+from tests.harness.tally import WANTS_ALL, add_to_tally
 
 FIRST = int(os.environ.get("KOBOSHI_SEED", "1"))
 CAMPAIGNS, LIVES = (10, 200) if WANTS_ALL else (4, 50)

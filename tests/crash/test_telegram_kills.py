@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from anyio import move_on_after, sleep_forever
 
-from tests.crash.points import WANTS_ALL
 from tests.harness.invariants import check_rows
 from tests.harness.polling import until
+from tests.harness.tally import WANTS_ALL
 from tests.harness.telegram import Bot, a_bot
 
 SEED = 20_261_116

@@ -6,7 +6,7 @@
 import pytest
 
 from tests.faults.campaign import campaign, nothing_is_wrong
-from tests.faults.tally import WANTS_ALL
+from tests.harness.tally import WANTS_ALL
 
 PARTS = 4 if WANTS_ALL else 1
 EVERY = PARTS if WANTS_ALL else 16

@@ -9,10 +9,10 @@ import pytest
 from anyio import create_task_group
 
 from tests.faults.serving import serving, works_again, write_down
-from tests.faults.tally import WANTS_ALL
 from tests.harness.disk import failing_calls
 from tests.harness.http import connection
 from tests.harness.polling import until
+from tests.harness.tally import WANTS_ALL
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

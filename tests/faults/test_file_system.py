@@ -25,9 +25,9 @@ from tests.faults.serving import (
     works_again,
     write_down,
 )
-from tests.faults.tally import WANTS_ALL
 from tests.harness.disk import filled, real_disk, small_disk
 from tests.harness.polling import until_asked
+from tests.harness.tally import WANTS_ALL
 
 CUTS = 12 if WANTS_ALL else 2
 WRONG_SETUP = 78

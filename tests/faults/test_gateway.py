@@ -24,9 +24,9 @@ from tests.faults.serving import (
     works_again,
     write_down,
 )
-from tests.faults.tally import WANTS_ALL
 from tests.harness.disk import failing, failing_calls
 from tests.harness.http import connection
+from tests.harness.tally import WANTS_ALL
 
 DEADLY = [
     ("fdatasync", "EIO"),

@@ -12,8 +12,8 @@ import pytest
 
 from tests.crash.telling import tell
 from tests.faults.serving import write_down
-from tests.faults.tally import WANTS_ALL
 from tests.harness.lives import AT_CHANGE
+from tests.harness.tally import WANTS_ALL
 
 CHANGES = 300
 """Of a first life, up to the answer and a few beats beyond; later ones come by themselves."""

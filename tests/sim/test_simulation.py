@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.tally import WANTS_ALL, add_to_tally, sums_in
 from tests.sim.run import Totals, run_seed
-from tests.sim.tally import WANTS_ALL, add_to_tally, read_tally
 
 SEEDS, GROUPS = (5_000, 100) if WANTS_ALL else (200, 10)
 ONE_SEED = os.environ.get("KOBOSHI_SEED", "")
@@ -79,9 +79,9 @@ def test_a_tally_adds_up_what_all_processes_counted(tmp_path: Path) -> None:
     add_to_tally("simulation", {"seeds": 1}, str(place))
     add_to_tally("state machine", {"examples": 5}, str(place))
 
-    assert read_tally(place) == {
-        "simulation": {"seeds": 3, "crashes": 3},
-        "state machine": {"examples": 5},
+    assert sums_in(place) == {
+        "simulation": {"results": 2, "seeds": 3, "crashes": 3},
+        "state machine": {"results": 1, "examples": 5},
     }
     assert json.loads(place.read_text())
 

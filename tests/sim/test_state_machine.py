@@ -25,8 +25,8 @@ from koboshi.domain.process import Birth, ProcessState
 from koboshi.domain.transcript import Effect, Need, Note, Reply, Result, ResultStatus
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import WatcherKind, WatcherSpec
+from tests.harness.tally import WANTS_ALL, add_to_tally
 from tests.sim.machine import CHATS, Machine
-from tests.sim.tally import WANTS_ALL, add_to_tally
 from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, a_call
 
 EXAMPLES, GROUPS, STEPS = (10_000, 100, 50) if WANTS_ALL else (300, 6, 25)
