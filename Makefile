@@ -9,7 +9,7 @@ ARGS ?=
 
 # Most of the long tests wait for other processes, so there are more test processes than cores.
 CORES := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
-WORKERS ?= $(shell echo $$(( $(CORES) < 2 ? 3 : $(CORES) > 2 ? 8 : 6 )))
+WORKERS ?= $(shell echo $$(( $(CORES) < 2 ? 3 : $(CORES) > 3 ? 8 : $(CORES) * 2 )))
 
 # Folders that hold Python today; some arrive later than others.
 TREES = $(foreach tree,src tests scripts benchmarks,$(if $(wildcard $(tree)/*.py $(tree)/*/*.py),$(tree)))

@@ -195,7 +195,8 @@ async def watched(life: Lives, chat: str) -> None:
     """A command in the background prints what the agent looks for, and later ends; nobody asked to
     be told of that, so the person is."""
     person = life.person(chat)
-    command = "until [ -e go ]; do sleep 0.05; done; echo it is ready; sleep 0.5"
+    waits = "until [ -e {} ]; do sleep 0.05; done"
+    command = f"{waits.format('go')}; echo it is ready; {waits.format('end')}"
     start = {"command": command, "background": True, "watch_patterns": ["ready"]}
     call: dict[str, object] = {"calls": [{"tool": "terminal", "arguments": start}]}
     await person.say(script(call, {"text": "I am watching it"}), "1")
@@ -203,6 +204,7 @@ async def watched(life: Lives, chat: str) -> None:
     (life.gateway.workdir / "go").touch()
     found = await person.hears("it is ready")
     assert found.kind == "answer"
+    (life.gateway.workdir / "end").touch()
     ended = await person.sees(lambda event: event.kind == "notice", "the end is told")
     assert "exited with code 0" in ended.fields["text"]
     assert len(person.heard()) == 3
