@@ -198,7 +198,11 @@ def _gateway(
 
 def _environment(home: Path, port: int) -> dict[str, str]:
     """The defaults, except for the port and for a folder where commands would run."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("KOBOSHI")}
+    kept = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith(("KOBOSHI", "PYTHONDONT"))
+    }
     return kept | {
         "KOBOSHI__CHANNELS__WEB__MAIN__PORT": str(port),
         "KOBOSHI__GATEWAY__WORKDIR": str(home.parent / "workdir"),
