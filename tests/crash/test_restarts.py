@@ -187,7 +187,9 @@ def test_twenty_kills_inside_a_resumed_turn_are_bounded_and_told_once(home: Path
         one.stop()
     rows = read_rows(home)
     check_rows(rows)
-    assert len(rows.of("journal", event="claimed")) == 3 + 1
+    # A life that is killed a little later has stored the reply or begun its call: that is progress,
+    # and the deaths are counted anew.
+    assert 3 <= len(rows.of("journal", event="claimed")) - 1 <= 3 + 2
     apology, answer = said(home)
     assert "have given it up" in apology
     assert answer == "still here"
