@@ -4,6 +4,7 @@ only the second of loading is spared. Whoever needs a cold start (another interp
 program around it) starts one.
 """
 
+import atexit
 import ctypes
 import gc
 import json
@@ -50,7 +51,7 @@ class Forked:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(_nursery()[0])
+        self._socket.connect(_nursery())
         self._socket.sendall(json.dumps(request).encode() + b"\n")
         self._told = b""
         self.returncode: int | None = None
@@ -111,7 +112,7 @@ def start(
 
 
 @cache
-def _nursery() -> tuple[str, subprocess.Popen[bytes]]:
+def _nursery() -> str:
     """The address of this process's nursery, which ends when nobody holds its input any more."""
     name = f"koboshi-nursery-{os.getpid()}-{os.urandom(4).hex()}"
     command = [sys.executable, "-m", "tests.harness.nursery", name]
@@ -120,7 +121,8 @@ def _nursery() -> tuple[str, subprocess.Popen[bytes]]:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    return f"\0{name}", process  # who lets go of the process closes its input
+    atexit.register(process.communicate)  # closes its input
+    return f"\0{name}"
 
 
 def main() -> None:

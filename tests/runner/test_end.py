@@ -73,6 +73,22 @@ async def test_a_time_limit_ends_the_whole_tree(yard: Yard) -> None:
     assert not yard.tree(ProcessId(1))
 
 
+@pytest.mark.parametrize("trap", ["trap '' TERM", "true"])
+async def test_nothing_of_an_ended_tree_goes_on_because_another_has_ended(
+    yard: Yard, trap: str
+) -> None:
+    """They are signalled one by one, and the last waits for the first."""
+    crowd = "for i in $(seq 200); do sleep 1000 & done"
+    process_id = await yard.start(
+        f"{trap}; mkfifo end; sleep 1000 >end & {crowd}; (read x; echo never) <end & echo up; wait"
+    )
+    await yard.until_said(process_id, b"up")
+
+    await yard.runners.end(process_id, grace_s=0.1)
+
+    assert yard.output(process_id) == b"up\n"
+
+
 async def test_no_time_limit_is_no_trouble(yard: Yard) -> None:
     seen, output = await yard.run("echo fine", timeout_seconds=float("inf"))
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,10 @@ def is_alive(pid: int) -> bool:
 
 
 def children_of(parent: int) -> list[int]:
-    stats = [path.read_text(encoding="ascii") for path in Path("/proc").glob("[0-9]*/stat")]
+    stats = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # Gone since the list was made.
+            stats.append(path.read_text(encoding="ascii", errors="replace"))
     pairs = [(stat.split()[0], stat.rpartition(")")[2].split()[1]) for stat in stats]
     return [int(pid) for pid, of in pairs if int(of) == parent]
 

@@ -1,5 +1,6 @@
 """MCP servers that the gateway starts: real processes, called once, and gone with it."""
 
+import gc
 import json
 import os
 import signal
@@ -7,13 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
-from anyio import create_task_group, move_on_after
+from anyio import create_task_group, move_on_after, sleep_forever
+from anyio.lowlevel import checkpoint
 from structlog.testing import capture_logs
 
 from koboshi.domain.transcript import Effect, Need
 from koboshi.ports.tool import ToolFailed
 from koboshi.tools.mcp import Program, ServerLimits
+from koboshi.tools.mcp.stdio import open_program
 from koboshi.tools.registry import Toolbox
 from tests.tools.servers import (
     ENVIRONMENT,
@@ -189,6 +193,28 @@ async def test_a_server_that_takes_too_long_to_come_is_tried_anew(tmp_path: Path
         await servers.settle()
         with pytest.raises(ToolFailed, match=r"it did not answer within 0\.3 seconds"):
             await servers.reach("x_anything")
+
+
+def test_a_start_that_is_given_up_at_any_step_leaves_nothing() -> None:
+    patient = Program(command="cat", args=(), environment=ENVIRONMENT, workdir="/")
+    before = children_of(os.getpid())
+
+    async def start() -> None:
+        async with open_program(patient, ServerLimits(), "x", lambda _: None):
+            await sleep_forever()
+
+    async def start_and_give_up(steps: int) -> None:
+        async with create_task_group() as starting:
+            starting.start_soon(start)
+            for _ in range(steps):
+                await checkpoint()
+            starting.cancel_scope.cancel()
+
+    for steps in range(12):
+        anyio.run(start_and_give_up, steps)
+
+    gc.collect()  # What was left open is told of here, and is an error.
+    assert children_of(os.getpid()) == before
 
 
 async def test_a_server_gets_the_environment_it_is_given_and_nothing_else(

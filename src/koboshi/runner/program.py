@@ -160,7 +160,12 @@ class Runner:
         self.end_tree(grace)
 
     def end_tree(self, grace: float) -> None:
-        """TERM to every process of the command; KILL to those that live after the grace."""
+        """TERM to every process of the command; KILL to those that live after the grace.
+
+        They are stopped before: one that has lost the child it waited for, and is itself still to
+        be signalled, would go on to its next step.
+        """
+        self.signal_tree(signal.SIGSTOP)
         self.signal_tree(signal.SIGTERM)
         self.signal_tree(signal.SIGCONT)
         limit = time.monotonic() + grace
@@ -173,6 +178,7 @@ class Runner:
             if time.monotonic() > limit:
                 self.error = "some of its processes could not be ended"
                 return
+            self.signal_tree(signal.SIGSTOP)
             self.signal_tree(signal.SIGKILL)
             self.attend(time.monotonic() + LOOK_EVERY_SECONDS)
 

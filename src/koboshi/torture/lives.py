@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anyio import (
+    CancelScope,
     ClosedResourceError,
     Condition,
     EndOfStream,
@@ -138,7 +139,8 @@ class Lives:
 async def lives_of(home: Path, workdir: Path, cradle: Sequence[str]) -> AsyncIterator[Lives]:
     """The lives of a home. Nothing of them is left after the block."""
     log = home.with_name("log")
-    with log.open("ab") as errors:
+    # Shielded: a start given up halfway would leave the process and its pipes to nobody.
+    with log.open("ab") as errors, CancelScope(shield=True):
         process = await open_process(
             [*cradle, str(home)],
             env=environment_of(os.environ, workdir),

@@ -58,13 +58,15 @@ async def open_program(
     `on_end` is told once, in words, when the server can not be heard any more. Raises OSError if
     nothing can be started.
     """
-    process = await open_process(
-        [sys.executable, "-I", "-S", _LAUNCH, str(os.getpid()), program.command, *program.args],
-        env=program.environment,
-        cwd=program.workdir,
-        start_new_session=True,
-    )
-    # No await until the block below is entered: a cancellation in between would leave the process.
+    # Shielded, and no await until the block below is entered: a cancellation before would leave
+    # the process and its pipes to nobody.
+    with CancelScope(shield=True):
+        process = await open_process(
+            [sys.executable, "-I", "-S", _LAUNCH, str(os.getpid()), program.command, *program.args],
+            env=program.environment,
+            cwd=program.workdir,
+            start_new_session=True,
+        )
     heard, incoming = create_memory_object_stream[Incoming](0)
     outgoing, to_say = create_memory_object_stream[SessionMessage](0)
     errors = _ErrorLines(server)
