@@ -18,6 +18,7 @@ from koboshi.cli.options import Failure
 from tests.cli.process import (
     KOBOSHI,
     as_nobody,
+    ended,
     environment,
     gateway,
     is_stopped,
@@ -109,7 +110,7 @@ def test_status_asks_the_gateway_and_loads_little(home: Path) -> None:
         loud = subprocess.run(
             command, env=environment(home), capture_output=True, text=True, check=True
         )
-        runs = [koboshi("status", home=home) for _ in range(3)]
+        runs = [ended([KOBOSHI, "status"], environment(home)) for _ in range(3)]
 
     loaded = {line.rpartition("|")[2].strip() for line in loud.stderr.splitlines()}
     assert not {name for name in loaded if name.partition(".")[0] in HEAVY}

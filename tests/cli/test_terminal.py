@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import KOBOSHI, environment, gateway, koboshi
+from tests.cli.process import KOBOSHI, ended, environment, gateway, koboshi
 
 NASTY = "echo \x1b[31m[bold]red[/bold]"
 
@@ -88,9 +88,8 @@ def test_a_shell_gets_its_script(shell: str) -> None:
 
 def test_commands_are_completed() -> None:
     def completed(*words: str) -> list[str]:
-        told = koboshi(
-            _KOBOSHI_COMPLETE="bash_complete", COMP_WORDS=" ".join(words), COMP_CWORD="1"
-        )
+        asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": "1"}
+        told = ended([KOBOSHI], environment(_KOBOSHI_COMPLETE="bash_complete", **asked))
         return [line.partition(",")[2] for line in told.out.splitlines()]
 
     assert completed("koboshi", "re") == ["restart", "restore"]

@@ -15,9 +15,6 @@ from tests.harness.modelled import Modelled, gate, modelled, run, waits, words_i
 from tests.harness.polling import until
 from tests.models.forms import FORMS, OPENAI, Form
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
-
 NOTES = {
     KILLED_BY_HAND: "The gateway stopped without warning while you were working on this",
     STOPPED: "The gateway was restarted while you were working on this",

@@ -12,8 +12,6 @@ from tests.harness.modelled import Modelled, gate, modelled, results_in, run, wo
 from tests.harness.polling import until
 from tests.models.forms import OPENAI
 
-pytest.importorskip("openai")
-
 UNASKED = {"KOBOSHI__TOOLS__TERMINAL__APPROVAL": "never"}
 OTHER = "a word from somebody else"
 RECOVERIES_MAX = 10

@@ -64,7 +64,6 @@ async def test_a_question_is_answered_once_in_a_later_life(
 async def test_what_waited_before_the_question_does_not_answer_it(home: Path) -> None:
     """S97, S141, S142: a message written while the model worked is no answer to what it then asks,
     neither before nor after a kill; nor is a command. Each gets what is its own, in order."""
-    pytest.importorskip("openai")
     async with modelled(home, OPENAI) as it, gate(it) as door:
         it.server.answers += [
             it.proposes(run(waits())),

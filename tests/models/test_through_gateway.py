@@ -15,8 +15,6 @@ from tests.harness.polling import WITHIN_S
 from tests.models.asking import KEY
 from tests.models.forms import FORMS, Form
 
-pytest.importorskip("anthropic")
-
 APPEND = "echo ran >> lines; echo it ran"
 
 

@@ -16,7 +16,7 @@ from koboshi.cli.doctor_checks import (
     exit_code,
 )
 from koboshi.cli.doctor_facts import parse_properties
-from tests.cli.process import KOBOSHI, Ended, ended, environment, gateway, starting, until
+from tests.cli.process import Ended, environment, forked, gateway, starting, until
 from tests.cli.test_run import has_open
 
 NOW_MS = 1_763_240_400_000
@@ -162,7 +162,7 @@ def doctor(home: Path, *arguments: str, systemctl: str = "exit 1", **more: str) 
     (tools / "systemctl").write_text(f"#!/bin/sh\n{systemctl}\n")
     (tools / "systemctl").chmod(0o755)
     path = f"{tools}:{os.environ['PATH']}"
-    return ended([KOBOSHI, "doctor", *arguments], environment(home, PATH=path, **more))
+    return forked(["doctor", *arguments], environment(home, PATH=path, **more))
 
 
 def of(told: Ended, check: str) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from koboshi.cli.service_files import signed
-from tests.cli.process import KOBOSHI, Ended, as_nobody, ended, environment, passable_folder
+from tests.cli.process import Ended, as_nobody, environment, forked, passable_folder
 
 SHOWN = """\
 Type=notify
@@ -65,7 +65,7 @@ class Desk:
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             "HOME": str(self.folder),
         }
-        return ended([KOBOSHI, *arguments], environment(self.home, **more))
+        return forked(arguments, environment(self.home, **more))
 
     def fix(self, *arguments: str) -> Ended:
         return self.run("doctor", "--fix", "--json", *arguments)
