@@ -7,6 +7,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -36,6 +37,18 @@ def home(tmp_path: Path) -> Path:
 def held_port() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
+
+
+def test_it_starts_without_what_it_does_not_use(home: Path) -> None:
+    """What is loaded before the first message can be accepted is waited for after every kill."""
+    command = (sys.executable, "-X", "importtime", KOBOSHI)
+    with starting(home, command=command) as one:
+        one.wait_serving()
+        loaded = {line.rpartition("|")[2].strip() for line in one.err.splitlines()}
+
+    assert {"structlog", "apsw", "uvicorn"} <= loaded
+    unused = {"rich.console", "pygments", "attr", "httpx2", "markdown_it", "mcp", "pydantic"}
+    assert not loaded & unused
 
 
 # ── stopping ────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -122,7 +123,9 @@ def _serve(
     has_manager = is_serviced(os.environ)
     import anyio
 
-    from koboshi import logs
+    # structlog would load it, for coloured tracebacks that we never print: a sixth of a start.
+    with hidden("rich"):
+        from koboshi import logs
     from koboshi.app import RunOptions, serve
     from koboshi.runtime.notify import Notifier
     from koboshi.runtime.surroundings import look_around, signs_here
@@ -263,3 +266,16 @@ def _log_and_end(
     import structlog
 
     structlog.get_logger().critical("gateway_broke", exc_info=(kind, error, trace))
+
+
+@contextmanager
+def hidden(module: str) -> Iterator[None]:
+    """Importing the module fails in here, as if it were not installed."""
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None  # type: ignore[assignment]  # what the import system calls absent
+    try:
+        yield
+    finally:
+        del sys.modules[module]
