@@ -26,11 +26,12 @@ run: environment-runtime ## start the gateway on its defaults; ARGS="…" adds o
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: test
-test: environment-dev environment-ptb ## lint and run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
+test: environment-dev ## lint and run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
 	@scripts/system_packages.sh
-	@$(MAKE) -j2 lint test-all
+	@$(MAKE) -j3 lint environment-ptb test-all
 
-# Beside lint, which takes one core for a minute. The first line compiles the tests once instead of
+# Beside lint, which takes one core for a minute, and an environment that one test needs and else
+# makes itself. The first line compiles the tests once instead of
 # once in each process.
 .PHONY: test-all
 test-all:
