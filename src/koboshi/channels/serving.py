@@ -6,6 +6,7 @@ import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 
 from anyio import CancelScope, Event, create_task_group, getaddrinfo
 from starlette.types import ASGIApp
@@ -34,6 +35,8 @@ async def listen(host: str, port: int) -> socket.socket:
     try:
         found = await getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
+        if not ip_address(address[0]).is_loopback:
+            raise CannotListen(f"{host} is {address[0]}, which others can reach; use 127.0.0.1")
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
         listener.setblocking(False)
         return listener

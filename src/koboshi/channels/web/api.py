@@ -8,6 +8,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 from starlette.types import ASGIApp
 
@@ -61,11 +62,11 @@ class Api:
     store: Callable[[Inbound], Awaitable[Receipt]]
     metrics: Callable[[], Awaitable[str]]
 
-    def app(self) -> ASGIApp:
-        """The application, guarded."""
+    def routes(self) -> list[BaseRoute]:
+        """Everything that is served, by its address."""
         base = "/api/v1"
         chat = f"{base}/sessions/{{chat}}"
-        routes = [
+        return [
             *self.pages.routes,
             *Entering(logins=self.logins, body_s=self.limits.body_s).routes(),
             Path("/", _index),
@@ -80,8 +81,11 @@ class Api:
             Path(f"{chat}/messages/{{message}}", self._message),
             Path(f"{chat}/events", self._events),
         ]
+
+    def app(self) -> ASGIApp:
+        """The application, guarded."""
         app = Starlette(
-            routes=routes,
+            routes=self.routes(),
             exception_handlers={
                 Unacceptable: _refuse,
                 HTTPException: _refuse_http,

@@ -75,6 +75,24 @@ def _own_paths() -> Json:
                 "responses": {"200": {"description": "forgotten"}, **_failures("401")},
             }
         },
+        "/api/v1/openapi.json": {
+            "get": {
+                "summary": "This document",
+                "responses": {
+                    "200": {"description": "OpenAPI", "content": {"application/json": {}}},
+                    **_failures("401"),
+                },
+            }
+        },
+        "/metrics": {
+            "get": {
+                "summary": "What was counted, as Prometheus reads it",
+                "responses": {
+                    "200": {"description": "metrics", "content": {"text/plain": {}}},
+                    **_failures("401", "503"),
+                },
+            }
+        },
         "/healthz": {"get": _health("Whether the process makes progress")},
         "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
     }
