@@ -153,7 +153,7 @@ class Api:
         return HintStream(self.followers, limits=self.limits)
 
     async def _openapi(self, _request: Request) -> Response:
-        return _json(document(self.pages))
+        return _json(document(self.pages, self.logins.cookie_name))
 
     async def _place(self, request: Request, chat: str) -> int:
         """After which journal line to begin. What a browser sends by itself when it comes back

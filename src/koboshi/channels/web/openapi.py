@@ -16,6 +16,14 @@ Json: TypeAlias = dict[str, Any]
 
 REFERENCE = "#/components/schemas/{name}"
 
+SAYS_SOMETHING = [
+    {"required": ["text"], "properties": {"text": {"pattern": r"\S"}}},
+    {"required": ["choice", "question"]},
+]
+"""What a message must have: words, or the choice of an answer."""
+
+EXAMPLES = {"chat": "ann", "message": "m1", "Idempotency-Key": "3c1f0a"}
+
 EVENTS = """Server-sent events: `id` is the place in the journal, `event` one of {kinds}, `data` a
 JSON object on one line. Begins behind `Last-Event-ID` or `after` if one is given; otherwise as
 `from` says: `recent` (the newest 200 lines of the chat, the default), `start` (all of it) or `now`.
@@ -23,11 +31,13 @@ An `id` without data only tells the place. Nothing is skipped or repeated for a 
 back with the last id it saw."""
 
 
-def document(pages: Pages) -> Json:
-    """The API as an OpenAPI 3.1 document, with what is served beside it."""
+def document(pages: Pages, cookie: str) -> Json:
+    """The API as an OpenAPI 3.1 document, with what is served beside it, for the gateway whose
+    cookie has this name."""
     shapes = [Post, Accepted, Standing, Failure, Status, Code, Entered, HintLine]
     shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
+    components["Post"]["anyOf"] = SAYS_SOMETHING
     return {
         "openapi": "3.1.0",
         "info": {"title": "Koboshi", "version": "1"},
@@ -36,7 +46,7 @@ def document(pages: Pages) -> Json:
         "components": {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
-                "cookie": {"type": "apiKey", "in": "cookie", "name": "koboshi-…"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": cookie},
                 "proof": {"type": "apiKey", "in": "header", "name": PROOF},
             },
             "schemas": components,
@@ -155,7 +165,8 @@ def _health(summary: str) -> Json:
 
 
 def _in(place: str, name: str, *, is_required: bool = True) -> Json:
-    return {"in": place, "name": name, "required": is_required, "schema": {"type": "string"}}
+    told = {"in": place, "name": name, "required": is_required, "schema": {"type": "string"}}
+    return told | ({"example": EXAMPLES[name]} if name in EXAMPLES else {})
 
 
 def _content(name: str) -> Json:
