@@ -5,11 +5,14 @@ from starlette.requests import ClientDisconnect, Request
 
 from koboshi.channels.web.codec import Unacceptable, too_large
 
+DIGITS_MAX = 18
+
 
 async def read_body(request: Request, *, bytes_max: int, seconds: float) -> bytes:
     """The whole body. Raises Unacceptable."""
     announced = request.headers.get("content-length", "0")
-    if announced.isascii() and announced.isdigit() and int(announced) > bytes_max:
+    is_number = announced.isascii() and announced.isdigit()
+    if is_number and (len(announced) > DIGITS_MAX or int(announced) > bytes_max):
         raise too_large(bytes_max)
     body = bytearray()
     try:
