@@ -38,11 +38,15 @@ def document(pages: Pages, cookie: str) -> Json:
     shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
     components["Post"]["anyOf"] = SAYS_SOMETHING
+    paths = {**_own_paths(), **pages.paths}
+    for operation in (each for methods in paths.values() for each in methods.values()):
+        # The guard stands in front of all of them.
+        operation["responses"] = {**_failures("403", "421"), **operation["responses"]}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Koboshi", "version": "1"},
         "security": [{"token": []}, {"cookie": [], "proof": []}],
-        "paths": {**_own_paths(), **pages.paths},
+        "paths": paths,
         "components": {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
@@ -61,7 +65,7 @@ def _own_paths() -> Json:
             "get": {
                 "summary": "What has become of a message",
                 "parameters": [_in("path", "chat"), _in("path", "message")],
-                "responses": {"200": _answer("Standing"), **_failures("401", "404")},
+                "responses": {"200": _answer("Standing"), **_failures("400", "401", "404")},
             }
         },
         "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
@@ -117,7 +121,7 @@ def _post_message() -> Json:
         "requestBody": {"required": True, "content": _content("Post")},
         "responses": {
             "202": _answer("Accepted"),
-            **_failures("400", "401", "403", "408", "409", "413", "421", "503"),
+            **_failures("400", "401", "408", "409", "413", "503"),
         },
     }
 
@@ -155,7 +159,7 @@ def _login() -> Json:
         "summary": "Exchange the code of a login link for a cookie and its proof",
         "security": [],
         "requestBody": {"required": True, "content": _content("Code")},
-        "responses": {"200": _answer("Entered"), **_failures("400", "403", "413", "421")},
+        "responses": {"200": _answer("Entered"), **_failures("400", "408", "413")},
     }
 
 
