@@ -111,7 +111,7 @@ async def test_whoever_does_not_read_is_hung_up_on() -> None:
     """What nobody takes is not kept for ever; closing a connection waits for it to be read."""
 
     async def big(_request: Request) -> Response:
-        return Response(b"a" * 30_000_000)
+        return Response(b"a" * 12_000_000)
 
     pages = Pages(routes=[Route("/big", big)], open_paths=frozenset({"/big"}))
     limits = replace(IMPATIENT, connections_max=2)  # somebody who asks is the second
@@ -148,7 +148,7 @@ async def test_connections_that_say_nothing_give_way_to_those_that_do() -> None:
             async with caller(url) as stream:
                 await heard(stream)
 
-        for _ in range(5 * IMPATIENT.connections_max + 64):
+        for _ in range(IMPATIENT.connections_max + 40):
             tasks.start_soon(hang_around)
 
         async def is_let_in() -> None:
