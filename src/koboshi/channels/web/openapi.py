@@ -89,27 +89,16 @@ def _own_paths() -> Json:
                 "responses": {"200": {"description": "forgotten"}, **_failures("401")},
             }
         },
-        "/api/v1/openapi.json": {
-            "get": {
-                "summary": "This document",
-                "responses": {
-                    "200": {"description": "OpenAPI", "content": {"application/json": {}}},
-                    **_failures("401"),
-                },
-            }
-        },
-        "/metrics": {
-            "get": {
-                "summary": "What was counted, as Prometheus reads it",
-                "responses": {
-                    "200": {"description": "metrics", "content": {"text/plain": {}}},
-                    **_failures("401", "503"),
-                },
-            }
-        },
+        "/api/v1/openapi.json": _served("This document", "application/json"),
+        "/metrics": _served("What was counted, as Prometheus reads it", "text/plain"),
         "/healthz": {"get": _health("Whether the process makes progress")},
         "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
     }
+
+
+def _served(summary: str, kind: str) -> Json:
+    told = {"200": {"description": summary, "content": {kind: {}}}, **_failures("401", "503")}
+    return {"get": {"summary": summary, "responses": told}}
 
 
 def _post_message() -> Json:
