@@ -44,9 +44,9 @@ test-systemd: environment-dev ## all tests under a real systemd, as root; `make 
 	@KOBOSHI_TEST_SYSTEMD=1 $(BIN)/pytest -n $(WORKERS) -m systemd $(ARGS)
 
 .PHONY: torture
-torture: environment-dev ## every crash point in every story, 2,000 kills, 5,000 seeds, every fault, systemd; takes long
+torture: environment-dev ## every crash point in every story, 2,000 kills, 5,000 seeds, every fault, hostile input, systemd; takes long
 	@scripts/system_packages.sh
-	@KOBOSHI_TESTS=all $(BIN)/pytest -n $(WORKERS) tests/crash tests/faults tests/sim $(ARGS)
+	@KOBOSHI_TESTS=all $(BIN)/pytest -n $(WORKERS) tests/crash tests/faults tests/hostile tests/sim $(ARGS)
 	@$(MAKE) test-systemd
 
 .PHONY: lint

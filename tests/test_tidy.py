@@ -19,7 +19,7 @@ BANNED_WORDS = frozenset(
     "data info flag flags pending".split()
 )
 # Names a library makes us define. Add one only with the library's name beside it.
-NAMES_GIVEN_BY_LIBRARIES: frozenset[str] = frozenset()
+NAMES_GIVEN_BY_LIBRARIES: frozenset[str] = frozenset({"data_received"})
 
 # The supervised edges (STYLE.md, 6): each logs the traceback and changes durable state.
 MAY_CATCH_EVERYTHING = frozenset(

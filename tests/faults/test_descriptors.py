@@ -73,7 +73,7 @@ async def test_a_gateway_without_descriptors_goes_on_when_there_are_some(home: P
             resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE, (limit, hard))
             tasks.start_soon(person.say, "echo 3", "3")
             for _ in range(20):
-                assert (await there.get("/readyz")).status_code == 200
+                assert (await there.get("/healthz")).status_code == 200
             assert "3" not in person.acks
             resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE, (soft, hard))
         await works_again(gateway, person, 5)

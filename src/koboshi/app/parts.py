@@ -100,14 +100,14 @@ class Parts:
         )
 
     def health(
-        self, heartbeat: Heartbeat, telegram: "Sequence[TelegramChannel]" = ()
+        self, heartbeat: Heartbeat, reached: "Sequence[TelegramChannel | WebChannel]" = ()
     ) -> GatewayHealth:
         return GatewayHealth(
             store=self.store,
             heartbeat=heartbeat,
             has_recovered=self.has_recovered,
             stop_asked=self.drain.asked,
-            channels=lambda: {channel.name: channel.trouble for channel in telegram},
+            channels=lambda: {channel.name: channel.trouble for channel in reached},
         )
 
     def telegram_channels(self) -> "list[TelegramChannel]":
@@ -346,22 +346,22 @@ def build(
     # First, because the first start makes the token here, and nobody else may be shown it.
     make_tokens(parts.config)
     heartbeat, telegram = parts.heartbeat(), parts.telegram_channels()
-    health = parts.health(heartbeat, telegram)
     web: list[WebChannel] = []
+    reached: list[TelegramChannel | WebChannel] = [*telegram]
+    health = parts.health(heartbeat, reached)
     jobs = replace(
         jobs_of(parts.config, parts.store, parts.clock, is_running=True),
         leave=parts.drain.ask,
         login_link=lambda: next((channel.login_link() for channel in web), None),
     )
     web += parts.web_channels(health, jobs)
+    reached += web
     own_tools = parts.own_tools()
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
     plugins = open_plugins(parts.config, environment, taken=taken)
     store = parts.store
-    channels: dict[ChannelName, Channel] = {}
-    channels.update({channel.name: channel for channel in web})
-    channels.update({channel.name: channel for channel in telegram})
+    channels: dict[ChannelName, Channel] = {channel.name: channel for channel in reached}
     gateway = Gateway(
         store=store,
         channels=list(channels.values()),

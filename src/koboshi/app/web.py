@@ -9,7 +9,7 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.pages import Pages
 from koboshi.config import Config
 from koboshi.dashboard.app import Dashboard
-from koboshi.dashboard.describe import SHAPES, paths
+from koboshi.dashboard.describe import KILL_PATH, SHAPES, paths
 from koboshi.dashboard.files import FOLDER, PAGE_PATHS
 from koboshi.domain.ids import ChannelName
 from koboshi.ports.views import OwnerViews
@@ -48,7 +48,7 @@ def pages_of(
         routes=dashboard.routes(),
         open_paths=PAGE_PATHS,
         open_folder=FOLDER,
-        paths=paths(),
+        paths={path: told for path, told in paths().items() if is_supervised or path != KILL_PATH},
         shapes=SHAPES,
     )
 

@@ -1,16 +1,28 @@
 """The HTTP server, held like any other task of ours."""
 
+import asyncio
 import errno
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 
-from anyio import CancelScope, Event, getaddrinfo
+from anyio import CancelScope, Event, create_task_group, getaddrinfo
 from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import Server
 
+from koboshi.channels.connection import PatientProtocol
+from koboshi.channels.door import Door
+from koboshi.channels.patience import Patience
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
+from koboshi.domain.shortage import shortage_in
+
+BACKLOG = 2_048
+"""Who may wait in the queue of the system; it takes fewer if it likes."""
+SPARE = 32
+"""Connections beyond those that are served: they get to hear that there are too many."""
 
 
 class CannotListen(ChannelUnusable):
@@ -18,12 +30,19 @@ class CannotListen(ChannelUnusable):
 
 
 async def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on the address. Raises CannotListen, naming it."""
+    """A socket that listens on the address. Raises CannotListen, naming it, and OSError where
+    only something is missing for now."""
     try:
         found = await getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
-        return socket.create_server(address, family=family)
+        if not ip_address(address[0]).is_loopback:
+            raise CannotListen(f"{host} is {address[0]}, which others can reach; use 127.0.0.1")
+        listener = socket.create_server(address, family=family, backlog=BACKLOG)
+        listener.setblocking(False)
+        return listener
     except OSError as error:
+        if shortage_in(error) is not None:
+            raise
         if error.errno == errno.EADDRINUSE:
             words = "is in use by another program (or another gateway)"
         else:
@@ -32,13 +51,21 @@ async def listen(host: str, port: int) -> socket.socket:
 
 
 class EmbeddedServer(Server):
-    """A server that leaves signals to the gateway and says when it serves."""
+    """A server that leaves signals to the gateway, says when it serves, and why it can not."""
 
-    def __init__(self, app: ASGIApp, *, connections_max: int, goodbye_s: int) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        connections_max: int,
+        goodbye_s: int,
+        patience: Patience = Patience(),  # noqa: B008  (frozen)
+    ) -> None:
+        served_max = min(connections_max, _files_max() // 2)
         super().__init__(
             Config(
                 app,
-                http="httptools",
+                http=PatientProtocol,
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -48,11 +75,23 @@ class EmbeddedServer(Server):
                 # Nobody in front of us may say where a request comes from.
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=connections_max,
+                limit_concurrency=served_max,
                 timeout_graceful_shutdown=goodbye_s,
             )
         )
         self.is_serving = Event()
+        self._taking = CancelScope()
+        self._patience = patience
+        self._door = Door(
+            protocol=self._protocol,
+            inside=self.server_state.connections,
+            inside_max=served_max + SPARE,
+        )
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nobody can come in now; None if they can."""
+        return self._door.trouble
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -62,11 +101,33 @@ class EmbeddedServer(Server):
         await super().startup(sockets)
         self.is_serving.set()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._taking.cancel()
+        await super().shutdown(sockets)
+
     async def run_until_told(self, listener: socket.socket) -> None:
         """Serve until `should_exit`. Cancelling does not end it: it has connections to close, and
         does that within the time for goodbyes."""
         with CancelScope(shield=True), listener:
-            await self.serve([listener])
+            async with create_task_group() as tasks:
+                tasks.start_soon(self._take, listener)
+                # It is given no sockets: whoever comes is brought to it by the door.
+                await self.serve([])
+
+    async def _take(self, listener: socket.socket) -> None:
+        await self.is_serving.wait()
+        with self._taking:
+            await self._door.keep_open(listener)
+
+    def _protocol(self) -> asyncio.Protocol:
+        config, state = self.config, self.server_state
+        return PatientProtocol(config, state, self.lifespan.state, patience=self._patience)
+
+
+def _files_max() -> int:
+    """How many files the process may have open; half of them are for other things than this."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1_000_000 if soft == resource.RLIM_INFINITY else soft
 
 
 def one_of(group: ExceptionGroup[Exception]) -> Exception:

@@ -14,10 +14,12 @@ from types import TracebackType
 
 import click
 
+from koboshi.cli.files_left import too_few_files
 from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_options, leave
 from koboshi.cli.supervise import stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefused, Unusable
+from koboshi.domain.shortage import shortage_in
 
 LOCK_WAIT_SECONDS_MAX = 24 * 3_600.0
 STOP_MARGIN_SECONDS = 15.0
@@ -71,6 +73,9 @@ def run(
 ) -> None:
     """Run the gateway in the foreground until it is told to stop."""
     _stop_at_once_when_asked()
+    too_few = too_few_files()
+    if too_few:
+        leave(WRONG_SETUP, too_few)
     try:
         config = load(home, config_file, os.environ)
         prepare_home(config.home)
@@ -204,13 +209,16 @@ def has_bug(error: BaseException, home: Path) -> bool:
 def _ending_of_one(
     error: BaseException, home: Path, *, is_serviced: bool
 ) -> tuple[int, str] | None:
+    missing = shortage_in(error)
     match error:
+        case StoreFailed():
+            return STORAGE_FAILED, f"{error}; start me again"
+        case _ if missing is not None:
+            return STORAGE_FAILED, f"{missing}; start me again"
         case HomeHeld():
             return RESTART if is_serviced else WRONG_SETUP, str(error)
         case StoreRefused() | Unusable():
             return WRONG_SETUP, str(error)
-        case StoreFailed():
-            return STORAGE_FAILED, f"{error}; start me again"
         case OSError(filename=str() | Path() as name) if Path(name).is_relative_to(home):
             said = (error.strerror or str(error)).lower()
             if error.errno in _FOR_A_PERSON:

@@ -33,6 +33,9 @@ SHAPES: tuple[type, ...] = (
     Worker,
 )
 
+KILL_PATH = "/api/v1/try/kill"
+
+_EXAMPLES = {"sessions": "s1", "turns": "t1", "inbox": "m1", "outbox": "d1", "processes": "p1"}
 _OPEN = {
     "turns": "only those that are not closed",
     "messages": "only those that wait",
@@ -46,9 +49,13 @@ def paths() -> Json:
     told = _told()
     for path, methods in told.items():
         for operation in methods.values():
-            named = [_in("path", "what")] if "{what}" in path else []
+            named = [_named(path)] if "{what}" in path else []
             operation["parameters"] = [*named, *operation.get("parameters", ())]
     return told
+
+
+def _named(path: str) -> Json:
+    return _in("path", "what") | {"example": _EXAMPLES[path.split("/")[3]]}
 
 
 def _told() -> Json:
@@ -74,7 +81,7 @@ def _told() -> Json:
         "/api/v1/questions": _list("Open questions and approvals", "questions", QuestionView),
         "/api/v1/chats": _list("Chats of this channel, lately used", "chats", ChatView),
         "/api/v1/page": _show("What this page can offer"),
-        "/api/v1/try/kill": _do("`kill -9` the gateway; only under `koboshi run --supervise`"),
+        KILL_PATH: _do("`kill -9` the gateway; only under `koboshi run --supervise`"),
     }
 
 

@@ -34,7 +34,8 @@ ALIVE = tuple(state for state in TurnState if state not in CLOSED)
 async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, object]:
     """The answer to one request, by a gateway or by a command that owns the home for a moment."""
     store, is_running = jobs.store, jobs.is_running
-    what = str(request.get("what", "")).encode("utf-8", "replace").decode()
+    request = {name: _readable(value) for name, value in request.items()}
+    what = str(request.get("what", ""))
     match request.get("ask"):
         case "status":
             return await _status(store, is_running=is_running)
@@ -57,8 +58,7 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
         case "pairing-deny":
             return await people.deny(store, what) or _no_code()
         case "pairing-revoke":
-            person = str(request.get("person", "")).encode("utf-8", "replace").decode()
-            return await people.revoke(store, what, person)
+            return await people.revoke(store, what, str(request.get("person", "")))
         case "held":
             tally = await store.views.tally(WorkerId(0), NO_LINES)
             return {"ok": True, "held": tally.held, "ambiguous": tally.ambiguous}
@@ -72,6 +72,13 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
             return await browse.answer(asked) or refusal(
                 "unknown-request", f"nobody here knows how to answer {asked!r}"
             )
+
+
+def _readable(value: object) -> object:
+    """Half a character is legal in JSON; no row holds one, and no answer can repeat it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return value if isinstance(value, bool | int | float | None) else str(_readable(repr(value)))
 
 
 def _chars(request: Mapping[str, object]) -> int:

@@ -19,12 +19,15 @@ from anyio import (
     ClosedResourceError,
     DelimiterNotFound,
     IncompleteRead,
+    create_task_group,
     fail_after,
     move_on_after,
+    sleep,
 )
 from anyio.abc import SocketListener, SocketStream, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from koboshi.domain.shortage import shortage_in
 from koboshi.runtime.browse import refusal
 
 log = structlog.get_logger()
@@ -34,6 +37,7 @@ REQUEST_BYTES_MAX = 64_000
 READ_SECONDS = 5
 ANSWER_SECONDS = 5
 SEND_SECONDS = 5
+AGAIN_SECONDS = 1
 
 Answer: TypeAlias = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
@@ -58,11 +62,30 @@ class ControlSocket:
                 return
             task_status.started()
             async with listener:
-                await listener.serve(self._serve_one)
+                await self._take(listener)
         finally:
             os.close(folder)
             if path.is_socket():
                 path.unlink(missing_ok=True)
+
+    async def _take(self, listener: SocketListener) -> None:
+        """Take in whoever asks. While something is missing for that, they wait."""
+        waits_for: str | None = None
+        async with create_task_group() as tasks:
+            while True:
+                try:
+                    stream = await listener.accept()
+                except BrokenResourceError as error:
+                    missing = shortage_in(error)
+                    if missing is None:
+                        raise
+                    if waits_for is None:
+                        log.warning("control_waits", reason=missing)
+                    waits_for = missing
+                    await sleep(AGAIN_SECONDS)
+                    continue
+                waits_for = None
+                tasks.start_soon(self._serve_one, stream)
 
     async def _serve_one(self, stream: SocketStream) -> None:
         gone = (BrokenResourceError, ClosedResourceError, IncompleteRead, TimeoutError)

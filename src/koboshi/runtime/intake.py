@@ -11,6 +11,7 @@ from koboshi.commands.jobs import asks_for_log
 from koboshi.commands.parse import message_in, parse_command
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
 from koboshi.domain.ids import ProcessId
+from koboshi.domain.shortage import shortage_in
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
@@ -91,7 +92,13 @@ class Intake:
                     raise
                 log.warning("channel_failed", channel=channel.name, error=str(error))
             except Exception as error:  # a channel's trouble is its own; the others go on
-                log.warning("channel_failed", channel=channel.name, error=str(error), exc_info=True)
+                missing = shortage_in(error)
+                log.warning(
+                    "channel_failed",
+                    channel=channel.name,
+                    error=missing or str(error),
+                    exc_info=missing is None,
+                )
             if self.clock.monotonic() - began > STEADY_SECONDS:
                 failures = 0
             await sleep(RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)])

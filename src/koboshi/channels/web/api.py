@@ -4,14 +4,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import msgspec
-from anyio import fail_after
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 from starlette.types import ASGIApp
 
+from koboshi.channels.web.bodies import read_body
 from koboshi.channels.web.codec import (
     Unacceptable,
     accepted_of,
@@ -20,7 +21,6 @@ from koboshi.channels.web.codec import (
     inbound_of,
     read_post,
     standing_of,
-    too_large,
 )
 from koboshi.channels.web.entering import Entering
 from koboshi.channels.web.follow import EventStream, Followers, HintStream
@@ -62,13 +62,13 @@ class Api:
     store: Callable[[Inbound], Awaitable[Receipt]]
     metrics: Callable[[], Awaitable[str]]
 
-    def app(self) -> ASGIApp:
-        """The application, guarded."""
+    def routes(self) -> list[BaseRoute]:
+        """Everything that is served, by its address."""
         base = "/api/v1"
         chat = f"{base}/sessions/{{chat}}"
-        routes = [
+        return [
             *self.pages.routes,
-            *Entering(logins=self.logins).routes(),
+            *Entering(logins=self.logins, body_s=self.limits.body_s).routes(),
             Path("/", _index),
             Path("/healthz", self._healthz),
             Path("/readyz", self._readyz),
@@ -81,8 +81,11 @@ class Api:
             Path(f"{chat}/messages/{{message}}", self._message),
             Path(f"{chat}/events", self._events),
         ]
+
+    def app(self) -> ASGIApp:
+        """The application, guarded."""
         app = Starlette(
-            routes=routes,
+            routes=self.routes(),
             exception_handlers={
                 Unacceptable: _refuse,
                 HTTPException: _refuse_http,
@@ -96,7 +99,9 @@ class Api:
     async def _post(self, request: Request) -> Response:
         """Store a message. Nothing is said about it before it is on disk."""
         chat, key = self._chat(request), self._key(request)
-        post = read_post(await self._body(request), self.limits)
+        limits = self.limits
+        body = await read_body(request, bytes_max=limits.body_bytes_max, seconds=limits.body_s)
+        post = read_post(body, limits)
         inbound = inbound_of(
             post, channel=self.channel, chat=chat, key=key, now_ms=self.clock.now_ms()
         )
@@ -148,7 +153,7 @@ class Api:
         return HintStream(self.followers, limits=self.limits)
 
     async def _openapi(self, _request: Request) -> Response:
-        return _json(document(self.pages))
+        return _json(document(self.pages, self.logins.cookie_name))
 
     async def _place(self, request: Request, chat: str) -> int:
         """After which journal line to begin. What a browser sends by itself when it comes back
@@ -209,26 +214,6 @@ class Api:
             raise Unacceptable(400, "no-idempotency-key", message)
         check_name(KEY, keys[0], self.limits.key_chars_max)
         return keys[0]
-
-    async def _body(self, request: Request) -> bytes:
-        """The body, read no further than it may be long. Raises Unacceptable."""
-        announced = request.headers.get("content-length", "0")
-        if announced.isdigit() and int(announced) > self.limits.body_bytes_max:
-            raise too_large(self.limits)
-        body = bytearray()
-        try:
-            with fail_after(self.limits.body_s):
-                async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > self.limits.body_bytes_max:
-                        raise too_large(self.limits)
-        except TimeoutError:
-            message = f"the body did not arrive within {self.limits.body_s:g} s"
-            raise Unacceptable(408, "too-slow", message) from None
-        except ClientDisconnect:
-            # Nobody is there to read this.
-            raise Unacceptable(400, "gone", "the connection ended within the body") from None
-        return bytes(body)
 
 
 async def no_metrics() -> str:

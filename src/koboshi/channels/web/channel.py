@@ -62,6 +62,7 @@ class WebChannel:
         self._metrics = metrics
         self._followers = Followers(limits.followers_max)
         self._bound_port: int | None = None
+        self._server: EmbeddedServer | None = None
         self._is_listening = Event()
 
     @property
@@ -89,6 +90,13 @@ class WebChannel:
         """The port it listens on; None while it does not."""
         return self._bound_port
 
+    @property
+    def trouble(self) -> str | None:
+        """Why nobody can reach us now; None if they can."""
+        if self._server is None:
+            return "not listening"
+        return self._server.trouble
+
     def login_link(self) -> str | None:
         """An address that lets one browser in, once; None while nobody would answer there."""
         if self._bound_port is None:
@@ -113,7 +121,7 @@ class WebChannel:
             except ExceptionGroup as group:
                 raise one_of(group) from None
             finally:
-                self._bound_port = None
+                self._bound_port = self._server = None
                 if self._is_listening.is_set():
                     self._is_listening = Event()
 
@@ -146,10 +154,11 @@ class WebChannel:
         followers = self._followers = Followers(self._limits.followers_max)
         async with create_task_group() as tasks:
             store = partial(self._store, accept=accept, tasks=tasks)
-            server = EmbeddedServer(
+            server = self._server = EmbeddedServer(
                 self._api(followers, store).app(),
                 connections_max=self._limits.connections_max,
                 goodbye_s=self._limits.goodbye_s,
+                patience=self._limits.patience,
             )
             try:
                 tasks.start_soon(server.run_until_told, listener)

@@ -77,7 +77,7 @@ _posts = msgspec.json.Decoder(Post)
 def read_post(body: bytes, limits: WebLimits) -> Post:
     """The message in `body`. Raises Unacceptable, with words that say what is wrong with it."""
     if len(body) > limits.body_bytes_max:
-        raise too_large(limits)
+        raise too_large(limits.body_bytes_max)
     try:
         post = _posts.decode(body)
     except msgspec.ValidationError as error:
@@ -119,9 +119,8 @@ def check_name(what: str, name: str, chars_max: int, *, may_be_empty: bool = Fal
         raise Unacceptable(400, f"bad-{what.lower()}", f"{what} {words}")
 
 
-def too_large(limits: WebLimits) -> Unacceptable:
-    message = f"the body is larger than {limits.body_bytes_max} bytes"
-    return Unacceptable(413, "too-large", message)
+def too_large(bytes_max: int) -> Unacceptable:
+    return Unacceptable(413, "too-large", f"the body is larger than {bytes_max} bytes")
 
 
 def external_id(chat: str, key: str) -> str:

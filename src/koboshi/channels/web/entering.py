@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as Path
 
+from koboshi.channels.web.bodies import read_body
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.login import Logins
 
@@ -29,6 +30,8 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entering:
     logins: Logins
+    body_s: float
+    """To receive a body."""
 
     def routes(self) -> list[Path]:
         return [
@@ -37,25 +40,21 @@ class Entering:
         ]
 
     async def _login(self, request: Request) -> Response:
-        ticket = self.logins.redeem((await _read_code(request)).code)
+        body = await read_body(request, bytes_max=BODY_BYTES_MAX, seconds=self.body_s)
+        ticket = self.logins.redeem(_code_in(body).code)
         if ticket is None:
             raise Unacceptable(403, "no-login", f"{NOT_GOOD}; `koboshi open` makes a new one")
-        body = msgspec.json.encode(Entered(proof=ticket.proof))
+        entered = msgspec.json.encode(Entered(proof=ticket.proof))
         headers = {"Set-Cookie": self.logins.set_cookie(ticket)}
-        return Response(body, headers=headers, media_type="application/json")
+        return Response(entered, headers=headers, media_type="application/json")
 
     async def _logout(self, _request: Request) -> Response:
         headers = {"Set-Cookie": self.logins.unset_cookie()}
         return Response(b"{}", headers=headers, media_type="application/json")
 
 
-async def _read_code(request: Request) -> Code:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > BODY_BYTES_MAX:
-            raise Unacceptable(413, "too-large", f"a login has at most {BODY_BYTES_MAX} bytes")
+def _code_in(body: bytes) -> Code:
     try:
-        return msgspec.json.decode(bytes(body), type=Code)
+        return msgspec.json.decode(body, type=Code)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unacceptable(400, "bad-body", f"the body does not fit: {error}") from error

@@ -14,6 +14,8 @@ from koboshi.channels.web.pages import NO_PAGES, Pages
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
 """What may be seen without the token."""
+SCHEMES = ("http", "https")
+"""The second is what a page says that came through a proxy."""
 LINKED_METHODS = frozenset({"GET", "HEAD"})
 
 SAFE_HEADERS = {
@@ -70,8 +72,8 @@ class Guard:
         if len(hosts) != 1 or not self._host.fullmatch(hosts[0].lower()):
             message = "this gateway answers to localhost, 127.0.0.1 and [::1] only"
             return Unacceptable(421, "wrong-host", message)
-        origin = headers.get("origin")
-        is_foreign = origin is not None and origin.partition("://")[2].lower() != hosts[0].lower()
+        ours = {f"{scheme}://{hosts[0].lower()}" for scheme in SCHEMES}
+        is_foreign = any(origin.lower() not in ours for origin in headers.getlist("origin"))
         is_link = method in LINKED_METHODS and self._is_open(path)
         if is_foreign or not (is_link or _is_site_ours(headers)):
             return Unacceptable(403, "wrong-origin", "pages of other sites may not call this")

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from koboshi.channels.patience import Patience
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:
@@ -29,6 +31,7 @@ class WebLimits:
     """The longest wait for a hint that may have been lost."""
 
     # All of it together.
+    patience: Patience = Patience()  # noqa: RUF009  (frozen)
     followers_max: int = 256
     connections_max: int = 1_024
     goodbye_s: int = 2

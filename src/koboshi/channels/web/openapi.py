@@ -16,6 +16,14 @@ Json: TypeAlias = dict[str, Any]
 
 REFERENCE = "#/components/schemas/{name}"
 
+SAYS_SOMETHING = [
+    {"required": ["text"], "properties": {"text": {"pattern": r"\S"}}},
+    {"required": ["choice", "question"]},
+]
+"""What a message must have: words, or the choice of an answer."""
+
+EXAMPLES = {"chat": "ann", "message": "m1", "Idempotency-Key": "3c1f0a"}
+
 EVENTS = """Server-sent events: `id` is the place in the journal, `event` one of {kinds}, `data` a
 JSON object on one line. Begins behind `Last-Event-ID` or `after` if one is given; otherwise as
 `from` says: `recent` (the newest 200 lines of the chat, the default), `start` (all of it) or `now`.
@@ -23,20 +31,26 @@ An `id` without data only tells the place. Nothing is skipped or repeated for a 
 back with the last id it saw."""
 
 
-def document(pages: Pages) -> Json:
-    """The API as an OpenAPI 3.1 document, with what is served beside it."""
+def document(pages: Pages, cookie: str) -> Json:
+    """The API as an OpenAPI 3.1 document, with what is served beside it, for the gateway whose
+    cookie has this name."""
     shapes = [Post, Accepted, Standing, Failure, Status, Code, Entered, HintLine]
     shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
+    components["Post"]["anyOf"] = SAYS_SOMETHING
+    paths = {**_own_paths(), **pages.paths}
+    for operation in (each for methods in paths.values() for each in methods.values()):
+        # The guard stands in front of all of them.
+        operation["responses"] = {**_failures("403", "421"), **operation["responses"]}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Koboshi", "version": "1"},
         "security": [{"token": []}, {"cookie": [], "proof": []}],
-        "paths": {**_own_paths(), **pages.paths},
+        "paths": paths,
         "components": {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
-                "cookie": {"type": "apiKey", "in": "cookie", "name": "koboshi-…"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": cookie},
                 "proof": {"type": "apiKey", "in": "header", "name": PROOF},
             },
             "schemas": components,
@@ -51,7 +65,7 @@ def _own_paths() -> Json:
             "get": {
                 "summary": "What has become of a message",
                 "parameters": [_in("path", "chat"), _in("path", "message")],
-                "responses": {"200": _answer("Standing"), **_failures("401", "404")},
+                "responses": {"200": _answer("Standing"), **_failures("400", "401", "404")},
             }
         },
         "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
@@ -75,9 +89,16 @@ def _own_paths() -> Json:
                 "responses": {"200": {"description": "forgotten"}, **_failures("401")},
             }
         },
+        "/api/v1/openapi.json": _served("This document", "application/json"),
+        "/metrics": _served("What was counted, as Prometheus reads it", "text/plain"),
         "/healthz": {"get": _health("Whether the process makes progress")},
         "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
     }
+
+
+def _served(summary: str, kind: str) -> Json:
+    told = {"200": {"description": summary, "content": {kind: {}}}, **_failures("401", "503")}
+    return {"get": {"summary": summary, "responses": told}}
 
 
 def _post_message() -> Json:
@@ -89,7 +110,7 @@ def _post_message() -> Json:
         "requestBody": {"required": True, "content": _content("Post")},
         "responses": {
             "202": _answer("Accepted"),
-            **_failures("400", "401", "403", "408", "409", "413", "421", "503"),
+            **_failures("400", "401", "408", "409", "413", "503"),
         },
     }
 
@@ -127,7 +148,7 @@ def _login() -> Json:
         "summary": "Exchange the code of a login link for a cookie and its proof",
         "security": [],
         "requestBody": {"required": True, "content": _content("Code")},
-        "responses": {"200": _answer("Entered"), **_failures("400", "403", "413", "421")},
+        "responses": {"200": _answer("Entered"), **_failures("400", "408", "413")},
     }
 
 
@@ -137,7 +158,8 @@ def _health(summary: str) -> Json:
 
 
 def _in(place: str, name: str, *, is_required: bool = True) -> Json:
-    return {"in": place, "name": name, "required": is_required, "schema": {"type": "string"}}
+    told = {"in": place, "name": name, "required": is_required, "schema": {"type": "string"}}
+    return told | ({"example": EXAMPLES[name]} if name in EXAMPLES else {})
 
 
 def _content(name: str) -> Json:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -26,6 +26,9 @@ from koboshi.ports.model import CallRequest, ModelReply
 
 THOUGHT_FIELDS = ("reasoning", "reasoning_content")
 """Where servers that show thoughts put them; the first that has any counts."""
+
+CALL_COST = 100
+"""What a call takes of the room for a reply before it says anything."""
 
 
 class _ContentPart(msgspec.Struct):
@@ -58,9 +61,12 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
 class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: _Count = 0
+    completion_tokens: _Count = 0
 
 
 class _Chunk(msgspec.Struct):
@@ -225,10 +231,12 @@ class ReplyReader:
             call.extra = delta.extra_content
         if delta.function is None:
             return
-        call.tool += delta.function.name or ""
-        arguments = delta.function.arguments
+        name, arguments = delta.function.name, delta.function.arguments
+        if name:
+            self._count(name)
+            call.tool += name
         if isinstance(arguments, dict):
-            arguments = msgspec.json.encode(arguments).decode()
+            arguments = _written(arguments)
         if arguments:
             self._count(arguments)
             call.pieces.append(arguments)
@@ -241,12 +249,13 @@ class ReplyReader:
             index = len(self._calls) if has_name or not self._calls else max(self._calls)
         call = self._calls.get(index)
         if call is None:
+            self._count(CALL_COST)
             call = self._calls[index] = _CallPieces()
             self._parts.append(call)
         return call
 
-    def _count(self, words: str) -> None:
-        self._room -= len(words)
+    def _count(self, words: str | int) -> None:
+        self._room -= words if isinstance(words, int) else len(words)
         if self._room < 0:
             raise ModelRefused(TOO_LONG)
 
@@ -265,6 +274,13 @@ def _tolerated(body: bytes) -> _Chunk:
     try:
         return msgspec.convert(json.loads(body), _Chunk)
     except (ValueError, RecursionError) as error:
+        raise ModelBusy(MALFORMED) from error
+
+
+def _written(arguments: dict[str, Any]) -> str:
+    try:
+        return msgspec.json.encode(arguments).decode()
+    except ValueError as error:  # half a character in it
         raise ModelBusy(MALFORMED) from error
 
 

@@ -41,6 +41,10 @@ _STATUS_OF = {
 }
 """The status of an error that comes in a stream, whose own status was 200."""
 
+DIGITS_MAX = 13
+WAIT_MS_MAX = 10**15
+"""Longer than anybody waits; a number that can be reckoned with and stored."""
+
 # Statuses of a moment, although they begin with a 4: time-out, conflict, too early.
 _PASSING = frozenset({408, 409, 425})
 
@@ -78,7 +82,8 @@ def complaint_of_answer(status: int, headers: Mapping[str, str], body: bytes) ->
 def complaint_in_stream(error: object) -> Complaint:
     """The error that came instead of the rest of a reply."""
     told = Complaint(status=None, body=error)
-    numbers = [int(code) for code in told.codes if code.isdecimal() and 400 <= int(code) < 600]
+    statuses = (int(code) for code in told.codes if code.isdecimal() and len(code) == 3)
+    numbers = [status for status in statuses if 400 <= status < 600]
     known = [_STATUS_OF[code] for code in told.codes if code in _STATUS_OF]
     return Complaint(status=next(iter([*known, *numbers]), None), body=error)
 
@@ -141,10 +146,10 @@ def _wait_in(headers: Mapping[str, str]) -> int | None:
     except ValueError:
         milliseconds = -1
     if 0 <= milliseconds < float("inf"):
-        return round(milliseconds)
+        return round(min(milliseconds, WAIT_MS_MAX))
     words = headers.get("retry-after", "").strip()
     if words.isdecimal():
-        return int(words) * 1000
+        return int(words) * 1000 if len(words) < DIGITS_MAX else WAIT_MS_MAX
     try:
         date = parsedate_to_datetime(words)
     except ValueError:

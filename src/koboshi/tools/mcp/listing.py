@@ -39,7 +39,7 @@ def listed_tool(raw: object) -> ListedTool:
     if not isinstance(raw, dict):
         raise Unlisted("an entry of the list is no tool")
     name = raw.get("name")
-    if not isinstance(name, str) or not name or len(name) > TOOL_NAME_CHARS_MAX:
+    if not isinstance(name, str) or not name or len(name) > TOOL_NAME_CHARS_MAX or _is_half(name):
         raise Unlisted("a tool has no usable name")
     schema = _schema(raw.get("inputSchema"))
     properties = schema.get("properties")
@@ -58,9 +58,15 @@ def _description(raw: dict[str, object], name: str) -> str:
     for said in (raw.get("description"), raw.get("title"), name):
         # Cut before it is cleaned, too: a long text is not worth the time.
         words = plain(said[: 2 * DESCRIPTION_CHARS_MAX]).strip() if isinstance(said, str) else ""
-        if words:
+        if words and not _is_half(words):
             return _bounded(words, DESCRIPTION_CHARS_MAX)
     return "(no description)"
+
+
+def _is_half(text: str) -> bool:
+    """Whether half a surrogate pair is in it: legal in JSON, and nowhere else. What holds one can
+    not be sent to a model, and would take all other tools along."""
+    return any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _hints(raw: object) -> Hints:

@@ -1,0 +1,135 @@
+"""Everything that the gateway serves by HTTP, over a real store, with the guard in front."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import unquote, urlencode
+
+import httpx2
+from starlette.routing import Route
+
+from koboshi.channels.web.api import Api, no_metrics
+from koboshi.channels.web.codec import Unacceptable
+from koboshi.channels.web.follow import Followers
+from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.login import Logins
+from koboshi.channels.web.pages import Pages
+from koboshi.dashboard.app import Ask, Dashboard
+from koboshi.dashboard.describe import SHAPES, paths
+from koboshi.dashboard.files import FOLDER, PAGE_PATHS
+from koboshi.ports.channel import Inbound, Receipt
+from tests.channels.fakes import TOKEN, FakeClock, FakeHealth
+from tests.store.homes import WEB, Home
+
+ADDRESS = "http://localhost:8642"
+EXAMPLES = {"chat": "ann", "message": "m1", "what": "t1", "name": "app.js"}
+"""What stands in the place of a parameter."""
+
+
+@dataclass
+class WholeApi:
+    """Served in memory. `done` holds what got past the guard and would have changed something."""
+
+    home: Home
+    done: list[str] = field(default_factory=list)
+    ask: Ask | None = None
+    """Answers the page's questions; without it they are only written down."""
+    logins: Logins = field(default_factory=lambda: Logins(token=TOKEN, clock=FakeClock()))
+
+    def api(self) -> Api:
+        return Api(
+            channel=WEB,
+            host="127.0.0.1",
+            logins=self.logins,
+            pages=self._pages(),
+            views=self.home.store.views,
+            health=FakeHealth(),
+            clock=FakeClock(),
+            limits=WebLimits(),
+            followers=Followers(1),
+            store=self._store,
+            metrics=no_metrics,
+        )
+
+    def client(self) -> httpx2.AsyncClient:
+        transport = httpx2.ASGITransport(app=self.api().app())
+        return httpx2.AsyncClient(transport=transport, base_url=ADDRESS)
+
+    def paths(self) -> list[str]:
+        """The addresses, with the names of their parameters."""
+        routes = [route for route in self.api().routes() if isinstance(route, Route)]
+        return [route.path.replace("{name:path}", "{name}") for route in routes]
+
+    async def answered(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        body: bytes,
+    ) -> tuple[int, bytes]:
+        """The status and body of an answer to somebody with the token. No client stands in
+        between that would put the request right."""
+        words = urlencode(query, errors="replace").encode()
+        named = {"host": "localhost", "authorization": f"Bearer {TOKEN}", **headers}
+        scope: dict[str, Any] = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": unquote(path),
+            "raw_path": path.encode("utf-8", "replace"),
+            "root_path": "",
+            "query_string": words,
+            "headers": [(name.encode(), text.encode("latin-1")) for name, text in named.items()],
+        }
+        said: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            said.append(message)
+
+        await self.api().app()(scope, receive, send)
+        return said[0]["status"], b"".join(each.get("body", b"") for each in said)
+
+    def requests(self) -> Iterator[tuple[str, str]]:
+        """A request, as method and path, for each method of each route."""
+        for route in self.api().routes():
+            assert isinstance(route, Route), f"{route} is of a kind that this test does not know"
+            path = route.path.replace("{name:path}", "{name}").format(**EXAMPLES)
+            yield from ((method, path) for method in sorted(route.methods or ()))
+
+    def let_in(self) -> dict[str, str]:
+        """The headers of a page that was let in."""
+        ticket = self.logins.redeem(self.logins.make_code())
+        assert ticket is not None
+        cookie = f"{self.logins.cookie_name}={ticket.cookie}"
+        return {"Cookie": cookie, "X-Koboshi-Proof": ticket.proof}
+
+    def _pages(self) -> Pages:
+        dashboard = Dashboard(
+            channel=WEB,
+            version="0",
+            model="scripted",
+            views=self.home.store.views,
+            ask=self.ask or self._ask,
+            kill=partial(self.done.append, "kill"),
+        )
+        return Pages(
+            routes=dashboard.routes(),
+            open_paths=PAGE_PATHS,
+            open_folder=FOLDER,
+            paths=paths(),
+            shapes=SHAPES,
+        )
+
+    async def _ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.done.append(str(question["ask"]))
+        return {"ok": True}
+
+    async def _store(self, _inbound: Inbound) -> Receipt:
+        self.done.append("message")
+        raise Unacceptable(503, "not-known", "nothing is stored here")
