@@ -352,6 +352,7 @@ def build(
         jobs_of(parts.config, parts.store, parts.clock, is_running=True),
         leave=parts.drain.ask,
         login_link=lambda: next((channel.login_link() for channel in web), None),
+        channels=health.channels,
     )
     web += parts.web_channels(health, jobs)
     own_tools = parts.own_tools()
@@ -377,10 +378,7 @@ def build(
         wakeups=parts.wakeups,
         on_stopping=on_stopping,
         on_draining=on_draining,
-        control=ControlSocket(
-            home=parts.config.home,
-            answer=partial(answer, jobs),
-        ),
+        control=ControlSocket(home=parts.config.home, answer=partial(answer, jobs)),
     )
     return Built(gateway=gateway, health=health, web=web, servers=servers, plugins=plugins)
 

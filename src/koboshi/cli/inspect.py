@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 
@@ -91,6 +91,8 @@ class StatusAnswer:
     sessions: int
     breaker: str = "closed"
     outbox_held: int = 0
+    unreached: dict[str, str] = field(default_factory=dict)
+    """Channels that can not be reached, and why."""
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
@@ -111,6 +113,8 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     trouble = said.trouble or _silence(said, now_ms) or held_back
     if trouble:
         lines.append(f"trouble    {escaped(trouble)}")
+    for name, why in said.unreached.items():
+        lines.append(f"trouble    {escaped(name)} can not be reached: {escaped(why)}")
     return "\n".join(lines)
 
 

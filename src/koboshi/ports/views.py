@@ -143,6 +143,8 @@ class Explanation:
     lines: tuple[JournalLine, ...]
     entries: tuple[EntryView, ...]
     deliveries: tuple[DeliveryView, ...]
+    question: str | None = None
+    """What it waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

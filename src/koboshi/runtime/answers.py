@@ -17,6 +17,7 @@ from koboshi.domain.ids import (
     parse_shown,
 )
 from koboshi.domain.outbox import UNSETTLED
+from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.ports.store import Store
@@ -25,6 +26,7 @@ from koboshi.runtime import backups, people
 from koboshi.runtime.browse import Browse, refusal
 from koboshi.runtime.drain import Leave
 from koboshi.runtime.jobs import LOG_CHARS_MAX, Jobs
+from koboshi.runtime.reasons import Reasons
 
 NO_LINES = 1 << 62
 """Behind every line of the journal that there can be."""
@@ -37,9 +39,9 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
     what = str(request.get("what", "")).encode("utf-8", "replace").decode()
     match request.get("ask"):
         case "status":
-            return await _status(store, is_running=is_running)
+            return await _status(jobs)
         case "explain":
-            return await _Explainer(store, what, is_running).explain()
+            return await _Explainer(store, what, is_running, jobs.channels()).explain()
         case "processes":
             return await jobs.listed()
         case "process-log":
@@ -105,20 +107,24 @@ def _no_code() -> Mapping[str, object]:
     return refusal("not-found", words + "those that were good are not any more")
 
 
-async def _status(store: Store, *, is_running: bool) -> Mapping[str, object]:
-    status = asdict(await store.views.status())
+async def _status(jobs: Jobs) -> Mapping[str, object]:
+    status = asdict(await jobs.store.views.status())
     turns = {str(state): status["turns"].get(state, 0) for state in ALIVE}
-    begin = {"ok": True, "is_running": is_running, "trouble": store.trouble}
-    return {**begin, **status, "turns": turns}
+    begin = {"ok": True, "is_running": jobs.is_running, "trouble": jobs.store.trouble}
+    unreached = {name: why for name, why in jobs.channels().items() if why is not None}
+    return {**begin, **status, "turns": turns, "unreached": unreached}
 
 
 class _Explainer:
     """One question "why is this where it is?"."""
 
-    def __init__(self, store: Store, what: str, is_running: bool) -> None:
+    def __init__(
+        self, store: Store, what: str, is_running: bool, troubles: Mapping[str, str | None]
+    ) -> None:
         self._views = store.views
         self._what = what
         self._is_running = is_running
+        self._reasons = Reasons(is_running=is_running, troubles=troubles)
 
     async def explain(self) -> Mapping[str, object]:
         """What is named may be an id of ours, or a platform's id of a message."""
@@ -157,8 +163,9 @@ class _Explainer:
             return None
         is_worked_on = await self._is_worked_on(explanation)
         why = why_now(explanation, is_running=self._is_running, is_worked_on=is_worked_on)
-        story = asdict(replace(explanation, why=why))
-        return self._told("turn", is_worked_on=is_worked_on, **story)
+        told = replace(explanation, why=why)
+        reason = self._reasons.of_turn(told)
+        return self._told("turn", reason, is_worked_on=is_worked_on, **asdict(told))
 
     async def _is_worked_on(self, explanation: Explanation) -> bool:
         """Whether the gateway that runs now holds the claim: then nothing was interrupted."""
@@ -172,8 +179,10 @@ class _Explainer:
             return await self._turn(entry.turn_id)
         newest = () if entry.session_id is None else await self._views.turns_of(entry.session_id, 1)
         open_turns = [turn for turn in newest if turn.state in OPEN]
-        behind = asdict(open_turns[0]) if open_turns and entry.state == "waiting" else None
-        return self._told("message", message=asdict(entry), behind=behind)
+        behind = open_turns[0] if open_turns and entry.state == "waiting" else None
+        reason = self._reasons.of_message(entry, behind)
+        turn = None if behind is None else asdict(behind)
+        return self._told("message", reason, message=asdict(entry), behind=turn)
 
     async def _delivery(self, delivery: DeliveryView) -> Mapping[str, object]:
         turn_id, behind = delivery.turn_id, None
@@ -184,8 +193,10 @@ class _Explainer:
             behind = asdict(earlier[0]) if earlier else None
         number = delivery.delivery_id
         lines = () if of is None else of.lines
+        channel = await self._channel_of(delivery)
         return self._told(
             "delivery",
+            self._reasons.of_delivery(delivery, channel),
             delivery=asdict(delivery),
             turn=None if of is None else asdict(of.turn),
             behind=behind,
@@ -196,15 +207,20 @@ class _Explainer:
             ],
         )
 
+    async def _channel_of(self, delivery: DeliveryView) -> str:
+        session = await self._views.session(delivery.session_id)
+        return "" if session is None else session.route.channel
+
     async def _process(self, process_id: ProcessId) -> Mapping[str, object] | None:
         view = await self._views.process(process_id)
         if view is None:
             return None
         reports = [asdict(entry) for entry in await self._views.reports_of(process_id)]
-        return self._told("process", **asdict(view), reports=reports)
+        return self._told("process", None, **asdict(view), reports=reports)
 
-    def _told(self, kind: str, **facts: object) -> Mapping[str, object]:
-        return {"ok": True, "kind": kind, "is_running": self._is_running, **facts}
+    def _told(self, kind: str, reason: Reason | None, **facts: object) -> Mapping[str, object]:
+        plainly = {} if reason is None else {"reason": asdict(reason)}
+        return {"ok": True, "kind": kind, "is_running": self._is_running, **plainly, **facts}
 
 
 def why_now(explanation: Explanation, *, is_running: bool, is_worked_on: bool) -> Verdict | None:

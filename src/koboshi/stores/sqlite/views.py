@@ -42,7 +42,7 @@ from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import verdict_over
 from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.reads import read_session, read_turn
+from koboshi.stores.sqlite.reads import read_question, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     body_of,
     choices_of,
@@ -250,6 +250,7 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
         lines=tuple(journal_line(row) for row in tx.rows("view_journal_of_turn", **place)),
         entries=tuple(entry_view(row) for row in tx.rows("view_entries_of_turn", turn_id=turn_id)),
         deliveries=tuple(delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)),
+        question=None if turn.question_seq is None else read_question(tx, turn.question_seq).text,
     )
 
 
