@@ -149,7 +149,7 @@ async def test_a_bug_behind_the_page_is_an_answer(home: Home) -> None:
 async def test_everything_that_can_be_asked_is_described(home: Home) -> None:
     routes = dashboard(home, kill=lambda: None).routes()
     served = {
-        (route.path, method.lower())
+        (route.path_format, method.lower())
         for route in routes
         if isinstance(route, Route) and route.path.startswith(BASE)
         for method in (route.methods or set()) - {"HEAD"}

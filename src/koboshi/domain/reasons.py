@@ -1,12 +1,15 @@
 """Why something was not answered, in plain words, and what helps: the same sentences for the
 command line, the page and the chat. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from koboshi.domain.boot import BREAKER_WORDS
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.phrases import excerpt, failure
-from koboshi.domain.recovery import Verdict
+from koboshi.domain.recovery import DIED_EACH_TIME, Verdict
 from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.domain.worker import Breaker
 
 START = "start the gateway: `koboshi run`"
 AGAIN = "write it again, if it is still wanted"
@@ -219,7 +222,7 @@ def _not_arrived(turn: TurnStanding, owed: OwedPart) -> Reason:
 
 def why_closed(state: str, event: str, reason: str | None, deaths: int) -> Reason:
     """What ended a turn. `deaths` are those in a row without a new step."""
-    if event == TurnEvent.GAVE_UP and deaths > 1:
+    if event == TurnEvent.GAVE_UP and reason == DIED_EACH_TIME:
         words = (
             f"given up: the gateway died {deaths} times in a row over this, without getting any "
             "further; the person was told"
@@ -247,6 +250,33 @@ def _to_go_on(turn: TurnStanding, verdict: Verdict) -> str:
             return f"{here}; /drop ends it"
         case _:
             return "" if turn.is_running else START
+
+
+# ── what is wrong now ───────────────────────────────────────────────────────────────────────────
+
+
+def what_is_wrong(
+    *, breaker: Breaker, unreached: Mapping[str, str], held: int, store: str | None
+) -> tuple[Reason, ...]:
+    """What keeps messages from being answered, whatever they say; nothing if all is well."""
+    found = []
+    if store is not None:
+        words = f"nothing can be written: {store}"
+        found.append(Reason(words=words, remedy="nothing is lost; it goes on when that is mended"))
+    for channel, why in unreached.items():
+        words = f"{channel} can not be reached: {why}"
+        remedy = (
+            "what people write there comes in, and what is owed goes out, as soon as it can be; "
+            "`koboshi doctor --online` tries it"
+        )
+        found.append(Reason(words=words, remedy=remedy))
+    if breaker is not Breaker.CLOSED:
+        remedy = "/resume in the chat, or Resume on the page of a turn, goes on with it now"
+        found.append(Reason(words=BREAKER_WORDS[breaker], remedy=remedy))
+    if held:
+        words = f"{held} of what is owed is held back after a restore, or may have arrived"
+        found.append(Reason(words=words, remedy="`koboshi outbox release` sends it"))
+    return tuple(found)
 
 
 def _because(words: str, reason: str | None) -> str:

@@ -353,6 +353,10 @@ class OwnerViews(Views, Protocol):
         began and ended, as far back as can be looked through quickly."""
         ...
 
+    async def turns_named(self, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
+        """These turns, as far as there are such."""
+        ...
+
     async def turns_before(
         self, session_id: SessionId, *, before: int, limit: int
     ) -> tuple[TurnView, ...]:

@@ -17,9 +17,10 @@ from koboshi.domain.ids import (
     parse_shown,
 )
 from koboshi.domain.outbox import UNSETTLED
-from koboshi.domain.reasons import Reason
+from koboshi.domain.reasons import Reason, what_is_wrong
 from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
+from koboshi.domain.worker import Breaker
 from koboshi.ports.store import Store
 from koboshi.ports.views import DeliveryView, EntryView, Explanation
 from koboshi.runtime import backups, people
@@ -40,6 +41,8 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
     match request.get("ask"):
         case "status":
             return await _status(jobs)
+        case "troubles":
+            return await _troubles(jobs)
         case "explain":
             return await _Explainer(store, what, is_running, jobs.channels()).explain()
         case "processes":
@@ -113,6 +116,17 @@ async def _status(jobs: Jobs) -> Mapping[str, object]:
     begin = {"ok": True, "is_running": jobs.is_running, "trouble": jobs.store.trouble}
     unreached = {name: why for name, why in jobs.channels().items() if why is not None}
     return {**begin, **status, "turns": turns, "unreached": unreached}
+
+
+async def _troubles(jobs: Jobs) -> Mapping[str, object]:
+    status = await jobs.store.views.status()
+    found = what_is_wrong(
+        breaker=Breaker(status.breaker),
+        unreached={name: why for name, why in jobs.channels().items() if why is not None},
+        held=status.outbox_held,
+        store=jobs.store.trouble,
+    )
+    return {"ok": True, "troubles": [asdict(reason) for reason in found]}
 
 
 class _Explainer:

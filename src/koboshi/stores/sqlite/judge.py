@@ -107,7 +107,7 @@ def _apply(
             return  # a contradiction in a turn that nobody works on: said aloud, left for a person
         case VerdictKind.GIVE_UP:
             resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "given up")
-            _move(tx, turn, TurnEvent.GAVE_UP, verdict)
+            _move(tx, turn, TurnEvent.GAVE_UP, verdict, died=facts.crash_streak > turn.crash_streak)
             cause = f"verdict:{turn.turn_id}:{turn.epoch}"
             words = _apology(tx, turn, facts, verdict)
             owe(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
@@ -120,7 +120,9 @@ def _hold_back(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
     tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
 
 
-def _move(tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict) -> None:
+def _move(
+    tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict, *, died: bool = False
+) -> None:
     move_turn(
         tx,
         turn.turn_id,
@@ -130,6 +132,7 @@ def _move(tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict) ->
         rule=verdict.rule,
         reason=verdict.because,
         worked_ms=worked_ms_of(tx, turn),
+        died=died,
     )
 
 

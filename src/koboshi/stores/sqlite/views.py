@@ -155,6 +155,9 @@ class SqliteViews:
     async def journal(self, page: Page) -> tuple[JournalLine, ...]:
         return await self._readers.read(lambda tx: board.journal_on(tx, page))
 
+    async def turns_named(self, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
+        return await self._readers.read(lambda tx: board.turns_named(tx, turn_ids))
+
     async def turns_before(
         self, session_id: SessionId, *, before: int, limit: int
     ) -> tuple[TurnView, ...]:
