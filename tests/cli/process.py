@@ -102,8 +102,8 @@ def as_nobody(*arguments: str, home: Path, **more: str) -> Ended:
     everything is loaded before the rights are given up."""
     program = f"""
 import os, sys
-import koboshi.app, koboshi.cli.configuration, koboshi.cli.doctor, koboshi.cli.inspect
-import koboshi.cli.run, koboshi.logs
+import koboshi.app.home, koboshi.app.serve, koboshi.cli.configuration, koboshi.cli.doctor
+import koboshi.cli.inspect, koboshi.cli.run, koboshi.logs
 import anyio._backends._asyncio, encodings.ascii, encodings.idna, unicodedata, uvloop
 from koboshi.cli.main import main
 if os.geteuid() == 0:

@@ -142,7 +142,7 @@ async def _own_or_ask(config: Config, request: Mapping[str, object]) -> dict[str
     """Whoever holds the home is another command, or a gateway that will serve its socket soon."""
     from anyio import sleep
 
-    from koboshi.app import answer_from_home
+    from koboshi.app.home import answer_from_home
     from koboshi.domain.errors import HomeHeld
     from koboshi.runtime.clock import SystemClock
 

@@ -123,7 +123,7 @@ def _serve(
     import anyio
 
     from koboshi import logs
-    from koboshi.app import RunOptions, serve
+    from koboshi.app.serve import RunOptions, serve
     from koboshi.runtime.notify import Notifier
     from koboshi.runtime.surroundings import look_around, signs_here
 
