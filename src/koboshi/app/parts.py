@@ -36,12 +36,13 @@ from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.drafts import Drafts
-from koboshi.runtime.drain import Drain, Leave
+from koboshi.runtime.drain import Drain
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.jobs import Jobs, until_written_to
+from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue

@@ -23,7 +23,8 @@ from koboshi.domain.recovery import World
 from koboshi.domain.watch import Notify
 from koboshi.ports.model import Model
 from koboshi.runtime.clock import SystemClock
-from koboshi.runtime.drain import Drain, Leave
+from koboshi.runtime.drain import Drain
+from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.parcels import Parcels

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import (
     WRONG_USE,
     Failure,
@@ -47,7 +47,7 @@ def explain(what: str, home: Path | None, config_file: Path | None, as_json: boo
         if not what or len(what) > WHAT_CHARS_MAX:
             words = "explain what? t1 is a turn, s1 a session, m1 a message, d1 a delivery"
             raise Failure(WRONG_USE, "usage", words)
-        answer = ask_owner(loaded(home, config_file), {"ask": "explain", "what": what})
+        answer = look(home, config_file, {"ask": "explain", "what": what}).answer
         if as_json:
             show_json(answer)
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from koboshi import __version__
-from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import (
     counted,
     failures_told,
@@ -48,8 +48,8 @@ _ENDED = {
 def status(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """What the gateway is doing, or how it ended if it does not run."""
     with failures_told(as_json):
-        config = loaded(home, config_file)
-        answer = {**ask_owner(config, {"ask": "status"}), "home": str(config.home)}
+        found = look(home, config_file, {"ask": "status"})
+        answer = {**found.answer, "home": str(found.home)}
         if as_json:
             show_json(answer)
         else:

@@ -75,6 +75,9 @@ def _words(line: JournalLine, tools: Mapping[str, str]) -> str | None:
         case "delivery":
             words = _DELIVERY.get(line.event, line.event)
             return _with_reason(f"d{line.number} {words}", line.reason)
+        case "process":
+            words = "began" if line.event == "begun" else line.event
+            return _with_reason(f"{shown('process', line.number)} {words}", line.reason)
         case _:
             return _with_reason(f"{line.subject} {line.number}: {line.event}", line.reason)
 

@@ -9,7 +9,7 @@ from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
-from koboshi.runtime.drain import Leave
+from koboshi.runtime.leave import Leave
 
 LISTED_MAX = 200
 LOG_CHARS_MAX = 200_000

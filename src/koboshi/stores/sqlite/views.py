@@ -41,8 +41,7 @@ from koboshi.stores.sqlite import board
 from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import verdict_over
-from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.reads import read_question, read_session, read_turn
+from koboshi.stores.sqlite.reads import find_session, read_question, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     body_of,
     choices_of,
@@ -55,9 +54,8 @@ from koboshi.stores.sqlite.rows import (
     words_of,
     worker_of,
 )
-from koboshi.stores.sqlite.sessions import find_session
 from koboshi.stores.sqlite.tally import tally_since
-from koboshi.stores.sqlite.transaction import Reading, Row
+from koboshi.stores.sqlite.transaction import Looker, Reading, Row
 from koboshi.stores.sqlite.viewed import (
     calls_of,
     deliveries_on,
@@ -74,7 +72,7 @@ from koboshi.stores.sqlite.viewed import (
 
 
 class SqliteViews:
-    def __init__(self, readers: Readers, ground: Ground) -> None:
+    def __init__(self, readers: Looker, ground: Ground) -> None:
         self._readers = readers
         self._ground = ground
 
