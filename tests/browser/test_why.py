@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.visit import Visit, new_link, visiting
+from tests.browser.visit import ENDLESS, Visit, new_link, visiting, works_on
 from tests.cli.process import Gateway, gateway, koboshi, until
 from tests.fakes.telegram.remote import Remote
 from tests.fakes.telegram.server import TOKEN
 from tests.harness.moved_clock import Wall
 
 SECTION = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
-ENDLESS = 'script: [{"text":"never said","sleep_ms":600000}]'
 
 
 class Platform:
@@ -87,11 +86,6 @@ def visited(browser: Browser, one: Gateway) -> Iterator[Visit]:
 def told(one: Gateway, what: str) -> str:
     """What the command line says of it."""
     return koboshi("explain", what, home=one.home).out
-
-
-def works_on(one: Gateway, message: str) -> None:
-    """Wait until this life of the gateway does: the one before it may have left it running."""
-    until(lambda: one.explained(message)["is_worked_on"], f"it works on {message}")
 
 
 def shows(visit: Visit, place: str, *words: str) -> None:

@@ -18,9 +18,9 @@ _ENDED = {
     EndedHow.REBOOTED: "ended with the machine",
 }
 BREAKER_WORDS = {
-    Breaker.HALF: "it dies again and again while it works: turns that died twice in a row without "
+    Breaker.HALF: "the gateway dies again and again while it works: turns that died twice in a row without "
     "getting further are not resumed until ten minutes have been quiet, or by /resume",
-    Breaker.OPEN: "it dies again and again while it works: nothing is resumed until ten minutes "
+    Breaker.OPEN: "the gateway dies again and again while it works: nothing is resumed until ten minutes "
     "have been quiet, or by /resume; new messages are served as ever",
 }
 

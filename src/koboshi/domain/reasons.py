@@ -38,6 +38,11 @@ class OwedPart:
     is_running: bool
     trouble: str | None = None
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it was tried, or can not be."""
+        return self.state == DeliveryState.OWED and bool(self.attempts or self.trouble)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStanding:
@@ -189,7 +194,7 @@ _CLOSED = {
 def why_turn(turn: TurnStanding) -> Reason:
     """Why a turn is where it is: what it waits for, what keeps its words from arriving, or what
     ended it."""
-    if turn.owed is not None and turn.state != TurnState.RUNNING:
+    if turn.owed is not None and (turn.state != TurnState.WAITING or turn.owed.is_stuck):
         return _not_arrived(turn, turn.owed)
     if turn.verdict is None:
         return why_closed(turn.state, turn.event, turn.reason, turn.deaths)
@@ -209,7 +214,7 @@ def _not_arrived(turn: TurnStanding, owed: OwedPart) -> Reason:
     match owed.state:
         case DeliveryState.SENDING | DeliveryState.DRAFT:
             words = f"{what} is stored, and {found.words}"
-        case DeliveryState.OWED if owed.trouble or owed.attempts:
+        case DeliveryState.OWED if owed.is_stuck:
             tries = f"{owed.attempts} tries" if owed.attempts != 1 else "1 try"
             why = owed.trouble or owed.reason or "no reason was given"
             words = f"{what} is stored, but {owed.channel} can not be reached: {why} ({tries})"

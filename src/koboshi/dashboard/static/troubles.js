@@ -30,6 +30,6 @@ export class Troubles {
     if (text === this.shown) return;
     this.shown = text;
     replace(this.element, troubles.map(({ words, remedy }) =>
-      h("p", {}, h("b", {}, withCode(words)), remedy ? [". ", withCode(remedy)] : null, ".")));
+      h("p", {}, h("b", {}, withCode(words)), remedy ? [": ", withCode(remedy)] : null, ".")));
   }
 }
