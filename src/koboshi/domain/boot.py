@@ -17,14 +17,13 @@ _ENDED = {
     EndedHow.MEMORY: "was killed, it seems for want of memory",
     EndedHow.REBOOTED: "ended with the machine",
 }
+_DIES = "the gateway dies again and again while it works"
 BREAKER_WORDS = {
-    Breaker.HALF: "the gateway dies again and again while it works: turns that died twice in a row without "
-    "getting further are not resumed until ten minutes have been quiet, or by /resume",
-    Breaker.OPEN: "the gateway dies again and again while it works: nothing is resumed until ten minutes "
-    "have been quiet, or by /resume; new messages are served as ever",
+    Breaker.HALF: f"{_DIES}: turns that died twice in a row without getting further are not "
+    "resumed until ten minutes have been quiet, or by /resume",
+    Breaker.OPEN: f"{_DIES}: nothing is resumed until ten minutes have been quiet, or by /resume; "
+    "new messages are served as ever",
 }
-
-
 _DECIDED = {
     VerdictKind.RESUME: "taken up again",
     VerdictKind.DELIVER: "answered, only to be delivered",

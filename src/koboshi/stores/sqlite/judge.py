@@ -1,14 +1,12 @@
 """Recovery inside the transaction: read the facts, decide, apply."""
 
 from koboshi.domain import notes, phrases
-from koboshi.domain.errors import ContradictoryFacts
 from koboshi.domain.ids import EntryId
 from koboshi.domain.recovery import (
     Policy,
     TurnFacts,
     Verdict,
     VerdictKind,
-    decide,
 )
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import (
@@ -23,6 +21,7 @@ from koboshi.stores.sqlite.facts import (
     breaker_now,
     facts_of,
     policy_of,
+    verdict_over,
     waiting_message,
     worked_ms_of,
 )
@@ -53,14 +52,6 @@ def judge(
     verdict = verdict_over(facts, policy)
     _apply(tx, ground, turn, session, facts, verdict, policy)
     return verdict
-
-
-def verdict_over(facts: TurnFacts, policy: Policy) -> Verdict:
-    """The verdict; facts that contradict each other are a bug of ours, and are called that."""
-    try:
-        return decide(facts, policy)
-    except ContradictoryFacts as error:
-        return Verdict(kind=VerdictKind.GIVE_UP, rule="contradiction", because=str(error))
 
 
 def _apply(

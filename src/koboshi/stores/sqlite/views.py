@@ -38,9 +38,8 @@ from koboshi.ports.views import (
     TurnView,
 )
 from koboshi.stores.sqlite import board
-from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of
+from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of, verdict_over
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.judge import verdict_over
 from koboshi.stores.sqlite.reads import find_session, read_question, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     body_of,
