@@ -83,6 +83,10 @@ docs-generated: environment-dev ## write the docs that are made from the code's 
 docs: docs-generated ## write the generated pages, then check links, examples and commands of all
 	@$(BIN)/python -m scripts.check_docs
 
+.PHONY: pictures
+pictures: environment-dev ## make docs/pictures from a real run, with a browser: a kill in the middle of a job
+	@$(BIN)/python -m scripts.pictures
+
 .PHONY: lock
 lock: ## write requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer versions
 	@scripts/lock.sh

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.visit import Visit, free_port, link_of, new_link, visiting
+from tests.browser.visit import (
+    ENDLESS,
+    Visit,
+    free_port,
+    link_of,
+    new_link,
+    visiting,
+    works_on,
+)
 from tests.cli.process import Gateway, gateway
 
 HOSTILE = (
@@ -194,3 +202,45 @@ def test_it_fits_a_phone_and_follows_the_system_into_the_dark(
         visit.picture("phone-health")
         colour = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert max(int(each) for each in colour[4:-1].split(",")) < 60
+
+
+def test_a_command_shows_its_output_while_it_runs(
+    browser: Browser, one: Gateway, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        visit.say(f"run echo under way; until [ -e {go} ]; do sleep 0.1; done; echo over")
+        expect(visit.page.locator(".job .log")).to_have_text("under way")
+        expect(visit.page.locator("details.call .mark")).to_have_attribute("aria-label", "running")
+        visit.picture("tool-running")
+        go.touch()
+        expect(visit.answers.first).to_contain_text("over")
+        expect(visit.page.locator(".job-state")).to_contain_text("exited with 0")
+
+
+def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Somebody who kills it again and again meets the boot breaker; it must not look like a bug."""
+    home = tmp_path / "home"
+    told = {
+        "KOBOSHI__RECOVERY__BOOT_BREAKER": "true",
+        "KOBOSHI__CHANNELS__WEB__MAIN__PORT": str(free_port()),
+    }
+    deaths = 5
+    for death in range(deaths):
+        with gateway(home, **told) as dying:
+            message = dying.say(f"chat-{death}", ENDLESS)
+            works_on(dying, message)
+            dying.kill()
+    with gateway(home, **told) as one, visiting(browser) as visit:
+        visit.open(link_of(one))
+        trouble = visit.page.locator("#troubles")
+        expect(trouble).to_contain_text("the gateway dies again and again")
+        visit.go(f"#/chat/chat-{deaths - 1}")
+        expect(visit.page.locator(".held")).to_contain_text("Not going on: the gateway dies")
+        visit.picture("held-back")
+        visit.page.locator(".held").get_by_role("button", name="Resume").click()
+        expect(visit.page.locator(".held")).to_have_count(0)
+        works_on(one, message)

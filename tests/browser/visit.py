@@ -8,11 +8,13 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.cli.process import Gateway, koboshi
+from tests.cli.process import Gateway, koboshi, until
 
 PICTURES = Path(__file__).resolve().parents[2] / "build" / "browser"
 """What was seen, for whoever wants to look; nobody compares them."""
 WITHIN_MS = 60_000
+ENDLESS = 'script: [{"text":"never said","sleep_ms":600000}]'
+"""A turn that is worked on for as long as anybody looks."""
 
 expect.set_options(timeout=WITHIN_MS)
 
@@ -22,6 +24,11 @@ def link_of(one: Gateway) -> str:
     one.wait_serving()
     found: list[str] = re.findall(r"http://\S+/login#\S+", one.out)
     return found[-1]
+
+
+def works_on(one: Gateway, message: str) -> None:
+    """Wait until this life of the gateway does: the one before it may have left it running."""
+    until(lambda: one.explained(message)["is_worked_on"], f"it works on {message}")
 
 
 def free_port() -> int:

@@ -248,6 +248,18 @@ def test_a_dropped_message_is_told_with_its_reason() -> None:
     assert (told["message"], told["state"], told["reason"]) == ("m5", "dropped", "cut")
 
 
+def test_a_command_is_told_when_it_begins_and_when_it_has_ended() -> None:
+    gateway = FakeGateway()
+    gateway.add(ROUTE, "process", 4, "begun", after="starting", reason="make test")
+    gateway.add(ROUTE, "process", 4, "ended", after="exited", reason="it exited with code 0")
+
+    (event, begun), (_, ended) = map(decoded, gateway.journal)
+
+    assert event == "process"
+    assert (begun["process"], begun["event"], begun["command"]) == ("p4", "begun", "make test")
+    assert (ended["event"], ended["state"], ended["command"]) == ("ended", "exited", "")
+
+
 @pytest.mark.parametrize("subject", ["call", "session", "worker"])
 def test_what_is_of_no_interest_to_a_person_is_not_told(subject: str) -> None:
     gateway = FakeGateway()

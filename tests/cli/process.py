@@ -111,8 +111,8 @@ def as_nobody(*arguments: str, home: Path, **more: str) -> Ended:
     everything is loaded before the rights are given up."""
     program = f"""
 import os, sys
-import koboshi.app, koboshi.cli.configuration, koboshi.cli.doctor, koboshi.cli.inspect
-import koboshi.cli.run, koboshi.logs
+import koboshi.app.home, koboshi.app.serve, koboshi.cli.configuration, koboshi.cli.doctor
+import koboshi.cli.inspect, koboshi.cli.run, koboshi.logs
 import anyio._backends._asyncio, encodings.ascii, encodings.idna, unicodedata, uvloop
 from koboshi.cli.main import main
 if os.geteuid() == 0:
@@ -145,9 +145,11 @@ class Gateway:
         self.out_file = home.parent / f"{stem}.out"
         self.err_file = home.parent / f"{stem}.err"
         self.process: subprocess.Popen[bytes] | nursery.Forked
-        if tuple(command) == (KOBOSHI,) and "--supervise" not in arguments:
-            told, env = ["run", *arguments], environment(home, **more)
-            self.process = nursery.start("koboshi", told, env, self.out_file, self.err_file)
+        loaded = _loaded(command)
+        if loaded is not None and "--supervise" not in arguments:
+            module, first = loaded
+            told, env = [*first, "run", *arguments], environment(home, **more)
+            self.process = nursery.start(module, told, env, self.out_file, self.err_file)
             return
         with self.out_file.open("wb") as out, self.err_file.open("wb") as err:
             self.process = subprocess.Popen(
@@ -244,10 +246,20 @@ class Gateway:
             self.process.wait(10)
 
 
+def _loaded(command: Sequence[str]) -> tuple[str, list[str]] | None:
+    """The module that such a command runs, and its first arguments, if it can begin as a copy of a
+    process that has loaded it."""
+    if tuple(command) == (KOBOSHI,):
+        return "koboshi", []
+    return (command[2], [*command[3:]]) if tuple(command[:2]) == (sys.executable, "-m") else None
+
+
 @contextmanager
-def gateway(home: Path, *arguments: str, **more: str) -> Iterator[Gateway]:
+def gateway(
+    home: Path, *arguments: str, command: Sequence[str] = (KOBOSHI,), **more: str
+) -> Iterator[Gateway]:
     """A gateway that serves."""
-    with starting(home, *arguments, **more) as one:
+    with starting(home, *arguments, command=command, **more) as one:
         one.wait_serving()
         yield one
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app import owned_store
+from koboshi.app.home import owned_store
 from koboshi.config import load
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.inbox import Words
@@ -69,7 +69,9 @@ def test_a_turn_that_waits_for_an_answer(one: Gateway) -> None:
     lines = explained(one, message)
 
     assert lines[2].startswith("stands    waiting for an answer, since ")
-    assert lines[3] == "why       a question is open and waits for its answer (rule question-open)"
+    words = "it asked «Which drink?» and waits for the answer (rule question-open)"
+    assert lines[3] == f"why       {words}"
+    assert lines[4].startswith("remedy    answer in the chat")
     assert "the model asked the person a question" in happened(lines)
     assert "«Which drink?»" in lines[-1]
 
@@ -84,7 +86,8 @@ def test_a_turn_that_was_stopped(one: Gateway) -> None:
     lines = explained(one, message)
 
     assert lines[2].startswith("stands    stopped, since ")
-    assert lines[3] == "why       stopped by the person"
+    assert lines[3] == "why       stopped by the person, with /stop or /new"
+    assert lines[4] == "remedy    write it again, if it is still wanted"
     assert happened(lines)[-1] == "stopped by the person"
 
 

@@ -138,7 +138,14 @@ def test_deliveries(event: str, said: str) -> None:
     assert words(line("delivery", event, number=9, reason=reason)) == [said]
 
 
-def test_what_a_later_version_writes_is_shown_as_it_is() -> None:
-    lines = (line("process", "ended", number=4, reason="lost"), line("turn", "merged"))
+def test_processes() -> None:
+    begun = line("process", "begun", number=4, reason="make test")
+    ended = line("process", "ended", number=4, reason="it exited with code 0")
 
-    assert words(*lines) == ["process 4: ended: lost", "merged"]
+    assert words(begun, ended) == ["p4 began: make test", "p4 ended: it exited with code 0"]
+
+
+def test_what_a_later_version_writes_is_shown_as_it_is() -> None:
+    lines = (line("robot", "ended", number=4, reason="lost"), line("turn", "merged"))
+
+    assert words(*lines) == ["robot 4: ended: lost", "merged"]

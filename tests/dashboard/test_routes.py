@@ -31,7 +31,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
     await one.store.close()
 
 
-def dashboard(home: Home, **more: Any) -> Dashboard:
+def dashboard(home: Home, troubles: dict[str, str] | None = None, **more: Any) -> Dashboard:
     async def store_end(_process_id: ProcessId, _seen: Seen) -> None:
         raise AssertionError("nothing runs here")
 
@@ -44,6 +44,7 @@ def dashboard(home: Home, **more: Any) -> Dashboard:
         store_end=store_end,
         output_of=output_of,
         is_running=True,
+        channels=lambda: {**(troubles or {})},
     )
     settings: dict[str, Any] = {
         "channel": WEB,
@@ -90,6 +91,32 @@ async def test_a_turn_is_told_with_its_steps_calls_and_verdicts(home: Home) -> N
     assert [step["kind"] for step in told["steps"]][:3] == ["message", "reply", "result"]
     assert told["calls"][0]["outcome"] == "ok"
     assert verdict.rule in [line["rule"] for line in told["lines"]]
+
+
+async def test_the_inbox_says_what_became_of_each_message(home: Home) -> None:
+    claim = await home.work_on("hello")
+    await home.say("behind it")
+    await home.ask(claim)
+    board = dashboard(home)
+
+    _, told = await asked(board, "inbox")
+
+    behind, first = told["messages"]
+    assert (first["turn"]["state"], first["fate"]) == ("waiting", None)
+    assert (behind["turn"], behind["fate"]) == (None, None)
+    _, why = await asked(board, "explain/m1")
+    assert why["reason"]["words"] == "it asked «which one?» and waits for the answer"
+    assert [step["kind"] for step in why["steps"]] == ["message", "reply", "question"]
+
+
+async def test_what_is_wrong_now_is_told_with_what_helps(home: Home) -> None:
+    _, well = await asked(dashboard(home), "troubles")
+    _, down = await asked(dashboard(home, troubles={"telegram:main": "no route"}), "troubles")
+
+    assert well["troubles"] == []
+    (trouble,) = down["troubles"]
+    assert trouble["words"] == "telegram:main can not be reached: no route"
+    assert "koboshi doctor --online" in trouble["remedy"]
 
 
 @pytest.mark.parametrize("path", ["turns/t9", "turns/s1", "sessions/s9", "inbox/m9", "outbox/d9"])
@@ -149,7 +176,7 @@ async def test_a_bug_behind_the_page_is_an_answer(home: Home) -> None:
 async def test_everything_that_can_be_asked_is_described(home: Home) -> None:
     routes = dashboard(home, kill=lambda: None).routes()
     served = {
-        (route.path, method.lower())
+        (route.path_format, method.lower())
         for route in routes
         if isinstance(route, Route) and route.path.startswith(BASE)
         for method in (route.methods or set()) - {"HEAD"}

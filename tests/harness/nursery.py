@@ -31,7 +31,7 @@ LOADED = (
     "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
     "uvloop",
-    "koboshi.app",
+    "koboshi.app.serve",
     "koboshi.app.telegram",
     "koboshi.channels.telegram.parser",
     "markdown_it",

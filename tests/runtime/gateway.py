@@ -15,8 +15,8 @@ from koboshi.domain.recovery import World as Configured
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Receipt
 from koboshi.ports.model import Model
-from koboshi.runtime.drain import Leave
 from koboshi.runtime.gateway import Gateway
+from koboshi.runtime.leave import Leave
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import SqliteStore, open_store
 from tests.harness.compose import Bounds, compose

@@ -17,8 +17,8 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import Policy, World
 from koboshi.runtime.control import ControlSocket
-from koboshi.runtime.drain import Leave
 from koboshi.runtime.gateway import Gateway
+from koboshi.runtime.leave import Leave
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.transaction import Reading
 from tests.harness.compose import Bounds, compose

@@ -1,8 +1,5 @@
 """The composition root: builds every object from the configuration and passes it on.
 
-The only place that picks a store, channels, models and tools.
+The only place that picks a store, channels, models and tools. `serve` is a gateway, `home` a home
+without one.
 """
-
-from koboshi.app.serve import RunOptions, answer_from_home, owned_store, serve
-
-__all__ = ["RunOptions", "answer_from_home", "owned_store", "serve"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anyio import sleep
 
-from koboshi.app.serve import owned_store
+from koboshi.app.home import owned_store
 from koboshi.config import Config
 from koboshi.ports.backups import BackupStanding, BackupState
 from koboshi.runtime.clock import SystemClock

@@ -5,6 +5,7 @@ from koboshi.config import Config
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.watch import ReportLimits
+from koboshi.ports.runners import Seen
 from koboshi.ports.store import Store
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.jobs import Jobs
@@ -28,15 +29,17 @@ def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemCl
 def jobs_of(config: Config, store: Store, clock: SystemClock, *, is_running: bool) -> Jobs:
     """The processes of a home, for whoever owns it."""
     runners = LocalRunners(config.home / PROCESSES_NAME)
-    redact = redactor_of(config)
 
     async def output(process_id: ProcessId, chars_max: int) -> str:
-        return redact(await output_of(runners, process_id, chars_max))
+        return redactor_of(config)(await output_of(runners, process_id, chars_max))
+
+    async def store_end(process_id: ProcessId, seen: Seen) -> None:
+        await ends_of(config, store, runners, clock).store(process_id, seen)
 
     return Jobs(
         store=store,
         runners=runners,
-        store_end=ends_of(config, store, runners, clock).store,
+        store_end=store_end,
         output_of=output,
         is_running=is_running,
     )

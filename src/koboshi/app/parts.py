@@ -36,12 +36,13 @@ from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.drafts import Drafts
-from koboshi.runtime.drain import Drain, Leave
+from koboshi.runtime.drain import Drain
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.jobs import Jobs, until_written_to
+from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
@@ -353,6 +354,7 @@ def build(
         jobs_of(parts.config, parts.store, parts.clock, is_running=True),
         leave=parts.drain.ask,
         login_link=lambda: next((channel.login_link() for channel in web), None),
+        channels=health.channels,
     )
     web += parts.web_channels(health, jobs)
     reached += web
@@ -377,10 +379,7 @@ def build(
         wakeups=parts.wakeups,
         on_stopping=on_stopping,
         on_draining=on_draining,
-        control=ControlSocket(
-            home=parts.config.home,
-            answer=partial(answer, jobs),
-        ),
+        control=ControlSocket(home=parts.config.home, answer=partial(answer, jobs)),
     )
     return Built(gateway=gateway, health=health, web=web, servers=servers, plugins=plugins)
 

@@ -1,10 +1,9 @@
-"""A gateway from start to stop, and a home without one."""
+"""A gateway from start to stop."""
 
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from anyio import Event, create_task_group, open_signal_receiver
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
-from koboshi.app.jobs import PROCESSES_NAME, jobs_of, pairing_limits, report_limits
+from koboshi.app.jobs import PROCESSES_NAME, pairing_limits, report_limits
 from koboshi.app.parts import Built, Parts, build
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
@@ -23,9 +22,9 @@ from koboshi.config import Config
 from koboshi.domain.recovery import World
 from koboshi.domain.watch import Notify
 from koboshi.ports.model import Model
-from koboshi.runtime.answers import answer
 from koboshi.runtime.clock import SystemClock
-from koboshi.runtime.drain import Drain, Leave
+from koboshi.runtime.drain import Drain
+from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.parcels import Parcels
@@ -137,38 +136,6 @@ async def _open(
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),
     )
-
-
-@asynccontextmanager
-async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]:
-    """The store of a home in which no gateway runs, owned for a moment.
-
-    Raises HomeHeld at once when one does.
-    """
-    store = await open_store(
-        config.home,
-        world=world_of(config),
-        clock=SystemClock(),
-        wakeups=LocalWakeups(),
-        options=StoreOptions(
-            lock_wait_seconds=0,
-            who=who,
-            may_replace=False,
-            crash_at=os.environ.get(faults.VARIABLE, ""),
-            question_age_ms_max=config.limits.question_age_ms,
-            pairing=pairing_limits(config),
-        ),
-    )
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
-    """What the owner of the home would answer, with this process as the owner."""
-    async with owned_store(config, who="the koboshi command line") as store:
-        return await answer(jobs_of(config, store, SystemClock(), is_running=False), request)
 
 
 def _make_workdir(workdir: Path) -> None:

@@ -11,14 +11,13 @@ from koboshi.config import Config, TelegramConfig, WebConfig, secrets_of
 from koboshi.domain.errors import ModelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
-from koboshi.logs import Redact, redactor
-from koboshi.models.scripted import ScriptedModel
-from koboshi.ports.model import Model
 
 if TYPE_CHECKING:
+    from koboshi.logs import Redact
     from koboshi.models.limits import ModelLimits
     from koboshi.models.plugin import PluginModel
     from koboshi.models.remote import RemoteModel
+    from koboshi.ports.model import Model
 
 WEB_TOKEN_NAME = "web-token"
 EVERYONE = "*"
@@ -59,9 +58,11 @@ def allowed_by(config: Config) -> Callable[[ChannelName, str], bool]:
 
 
 @asynccontextmanager
-async def opened_model(config: Config) -> AsyncIterator[Model]:
+async def opened_model(config: Config) -> "AsyncIterator[Model]":
     """The configured model, for as long as the gateway runs. Raises ModelUnusable."""
     if config.model.is_scripted:
+        from koboshi.models.scripted import ScriptedModel
+
         yield ScriptedModel()
         return
     # Only who uses a provider pays for loading what reaches it.
@@ -139,9 +140,12 @@ def make_tokens(config: Config) -> None:
             web_token(config.home, channel)
 
 
-def redactor_of(config: Config) -> Redact:
+def redactor_of(config: Config) -> "Redact":
     """What takes every secret out of a text that is shown to anybody: those of the configuration,
     and the token that was made for the web."""
+    # A command that shows no such text has no use for what a log needs.
+    from koboshi.logs import redactor
+
     path = config.home / WEB_TOKEN_NAME
     made = path.read_text(encoding="ascii").strip() if path.exists() else ""
     return redactor((*secrets_of(config), made))

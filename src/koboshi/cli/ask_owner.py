@@ -5,14 +5,18 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, Failure
-from koboshi.config import Config, ConfigError, load
-from koboshi.config.problems import escaped
+from koboshi.config.places import find_places
+from koboshi.config.problems import ConfigError, escaped
+
+if TYPE_CHECKING:
+    from koboshi.config import Config
 
 Shape = TypeVar("Shape")
 
@@ -22,27 +26,72 @@ ANSWER_SECONDS = 15.0
 OWN_SECONDS = 10.0
 """How long a gateway that holds the home may take until it serves its socket."""
 TRY_EVERY_SECONDS = 0.1
+LOOKS = frozenset({"status", "explain", "list", "show", "trace"})
+"""What changes nothing, and is answered without an event loop where no gateway runs."""
 
 
-def loaded(home: Path | None, config_file: Path | None, *, needs_secrets: bool = False) -> Config:
+def loaded(home: Path | None, config_file: Path | None, *, needs_secrets: bool = False) -> "Config":
     """The configuration. Raises Failure if it is wrong."""
+    from koboshi.config.loading import load
+
     try:
         return load(home, config_file, os.environ, needs_secrets=needs_secrets)
     except ConfigError as error:
         raise Failure(WRONG_SETUP, "config", str(error)) from error
 
 
-def ask_owner(config: Config, request: Mapping[str, object]) -> dict[str, object]:
+def ask_owner(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
     """The answer of whoever owns the home.
 
     Raises Failure where nobody can be asked (no home, no permission, a gateway that is stuck), and
     where the owner has no answer.
     """
     _check_home(config.home)
-    answer = ask_gateway(config.home, request) or _ask_home(config, request)
+    return _answered(ask_gateway(config.home, request) or _ask_home(config, request))
+
+
+@dataclass(frozen=True)
+class Looked:
+    """An answer, and the home that it is about."""
+
+    home: Path
+    answer: dict[str, object]
+
+
+def look(home: Path | None, config_file: Path | None, request: Mapping[str, object]) -> Looked:
+    """The answer of whoever owns the home, as quickly as can be. A gateway that runs is asked
+    before the configuration is read: it has one, and the file may be wrong by now. Raises
+    Failure."""
+    try:
+        place = find_places(home, config_file, os.environ).home
+    except ConfigError as error:
+        raise Failure(WRONG_SETUP, "config", str(error)) from error
+    answer = ask_gateway(place, request) if _has_socket(place) else None
+    if answer is None:
+        config = loaded(home, config_file)
+        _check_home(place)
+        seen = _look_at_home(config, request) if request.get("ask") in LOOKS else None
+        answer = seen or _ask_home(config, request)
+    return Looked(home=place, answer=_answered(answer))
+
+
+def _answered(answer: dict[str, object]) -> dict[str, object]:
     if answer.get("ok") is True:
         return answer
     raise refusal_of(answer)
+
+
+def _look_at_home(config: "Config", request: Mapping[str, object]) -> dict[str, object] | None:
+    """The answer of a home that nobody owns; None if somebody does."""
+    from koboshi.app.looking import look_at_home
+    from koboshi.domain.errors import HomeHeld
+
+    try:
+        with owner_failures(config.home, HomeHeld):
+            answer = look_at_home(config, request)
+    except HomeHeld:
+        return None
+    return None if answer is None else dict(answer)
 
 
 def refusal_of(answer: Mapping[str, object]) -> Failure:
@@ -85,6 +134,14 @@ def ask_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object] 
     return _decoded(reply)
 
 
+def _has_socket(home: Path) -> bool:
+    """Whether a gateway may be asked here. Where that can not be told, others say why."""
+    try:
+        return (home / SOCKET_NAME).exists()
+    except OSError:
+        return False
+
+
 def _check_home(home: Path) -> None:
     """Raises Failure if there is no home to ask about."""
     try:
@@ -111,7 +168,7 @@ def _decoded(reply: bytes) -> dict[str, object] | None:
     return answer
 
 
-def _ask_home(config: Config, request: Mapping[str, object]) -> dict[str, object]:
+def _ask_home(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
     """Own the home for a moment and answer ourselves."""
     import anyio
 
@@ -138,11 +195,11 @@ def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
         raise _unusable(place, error) from error
 
 
-async def _own_or_ask(config: Config, request: Mapping[str, object]) -> dict[str, object]:
+async def _own_or_ask(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
     """Whoever holds the home is another command, or a gateway that will serve its socket soon."""
     from anyio import sleep
 
-    from koboshi.app import answer_from_home
+    from koboshi.app.home import answer_from_home
     from koboshi.domain.errors import HomeHeld
     from koboshi.runtime.clock import SystemClock
 

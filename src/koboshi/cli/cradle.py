@@ -27,7 +27,7 @@ LOADED = (
     "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
     "uvloop",
-    "koboshi.app",
+    "koboshi.app.serve",
     "koboshi.cli.run",
     "koboshi.logs",
     "koboshi.runtime.notify",

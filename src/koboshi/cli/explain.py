@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import (
     WRONG_USE,
     Failure,
@@ -19,10 +19,11 @@ from koboshi.cli.options import (
     place_words,
     show_json,
 )
-from koboshi.cli.story import fate_of_delivery, fate_of_message, told
+from koboshi.cli.story import fate_of_delivery, told
 from koboshi.config.problems import escaped
 from koboshi.domain.durations import ago
-from koboshi.domain.phrases import excerpt, failure
+from koboshi.domain.phrases import excerpt
+from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import Verdict
 from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
 from koboshi.runtime.clock import SystemClock
@@ -46,7 +47,7 @@ def explain(what: str, home: Path | None, config_file: Path | None, as_json: boo
         if not what or len(what) > WHAT_CHARS_MAX:
             words = "explain what? t1 is a turn, s1 a session, m1 a message, d1 a delivery"
             raise Failure(WRONG_USE, "usage", words)
-        answer = ask_owner(loaded(home, config_file), {"ask": "explain", "what": what})
+        answer = look(home, config_file, {"ask": "explain", "what": what}).answer
         if as_json:
             show_json(answer)
         else:
@@ -56,6 +57,7 @@ def explain(what: str, home: Path | None, config_file: Path | None, as_json: boo
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnAnswer:
     is_running: bool
+    reason: Reason
     is_worked_on: bool
     turn: TurnView
     why: Verdict | None
@@ -67,6 +69,7 @@ class TurnAnswer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageAnswer:
     is_running: bool
+    reason: Reason
     message: EntryView
     behind: TurnView | None
 
@@ -74,6 +77,7 @@ class MessageAnswer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryAnswer:
     is_running: bool
+    reason: Reason
     delivery: DeliveryView
     turn: TurnView | None
     behind: DeliveryView | None
@@ -102,6 +106,7 @@ def _turn(said: TurnAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     yield f"asked     {_request(turn)}"
     yield f"stands    {_standing(turn, said.is_worked_on)}, {_since(turn.changed_ms, now_ms, zone)}"
     yield f"why       {_why(said)}"
+    yield from _remedy(said.reason)
     if turn.recoveries:
         again = counted(turn.recoveries, "time")
         yield f"restarts  taken up again {again}, {turn.crash_streak} of them without a new step"
@@ -123,16 +128,14 @@ def _message(said: MessageAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[
     at = f"received at {moment(entry.received_ms, zone)} ({ago(entry.received_ms, now_ms)})"
     yield f"message m{entry.entry_id} from {entry.sender} on {entry.source}, {at}"
     yield f"said      {_quoted(entry.text, REQUEST_CHARS_MAX)}"
-    if entry.state != "waiting":
-        yield f"became    {fate_of_message(entry)}"
-        return
     if said.behind is None:
-        yield "became    waiting; the next look of the gateway takes it up"
-        return
-    turn = said.behind
-    standing = _standing(turn, is_worked_on=said.is_running)
-    yield f"became    waiting behind turn t{turn.turn_id}, {_request(turn)}"
-    yield f"          which is {standing}, {_since(turn.changed_ms, now_ms, zone)}"
+        yield f"became    {said.reason.words}"
+    else:
+        turn = said.behind
+        standing = _standing(turn, is_worked_on=said.is_running)
+        yield f"became    waiting behind turn t{turn.turn_id}, {_request(turn)}"
+        yield f"          which is {standing}, {_since(turn.changed_ms, now_ms, zone)}"
+    yield from _remedy(said.reason)
 
 
 def _delivery(said: DeliveryAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
@@ -141,12 +144,13 @@ def _delivery(said: DeliveryAnswer, now_ms: int, zone: tzinfo | None) -> Iterato
     part = f", part {owed.part} of {owed.parts}" if owed.parts > 1 else ""
     yield f"delivery d{owed.delivery_id} in session s{owed.session_id}{part}, {at}"
     yield f"says      {_quoted(owed.text, REQUEST_CHARS_MAX)}"
-    yield f"stands    {fate_of_delivery(owed, is_running=said.is_running)}"
+    yield f"stands    {said.reason.words}"
     if said.behind is not None:
         yield f"why       d{said.behind.delivery_id} goes first, and is not settled yet"
     if owed.settled_ms is not None:
         at = moment(owed.settled_ms, zone)
         yield f"settled   at {at} ({ago(owed.settled_ms, now_ms)})"
+    yield from _remedy(said.reason)
     if said.turn is not None:
         yield f"belongs   to turn t{said.turn.turn_id}, {_request(said.turn)}"
     if said.lines:
@@ -156,14 +160,16 @@ def _delivery(said: DeliveryAnswer, now_ms: int, zone: tzinfo | None) -> Iterato
 
 
 def _why(said: TurnAnswer) -> str:
-    """The verdict of a turn that is not closed, else what closed it."""
-    if said.why is not None:
-        later = "" if said.is_running else "; this is what the next gateway will see"
-        return f"{said.why.because} (rule {said.why.rule}){later}"
-    reason = said.turn.reason
-    if reason:
-        return failure(reason)
-    return "the answer was delivered" if said.turn.state == "done" else said.turn.event
+    """What keeps it where it is, and the rule of recovery that holds now if it is not closed."""
+    if said.why is None:
+        return said.reason.words
+    later = "" if said.is_running else "; this is what the next gateway will see"
+    return f"{said.reason.words} (rule {said.why.rule}){later}"
+
+
+def _remedy(reason: Reason) -> Iterator[str]:
+    if reason.remedy:
+        yield f"remedy    {reason.remedy}"
 
 
 def _standing(turn: TurnView, is_worked_on: bool) -> str:

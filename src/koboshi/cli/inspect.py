@@ -2,14 +2,14 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 
 import click
 
 from koboshi import __version__
-from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import (
     counted,
     failures_told,
@@ -48,8 +48,8 @@ _ENDED = {
 def status(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """What the gateway is doing, or how it ended if it does not run."""
     with failures_told(as_json):
-        config = loaded(home, config_file)
-        answer = {**ask_owner(config, {"ask": "status"}), "home": str(config.home)}
+        found = look(home, config_file, {"ask": "status"})
+        answer = {**found.answer, "home": str(found.home)}
         if as_json:
             show_json(answer)
         else:
@@ -91,6 +91,8 @@ class StatusAnswer:
     sessions: int
     breaker: str = "closed"
     outbox_held: int = 0
+    unreached: dict[str, str] = field(default_factory=dict)
+    """Channels that can not be reached, and why."""
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
@@ -111,6 +113,8 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     trouble = said.trouble or _silence(said, now_ms) or held_back
     if trouble:
         lines.append(f"trouble    {escaped(trouble)}")
+    for name, why in said.unreached.items():
+        lines.append(f"trouble    {escaped(name)} can not be reached: {escaped(why)}")
     return "\n".join(lines)
 
 

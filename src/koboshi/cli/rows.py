@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import (
     Command,
     counted,
@@ -106,7 +106,7 @@ def show_session(session: str, home: Path | None, config_file: Path | None, as_j
     """A session with its newest turns. SESSION is s1, as `list` shows it."""
     with failures_told(as_json):
         request = {"ask": "show", "kind": "session", "what": session}
-        answer = ask_owner(loaded(home, config_file), request)
+        answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
@@ -201,7 +201,7 @@ def show_message(message: str, home: Path | None, config_file: Path | None, as_j
     """What arrived. MESSAGE is m1, as `list` shows it."""
     with failures_told(as_json):
         request = {"ask": "show", "kind": "message", "what": message}
-        answer = ask_owner(loaded(home, config_file), request)
+        answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
@@ -269,7 +269,7 @@ def release_delivery(
         raise click.UsageError("name one delivery, as d1, or say --all")
     with failures_told(as_json):
         request = {"ask": "outbox-release", "kind": "delivery", "what": delivery}
-        answer = ask_owner(loaded(home, config_file), request)
+        answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
@@ -298,7 +298,7 @@ def _page(
     is_open: bool = False,
 ) -> Mapping[str, object]:
     request = {"ask": "list", "kind": kind, "limit": limit, "before": before, "open": is_open}
-    return ask_owner(loaded(home, config_file), request)
+    return look(home, config_file, request).answer
 
 
 def _ask_about_turn(
@@ -306,7 +306,7 @@ def _ask_about_turn(
 ) -> None:
     with failures_told(as_json):
         request = {"ask": ask, "kind": "turn", "what": turn}
-        answer = ask_owner(loaded(home, config_file), request)
+        answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
@@ -320,7 +320,7 @@ def _ask_about_delivery(
 ) -> None:
     with failures_told(as_json):
         request = {"ask": ask, "kind": "delivery", "what": delivery}
-        answer = ask_owner(loaded(home, config_file), request)
+        answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return

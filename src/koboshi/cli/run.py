@@ -131,7 +131,7 @@ def _serve(
     # structlog would load it, for coloured tracebacks that we never print: a sixth of a start.
     with hidden("rich"):
         from koboshi import logs
-    from koboshi.app import RunOptions, serve
+    from koboshi.app.serve import RunOptions, serve
     from koboshi.runtime.notify import Notifier
     from koboshi.runtime.surroundings import look_around, signs_here
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from koboshi.domain.action import EMPTY_REPLY
+from koboshi.domain.ids import shown
 from koboshi.domain.notes import MOVED_ON, RECOVERY
 from koboshi.domain.phrases import failure
+from koboshi.domain.reasons import OwedPart, why_delivery, why_message
 from koboshi.ports.views import DeliveryView, EntryView, JournalLine
 
 _TURN = {
@@ -45,19 +47,6 @@ _DELIVERY = {
     "rejected": "was refused by the platform",
     "abandoned": "was given up",
 }
-_IGNORED = {
-    "not-allowed": "its sender is not allowed to use this gateway",
-    "blank": "there are no words in it",
-}
-_DROPPED = {
-    "cut": "the person cut the conversation with /stop or /new while it waited",
-    "inbox-full": "too many messages were waiting in this chat, and its sender was told so",
-    "question-closed": "it answered a question that was closed by then",
-    "no-such-choice": "it picked what the open question does not offer",
-    "already-read": "the agent knew already what it reports",
-    "turn-ended": "the turn that it was meant for had ended",
-    "not-wanted": "`notify` in the configuration says that people do not hear of such ends",
-}
 
 
 def told(lines: Sequence[JournalLine]) -> list[tuple[int, str]]:
@@ -86,6 +75,9 @@ def _words(line: JournalLine, tools: Mapping[str, str]) -> str | None:
         case "delivery":
             words = _DELIVERY.get(line.event, line.event)
             return _with_reason(f"d{line.number} {words}", line.reason)
+        case "process":
+            words = "began" if line.event == "begun" else line.event
+            return _with_reason(f"{shown('process', line.number)} {words}", line.reason)
         case _:
             return _with_reason(f"{line.subject} {line.number}: {line.event}", line.reason)
 
@@ -138,42 +130,23 @@ def _of_step(line: JournalLine, tools: Mapping[str, str]) -> str | None:
 
 def fate_of_message(entry: EntryView) -> str:
     """What became of a message that is in no turn. One that waits is told by who is before it."""
-    reason = entry.reason or ""
-    match entry.state:
-        case "ignored":
-            return f"ignored: {_IGNORED.get(reason, reason)} ({reason})"
-        case "dropped":
-            return f"dropped: {_DROPPED.get(reason, reason)} ({reason})"
-        case "handled" if entry.kind == "report":
-            return "the person was told, and no turn"
-        case "handled":
-            return "a command: it was carried out and answered when it arrived"
-        case state:
-            return state
+    reason = why_message(
+        entry.state, entry.kind, entry.reason, sender=entry.sender, channel=entry.source
+    )
+    return reason.words
 
 
 def fate_of_delivery(delivery: DeliveryView, *, is_running: bool) -> str:
     """Where a delivery stands, and why."""
-    tries = f"{delivery.attempts} tries" if delivery.attempts != 1 else "1 try"
-    match delivery.state:
-        case "draft":
-            return "shown while it grows; not yet owed"
-        case "owed" if delivery.attempts:
-            return _with_reason(f"owed; {tries} so far", delivery.reason)
-        case "owed":
-            return "owed; " + ("it is sent next" if is_running else "no gateway runs to send it")
-        case "sending" if is_running:
-            return "being sent now"
-        case "sending":
-            return "the gateway died while sending it; nobody knows whether it arrived"
-        case "delivered":
-            return f"delivered with {tries}"
-        case "rejected":
-            return _with_reason("refused by the platform", delivery.reason)
-        case "abandoned":
-            return _with_reason("given up", delivery.reason)
-        case state:
-            return state
+    owed = OwedPart(
+        name=shown("delivery", delivery.delivery_id),
+        state=delivery.state,
+        reason=delivery.reason,
+        attempts=delivery.attempts,
+        channel="",
+        is_running=is_running,
+    )
+    return why_delivery(owed).words
 
 
 def _with_reason(words: str, reason: str | None) -> str:

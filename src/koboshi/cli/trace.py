@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import failures_told, home_options, json_option, moment, show_json
 from koboshi.cli.row_lines import call_line, delivery_line, message_line, turn_line
 from koboshi.cli.story import fate_of_message, told
@@ -25,7 +25,7 @@ def trace(message: str, home: Path | None, config_file: Path | None, as_json: bo
     MESSAGE is a platform's own id of it (of Telegram: chat/message, as 1234/56), or m1.
     """
     with failures_told(as_json):
-        answer = ask_owner(loaded(home, config_file), {"ask": "trace", "what": message})
+        answer = look(home, config_file, {"ask": "trace", "what": message}).answer
         if as_json:
             show_json(answer)
             return

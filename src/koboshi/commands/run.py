@@ -20,8 +20,9 @@ from koboshi.domain.command import (
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
+from koboshi.domain.reasons import why_asked, why_closed
 from koboshi.domain.session import CutKind
-from koboshi.domain.turn import TurnState
+from koboshi.domain.turn import CLOSED, TurnState
 
 REPLY_CHARS_MAX = 3_500
 PROCESSES_SHOWN_MAX = 5
@@ -110,8 +111,20 @@ def _why(_command: Command, facts: SessionFacts) -> Response:
         return Response(reply="Nothing has been asked here yet, so there is nothing to explain.")
     standing = _standing(turn, facts.now_ms)
     header = f"{standing} ({shown('turn', turn.turn_id)})"
-    room = REPLY_CHARS_MAX - len(header) - 60
-    return Response(reply="\n".join([header, *_story(turn.story, room)]))
+    plainly = _reason(turn, facts)
+    room = REPLY_CHARS_MAX - len(header) - sum(map(len, plainly)) - 60
+    return Response(reply="\n".join([header, *plainly, *_story(turn.story, room)]))
+
+
+def _reason(turn: TurnGlance, facts: SessionFacts) -> list[str]:
+    """What keeps it from being answered, and what helps; nothing where nothing does."""
+    if turn.state is TurnState.WAITING and facts.question is not None:
+        return [f"Why: {why_asked(facts.question.text)}. Answer it here, or /stop ends it."]
+    if turn.state not in CLOSED or turn.state is TurnState.DONE:
+        return []
+    reason = why_closed(turn.state, turn.event, turn.reason, turn.deaths)
+    remedy = f" What helps: {reason.remedy}." if reason.remedy else ""
+    return [f"Why: {reason.words}.{remedy}"]
 
 
 def _approve(command: Command, facts: SessionFacts) -> Response:

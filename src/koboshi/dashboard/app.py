@@ -3,7 +3,7 @@ words as from the command line, so nothing can be seen or done in two ways."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import structlog
@@ -16,7 +16,10 @@ from starlette.routing import Route as Path
 
 from koboshi.dashboard.files import page_routes
 from koboshi.domain.ids import ChannelName, TurnId, parse_shown
-from koboshi.ports.views import OwnerViews
+from koboshi.domain.reasons import why_closed, why_message
+from koboshi.domain.recovery import RULES
+from koboshi.domain.turn import CLOSED
+from koboshi.ports.views import OwnerViews, TurnView
 
 Json: TypeAlias = Mapping[str, object]
 Ask: TypeAlias = Callable[[Json], Awaitable[Json]]
@@ -57,6 +60,7 @@ class Dashboard:
         routes: list[BaseRoute] = [
             Path(f"{BASE}/{name}", _told(self._listing(kind)))
             for name, kind in (lists | numbered).items()
+            if kind != "message"
         ]
         routes += [
             Path(f"{BASE}/{name}/{{what}}", _told(self._showing(kind)))
@@ -65,7 +69,10 @@ class Dashboard:
         ]
         return [
             *routes,
+            Path(f"{BASE}/inbox", _told(self._inbox)),
             Path(f"{BASE}/turns/{{what}}", _told(self._turn)),
+            Path(f"{BASE}/explain/{{what:path}}", _told(self._explain)),
+            Path(f"{BASE}/troubles", _told(self._asking("troubles"))),
             Path(f"{BASE}/processes", _told(self._asking("processes"))),
             Path(f"{BASE}/processes/{{what}}", _told(self._asking("explain"))),
             Path(f"{BASE}/processes/{{what}}/log", _told(self._log)),
@@ -117,23 +124,41 @@ class Dashboard:
 
         return ask
 
+    async def _inbox(self, request: Request) -> Json:
+        """What arrived, each with what became of it in plain words, and with its turn."""
+        listed = await self._listing("message")(request)
+        messages = listed.get("messages")
+        if not isinstance(messages, list):
+            return listed
+        turn_ids = sorted({each["turn_id"] for each in messages if each["turn_id"] is not None})
+        turns = {turn.turn_id: turn for turn in await self.views.turns_named(turn_ids)}
+        return {
+            **listed,
+            "messages": [{**each, **_fate(each, turns.get(each["turn_id"]))} for each in messages],
+        }
+
     async def _turn(self, request: Request) -> Json:
         """All that is known of a turn: why it is where it is, and what was said and done."""
         what = request.path_params["what"]
         named = parse_shown(what)
         if named is None or named[0] != "turn":
             return _refusal("not-found", f'there is no turn "{what}"')
-        turn_id = TurnId(named[1])
-        told = await self.ask({"ask": "explain", "what": what})
-        if not told.get("ok"):
-            return told
-        steps = await self.views.steps_of(turn_id, STEPS_MAX)
-        calls = await self.views.calls_of(turn_id)
-        return {
-            **told,
-            "steps": [asdict(step) for step in steps],
-            "calls": [asdict(call) for call in calls],
-        }
+        return await self._explain(request)
+
+    async def _explain(self, request: Request) -> Json:
+        """What `koboshi explain` is told; of a turn also what was said and done in it."""
+        told = await self.ask({"ask": "explain", "what": request.path_params["what"]})
+        match told:
+            case {"ok": True, "kind": "turn", "turn": {"turn_id": int(number)}}:
+                steps = await self.views.steps_of(TurnId(number), STEPS_MAX)
+                calls = await self.views.calls_of(TurnId(number))
+                return {
+                    **told,
+                    "steps": [asdict(step) for step in steps],
+                    "calls": [asdict(call) for call in calls],
+                }
+            case _:
+                return told
 
     async def _log(self, request: Request) -> Json:
         chars = _number(request.query_params.get("chars"), LOG_CHARS, LOG_CHARS_MAX)
@@ -155,6 +180,7 @@ class Dashboard:
             "version": self.version,
             "model": self.model,
             "can_kill": self.kill is not None,
+            "rules": {rule.label: rule.because for rule in RULES},
         }
 
     async def _kill(self, _request: Request) -> Response:
@@ -172,6 +198,21 @@ class Dashboard:
 async def _call(kill: Callable[[], None]) -> None:
     """On the event loop, so that not even a thread lives on."""
     kill()
+
+
+def _fate(entry: Mapping[str, Any], turn: TurnView | None) -> Json:
+    """What became of a message. While its turn is not closed, that turn's page says more."""
+    if turn is None:
+        reason = why_message(
+            entry["state"],
+            entry["kind"],
+            entry["reason"],
+            sender=entry["sender"],
+            channel=entry["source"],
+        )
+        return {"turn": None, "fate": None if entry["state"] == "waiting" else asdict(reason)}
+    closed = why_closed(turn.state, turn.event, turn.reason, turn.crash_streak)
+    return {"turn": asdict(turn), "fate": asdict(closed) if turn.state in CLOSED else None}
 
 
 def _told(ask: Callable[[Request], Awaitable[Json]]) -> Endpoint:

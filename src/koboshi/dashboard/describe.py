@@ -3,35 +3,17 @@
 from typing import Any, TypeAlias
 
 from koboshi.domain.worker import Worker
-from koboshi.ports.views import (
-    CallView,
-    ChatView,
-    DeliveryView,
-    EntryView,
-    JournalLine,
-    ProcessView,
-    QuestionView,
-    SessionView,
-    StepView,
-    TurnView,
-)
+from koboshi.ports import views
 
 # JSON has no types to offer; this is a codec.
 Json: TypeAlias = dict[str, Any]
 
 SHAPES: tuple[type, ...] = (
-    CallView,
-    ChatView,
-    DeliveryView,
-    EntryView,
-    JournalLine,
-    ProcessView,
-    QuestionView,
-    SessionView,
-    StepView,
-    TurnView,
+    *(getattr(views, name) for name in sorted(vars(views)) if name.endswith("View")),
+    views.JournalLine,
     Worker,
 )
+"""What rows look like: every view of the store, and what has none of its own."""
 
 KILL_PATH = "/api/v1/try/kill"
 
@@ -60,26 +42,30 @@ def _named(path: str) -> Json:
 
 def _told() -> Json:
     return {
-        "/api/v1/sessions": _list("Sessions, newest first", "sessions", SessionView, "chat"),
+        "/api/v1/sessions": _list("Sessions, newest first", "sessions", views.SessionView, "chat"),
         "/api/v1/sessions/{what}": _show("A session, `s1`, and its newest turns"),
-        "/api/v1/turns": _list("Turns, newest first", "turns", TurnView, "session"),
+        "/api/v1/turns": _list("Turns, newest first", "turns", views.TurnView, "session"),
         "/api/v1/turns/{what}": _show("A turn, `t1`: why it is where it is, and its timeline"),
         "/api/v1/turns/{what}/resume": _do("Go on at once, as `/resume` does"),
         "/api/v1/turns/{what}/drop": _do("End it for good, as `/drop` does"),
-        "/api/v1/inbox": _list("What arrived, newest first", "messages", EntryView),
+        "/api/v1/inbox": _list("What arrived, newest first", "messages", views.EntryView),
         "/api/v1/inbox/{what}": _show("A message, `m1`"),
-        "/api/v1/outbox": _list("What is or was owed, newest first", "deliveries", DeliveryView),
+        "/api/v1/explain/{what}": _show("Why it is where it is, as `koboshi explain` tells it"),
+        "/api/v1/troubles": _show("What keeps messages from being answered now, and what helps"),
+        "/api/v1/outbox": _list(
+            "What is or was owed, newest first", "deliveries", views.DeliveryView
+        ),
         "/api/v1/outbox/{what}": _show("A delivery, `d1`"),
         "/api/v1/outbox/{what}/retry": _do("Send again what was refused, given up or put off"),
         "/api/v1/outbox/{what}/drop": _do("Give up what is owed"),
-        "/api/v1/processes": _list("Background processes", "processes", ProcessView),
+        "/api/v1/processes": _list("Background processes", "processes", views.ProcessView),
         "/api/v1/processes/{what}": _show("A process, `p1`, and what was said about it"),
         "/api/v1/processes/{what}/log": _show("The end of its output, `chars` of it"),
         "/api/v1/processes/{what}/kill": _do("End it, with everything it has started"),
         "/api/v1/workers": _list("Boots and how each ended, newest first", "workers", Worker),
-        "/api/v1/journal": _list("What happened, newest first", "lines", JournalLine),
-        "/api/v1/questions": _list("Open questions and approvals", "questions", QuestionView),
-        "/api/v1/chats": _list("Chats of this channel, lately used", "chats", ChatView),
+        "/api/v1/journal": _list("What happened, newest first", "lines", views.JournalLine),
+        "/api/v1/questions": _list("Open questions and approvals", "questions", views.QuestionView),
+        "/api/v1/chats": _list("Chats of this channel, lately used", "chats", views.ChatView),
         "/api/v1/page": _show("What this page can offer"),
         KILL_PATH: _do("`kill -9` the gateway; only under `koboshi run --supervise`"),
     }

@@ -1,6 +1,5 @@
 """What a boot found and decided, in words."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from koboshi.domain.durations import duration
@@ -18,11 +17,21 @@ _ENDED = {
     EndedHow.MEMORY: "was killed, it seems for want of memory",
     EndedHow.REBOOTED: "ended with the machine",
 }
+_DIES = "the gateway dies again and again while it works"
 BREAKER_WORDS = {
-    Breaker.HALF: "it dies again and again while it works: turns that died twice in a row without "
-    "getting further are not resumed until ten minutes have been quiet, or by /resume",
-    Breaker.OPEN: "it dies again and again while it works: nothing is resumed until ten minutes "
-    "have been quiet, or by /resume; new messages are served as ever",
+    Breaker.HALF: f"{_DIES}: turns that died twice in a row without getting further are not "
+    "resumed until ten minutes have been quiet, or by /resume",
+    Breaker.OPEN: f"{_DIES}: nothing is resumed until ten minutes have been quiet, or by /resume; "
+    "new messages are served as ever",
+}
+_DECIDED = {
+    VerdictKind.RESUME: "taken up again",
+    VerdictKind.DELIVER: "answered, only to be delivered",
+    VerdictKind.STAND: "left as it was",
+    VerdictKind.CLEAR: "left for a newer message",
+    VerdictKind.ASK_USER: "the person is asked whether to go on",
+    VerdictKind.SUSPEND: "set aside",
+    VerdictKind.GIVE_UP: "given up with an apology",
 }
 
 
@@ -34,17 +43,24 @@ def boot_report(
 ) -> str:
     """How the last worker ended, what this one found, and what was decided for each turn."""
     sentences = [_before(worker, previous)]
-    if decided:
-        counts = Counter(f"{verdict.kind} by {verdict.rule}" for _, verdict in decided)
-        sentences.append("; ".join(f"{count} {words}" for words, count in counts.most_common()))
-        named = [f"{shown('turn', turn)} {verdict.rule}" for turn, verdict in decided]
-        more = len(named) - TURNS_NAMED_MAX
-        sentences.append(", ".join(named[:TURNS_NAMED_MAX]) + (f" and {more} more" * (more > 0)))
-    else:
-        sentences.append("nothing was interrupted")
+    sentences.append(_decisions(decided) if decided else "nothing was interrupted")
     if breaker is not Breaker.CLOSED:
         sentences.append(BREAKER_WORDS[breaker])
     return ". ".join(sentences) + "."
+
+
+def _decisions(decided: Sequence[tuple[TurnId, Verdict]]) -> str:
+    """Each verdict with its rule, and the turns that it was given."""
+    found: dict[str, list[str]] = {}
+    for turn, verdict in decided:
+        words = f"{_DECIDED[verdict.kind]} (rule {verdict.rule})"
+        found.setdefault(words, []).append(shown("turn", turn))
+    return "; ".join(f"{words}: {_named(turns)}" for words, turns in found.items())
+
+
+def _named(turns: Sequence[str]) -> str:
+    more = len(turns) - TURNS_NAMED_MAX
+    return ", ".join(turns[:TURNS_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def resumed_in(decided: Sequence[tuple[TurnId, Verdict]]) -> int:
@@ -63,4 +79,7 @@ def _before(worker: Worker, previous: Worker | None) -> str:
         return "the first boot in this home"
     how = _ENDED[previous.ended_how or EndedHow.KILLED]
     away = duration(away_ms(worker, previous))
-    return f"boot {previous.worker_id} {how}; nobody served for {away}"
+    # Nobody knows when a killed one died, only when it was last seen.
+    is_bound = previous.ended_how in (None, EndedHow.KILLED, EndedHow.MEMORY)
+    most = "at most " if is_bound else ""
+    return f"boot {previous.worker_id} {how}; nobody served for {most}{away}"

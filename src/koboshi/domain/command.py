@@ -57,6 +57,10 @@ class TurnGlance:
     is_worked_on: bool = False
     """This boot holds the claim on it."""
     is_claimed_before: bool = True
+    event: str = ""
+    """What happened to it last."""
+    deaths: int = 0
+    """In a row, without a new step."""
     story: tuple[str, ...] = ()
     """What happened to it, a line each, oldest first."""
 

@@ -163,6 +163,8 @@ def _ask_or(kind: VerdictKind) -> Then:
     return lambda facts: VerdictKind.ASK_USER if facts.is_interactive else kind
 
 
+DIED_EACH_TIME = "the gateway died each time this was tried, without getting any further"
+
 RULES: tuple[Rule, ...] = (
     Rule(
         label="answered",
@@ -204,7 +206,7 @@ RULES: tuple[Rule, ...] = (
         when=lambda facts, policy: _is_taken_up(facts) and facts.crash_streak >= policy.deaths_max,
         then=_always(VerdictKind.GIVE_UP),
         says="as many deaths in a row without a new step as `attempts` allows",
-        because="the gateway died each time this was tried, without getting any further",
+        because=DIED_EACH_TIME,
     ),
     Rule(
         label="worn-out",

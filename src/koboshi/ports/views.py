@@ -143,6 +143,8 @@ class Explanation:
     lines: tuple[JournalLine, ...]
     entries: tuple[EntryView, ...]
     deliveries: tuple[DeliveryView, ...]
+    question: str | None = None
+    """What it waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,6 +351,10 @@ class OwnerViews(Views, Protocol):
     async def journal(self, page: Page) -> tuple[JournalLine, ...]:
         """What happened in all sessions. With `is_open` only what recovery decided and how boots
         began and ended, as far back as can be looked through quickly."""
+        ...
+
+    async def turns_named(self, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
+        """These turns, as far as there are such."""
         ...
 
     async def turns_before(

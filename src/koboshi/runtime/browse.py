@@ -4,11 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
-from koboshi.domain.command import Standing, Will
 from koboshi.domain.ids import PREFIXES, DeliveryId, EntryId, SessionId, TurnId, parse_shown, shown
-from koboshi.domain.outbox import UNSETTLED, DeliveryState
-from koboshi.ports.store import Store
-from koboshi.ports.views import Page, SessionView, TurnView
+from koboshi.ports.views import OwnerViews, Page, SessionView, TurnView
 
 Answer: TypeAlias = Mapping[str, object]
 
@@ -18,14 +15,6 @@ TURNS_OF_SESSION = 10
 NEWEST = 1 << 62
 """Behind every id there can be."""
 
-_NOT_CONCERNED = {
-    Standing.WORKED_ON: "this gateway is working on it",
-    Standing.NEXT: "it is in the queue, and nobody has tried it yet",
-    Standing.ASKED: "it waits for the person's answer",
-    Standing.CLOSED: "it has ended; the person can ask again with /retry",
-    Standing.NOT_SERVED: "its person is no longer allowed, or its channel is not configured",
-}
-
 
 def refusal(kind: str, message: str) -> Answer:
     """The answer that there is none."""
@@ -34,30 +23,23 @@ def refusal(kind: str, message: str) -> Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browse:
-    """One request about rows. `kind` is turn, session, message, delivery, worker or line."""
+    """One look at rows. `kind` is turn, session, message, delivery, worker or line."""
 
-    store: Store
+    views: OwnerViews
     kind: str
     what: str
     request: Mapping[str, object]
 
     async def answer(self, asked: object) -> Answer | None:
         """The answer; None if this is not about rows."""
-        ways: dict[str, Callable[[], Awaitable[Answer]]] = {
-            "list": self._list,
-            "show": self._show,
-            "trace": self._trace,
-            "turn-resume": lambda: self._will(Will.RESUME),
-            "turn-drop": lambda: self._will(Will.DROP),
-            "outbox-retry": self._retry,
-            "outbox-release": self._release,
-            "outbox-drop": self._drop,
-        }
-        way = ways.get(asked) if isinstance(asked, str) else None
+        way = self.ways().get(asked) if isinstance(asked, str) else None
         return None if way is None else await way()
 
+    def ways(self) -> dict[str, Callable[[], Awaitable[Answer]]]:
+        return {"list": self._list, "show": self._show, "trace": self._trace}
+
     async def _list(self) -> Answer:
-        views, page = self.store.views, self._page()
+        views, page = self.views, self._page()
         if page is None:
             before = self.request.get("before")
             return refusal("bad-request", f'"{before}" is no {self.kind}; `list` shows them')
@@ -88,10 +70,10 @@ class Browse:
 
     async def _turns(self, page: Page) -> tuple[TurnView, ...]:
         """Of all sessions, or of one."""
-        session = _number("session", str(self.request.get("session") or ""))
+        session = number_in("session", str(self.request.get("session") or ""))
         if session is None:
-            return await self.store.views.turns(page)
-        return await self.store.views.turns_before(
+            return await self.views.turns(page)
+        return await self.views.turns_before(
             SessionId(session), before=page.before, limit=page.limit
         )
 
@@ -99,15 +81,15 @@ class Browse:
         """The newest, or those whose chat begins with some letters."""
         chat = self.request.get("chat")
         if isinstance(chat, str) and chat:
-            return await self.store.views.sessions_named(chat, page.limit)
-        return await self.store.views.sessions(page)
+            return await self.views.sessions_named(chat, page.limit)
+        return await self.views.sessions(page)
 
     def _page(self) -> Page | None:
         """Which rows are asked for; None if they begin before something that is no id."""
         limit, before = self.request.get("limit"), self.request.get("before")
         number: int | None = NEWEST
         if isinstance(before, str) and before:
-            number = _number(self.kind, before)
+            number = number_in(self.kind, before)
         if number is None:
             return None
         wanted = limit if isinstance(limit, int) else LIMIT
@@ -115,48 +97,48 @@ class Browse:
         return Page(limit=max(1, min(wanted, LIMIT_MAX)), before=number, is_open=is_open)
 
     async def _show(self) -> Answer:
-        number = _number(self.kind, self.what)
-        views = self.store.views
+        number = number_in(self.kind, self.what)
+        views = self.views
         match self.kind:
             case _ if number is None:
-                return self._not_found()
+                return self.not_found()
             case "turn":
-                return await self._turn(TurnId(number)) or self._not_found()
+                return await self.turn(TurnId(number)) or self.not_found()
             case "session":
                 session = await views.session(SessionId(number))
                 if session is None:
-                    return self._not_found()
+                    return self.not_found()
                 turns = await views.turns_of(session.session_id, TURNS_OF_SESSION)
                 newest = [asdict(turn) for turn in turns]
                 return {"ok": True, "session": asdict(session), "turns": newest}
             case "message":
                 entry = await views.entry(EntryId(number))
                 found = None if entry is None else {"ok": True, "message": asdict(entry)}
-                return found or self._not_found()
+                return found or self.not_found()
             case "delivery":
-                return await self._delivery(DeliveryId(number)) or self._not_found()
+                return await self.delivery(DeliveryId(number)) or self.not_found()
             case other:
                 return refusal("bad-request", f"there is no {other!r} to show")
 
-    async def _turn(self, turn_id: TurnId) -> Answer | None:
-        explained = await self.store.views.explain(turn_id)
+    async def turn(self, turn_id: TurnId) -> Answer | None:
+        explained = await self.views.explain(turn_id)
         if explained is None:
             return None
         return {
             "ok": True,
             "turn": asdict(explained.turn),
             "messages": [asdict(entry) for entry in explained.entries],
-            "calls": [asdict(call) for call in await self.store.views.calls_of(turn_id)],
+            "calls": [asdict(call) for call in await self.views.calls_of(turn_id)],
             "deliveries": [asdict(delivery) for delivery in explained.deliveries],
         }
 
-    async def _delivery(self, delivery_id: DeliveryId) -> Answer | None:
-        delivery = await self.store.views.delivery(delivery_id)
+    async def delivery(self, delivery_id: DeliveryId) -> Answer | None:
+        delivery = await self.views.delivery(delivery_id)
         return None if delivery is None else {"ok": True, "delivery": asdict(delivery)}
 
     async def _trace(self) -> Answer:
         """By a platform's own id of a message, or by ours."""
-        views, number = self.store.views, _number("message", self.what)
+        views, number = self.views, number_in("message", self.what)
         entry = await views.entry_by_external_id(self.what)
         if entry is None and number is not None:
             entry = await views.entry(EntryId(number))
@@ -169,64 +151,7 @@ class Browse:
             return refusal("not-found", words)
         return {"ok": True, **asdict(trace)}
 
-    async def _will(self, will: Will) -> Answer:
-        number = _number("turn", self.what)
-        if number is None:
-            return self._not_found()
-        standing = await self.store.turns.will(TurnId(number), will)
-        if standing is None:
-            return self._not_found()
-        if standing is not Standing.LEFT:
-            verb = "resumed" if will is Will.RESUME else "dropped"
-            return refusal("refused", f"{self.what} is not {verb}: {_NOT_CONCERNED[standing]}")
-        return await self._turn(TurnId(number)) or self._not_found()
-
-    async def _retry(self) -> Answer:
-        delivery = await self._find_delivery()
-        if delivery is None:
-            return self._not_found()
-        owed = await self.store.outbox.retry(delivery)
-        again = None if owed is None else await self.store.views.delivery(owed)
-        if again is None:
-            return await self._refused(delivery, "retried")
-        if again.state not in UNSETTLED:
-            words = f"{self.what} was retried as {shown('delivery', again.delivery_id)}, which was "
-            return refusal("refused", f"{words}{again.state}; retry that one if it is needed")
-        return {"ok": True, "delivery": asdict(again)}
-
-    async def _drop(self) -> Answer:
-        delivery = await self._find_delivery()
-        if delivery is None:
-            return self._not_found()
-        if not await self.store.outbox.drop(delivery):
-            return await self._refused(delivery, "dropped")
-        return await self._delivery(delivery) or self._not_found()
-
-    async def _release(self) -> Answer:
-        """One that is held, or all: then nothing is named."""
-        if not self.what:
-            return {"ok": True, "released": await self.store.outbox.release(None)}
-        delivery = await self._find_delivery()
-        if delivery is None:
-            return self._not_found()
-        if not await self.store.outbox.release(delivery):
-            words = f"{self.what} is not released: nothing holds it; `show` says where it is"
-            return refusal("refused", words)
-        found = await self.store.views.delivery(delivery)
-        return {"ok": True, "released": 1, "delivery": None if found is None else asdict(found)}
-
-    async def _find_delivery(self) -> DeliveryId | None:
-        number = _number("delivery", self.what)
-        found = None if number is None else await self.store.views.delivery(DeliveryId(number))
-        return None if found is None else found.delivery_id
-
-    async def _refused(self, delivery_id: DeliveryId, verb: str) -> Answer:
-        found = await self.store.views.delivery(delivery_id)
-        state = DeliveryState.SENDING if found is None else found.state
-        how = "it is being sent right now" if state == DeliveryState.SENDING else f"it was {state}"
-        return refusal("refused", f"{self.what} is not {verb}: {how}")
-
-    def _not_found(self) -> Answer:
+    def not_found(self) -> Answer:
         example = _named(self.kind, 1)
         words = f'there is no {self.kind} "{self.what}"; `list` shows them, as {example}'
         return refusal("not-found", words)
@@ -237,7 +162,7 @@ def _named(kind: str, number: int) -> str:
     return shown(kind, number) if kind in PREFIXES else str(number)
 
 
-def _number(kind: str, text: str) -> int | None:
+def number_in(kind: str, text: str) -> int | None:
     if kind not in PREFIXES:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     named = parse_shown(text)

@@ -2,19 +2,11 @@
 any of them, the next boot reaches the same end by facts alone."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from anyio import Event
 
 from koboshi.ports.wakeups import TURNS, Wakeups
-
-
-class Leave(StrEnum):
-    """How somebody asked the gateway to end."""
-
-    STOP = "stop"
-    RESTART = "restart"
-    DRAIN = "drain"  # however long the turns take that run now
+from koboshi.runtime.leave import Leave
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,9 +14,10 @@ from koboshi.ports.wakeups import TURNS, Wakeups
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
-from koboshi.runtime.drain import Drain, Leave
+from koboshi.runtime.drain import Drain
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
+from koboshi.runtime.leave import Leave
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.supervise import Supervise
 from koboshi.runtime.watch import WatchLogs

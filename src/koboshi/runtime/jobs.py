@@ -9,7 +9,7 @@ from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
-from koboshi.runtime.drain import Leave
+from koboshi.runtime.leave import Leave
 
 LISTED_MAX = 200
 LOG_CHARS_MAX = 200_000
@@ -30,6 +30,8 @@ class Jobs:
     """Asks the gateway to end; None where none runs."""
     login_link: Callable[[], str | None] = lambda: None
     """An address that lets one browser in, once; None where nobody serves pages."""
+    channels: Callable[[], Mapping[str, str | None]] = dict
+    """The channels that have to be reached, and why one can not be."""
 
     async def listed(self) -> Mapping[str, object]:
         views = await self.store.views.processes(LISTED_MAX)

@@ -83,6 +83,16 @@ class TurnLine(Line, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class ProcessLine(Line, frozen=True, kw_only=True):
+    """`process`: a command was started (`begun`), or has ended. Its output is at
+    `/api/v1/processes/{process}/log`."""
+
+    process: str
+    event: str
+    state: str | None = None
+    command: str = ""
+
+
 class TypingLine(Line, frozen=True, kw_only=True):
     """`typing`: somebody is at work. It has no id: it is not in the journal."""
 
@@ -108,6 +118,7 @@ LINES: dict[str, type[Line]] = {
     "notice": DeliveryLine,
     "progress": DeliveryLine,
     "turn": TurnLine,
+    "process": ProcessLine,
     "typing": TypingLine,
     "draft": DraftLine,
 }
@@ -163,6 +174,17 @@ def _plain_line(event: Event) -> tuple[str, Line] | None:
             event=line.event,
             state=line.after,
             reason=line.reason,
+        )
+    if line.subject == "process":
+        is_new = line.event == "begun"
+        return "process", ProcessLine(
+            at=at,
+            thread=thread,
+            turn=_turn(line),
+            process=shown("process", line.number),
+            event=line.event,
+            state=line.after,
+            command=_cut(line.reason or "") if is_new else "",
         )
     return None
 

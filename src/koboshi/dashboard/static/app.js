@@ -5,6 +5,8 @@ import { BoardPage } from "./board-page.js";
 import { ChatPage, firstChat } from "./chat-page.js";
 import { button, h, replace } from "./dom.js";
 import { enter, get, isLocked, leave } from "./session.js";
+import { Troubles } from "./troubles.js";
+import { knowRules } from "./why.js";
 
 const LINKS = [
   ["#/", "Chat"], ["#/questions", "Questions"], ["#/sessions", "Sessions"], ["#/turns", "Turns"], ["#/processes", "Jobs"],
@@ -15,13 +17,17 @@ const LOST_AFTER_MS = 300;
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
 const link = document.getElementById("link");
+const troubles = new Troubles(document.getElementById("troubles"));
 let shown = null;
 let page = null;
 let lostTimer = null;
 
 function showState(state) {
   clearTimeout(lostTimer);
-  if (state === "live") say("live", "");
+  if (state === "live") {
+    say("live", "");
+    troubles.look();
+  }
   else if (state === "lost") lostTimer = setTimeout(() => say("lost", "reconnecting…"), LOST_AFTER_MS);
   else say("", "");
 }
@@ -60,7 +66,9 @@ async function show() {
 async function whatPageCanDo() {
   for (;;) {
     try {
-      return await get("page");
+      const told = await get("page");
+      knowRules(told.rules);
+      return told;
     } catch (error) {
       if (isLocked()) return null;
       showState("lost");

@@ -7,6 +7,7 @@ import { CHARS_ALL, jobCard, words as jobWords } from "./job.js";
 import { questions } from "./questions.js";
 import { get } from "./session.js";
 import { turn } from "./turn-page.js";
+import { delivery, message, withCode } from "./why.js";
 import { health, boots } from "./well-being.js";
 
 const OWED = new Set(["draft", "owed", "sending"]);
@@ -106,10 +107,19 @@ function entryRow(entry) {
   const turn = entry.turn_id ? link(`#/turns/${idOf("turn", entry.turn_id)}`, idOf("turn", entry.turn_id)) : null;
   const session = entry.session_id ? link(`#/sessions/${idOf("session", entry.session_id)}`, idOf("session", entry.session_id)) : null;
   return row(
-    [h("b", {}, idOf("message", entry.entry_id)), chip(entry.state), h("span", { class: "kind" }, entry.kind), turn, session],
-    shorten(entry.text, 200),
-    [`${moment(entry.received_ms)} · ${entry.source} · ${entry.sender}`, entry.reason ? ` · ${entry.reason}` : ""],
+    [link(`#/inbox/${idOf("message", entry.entry_id)}`, idOf("message", entry.entry_id)), chip(entry.turn?.state ?? entry.state), h("span", { class: "kind" }, entry.kind), turn, session],
+    [shorten(entry.text, 200), fate(entry)],
+    `${moment(entry.received_ms)} · ${entry.source} · ${entry.sender}`,
   );
+}
+
+// What is not over, or was not answered, says so at a glance.
+const STANDS = { queued: "in the queue", running: "being worked on", waiting: "waits for an answer", suspended: "set aside", answered: "answered, and on its way" };
+
+function fate(entry) {
+  if (entry.turn?.state in STANDS) return h("div", { class: "fate" }, STANDS[entry.turn.state]);
+  if (!entry.fate || entry.turn?.state === "done" || entry.state === "handled") return null;
+  return h("div", { class: "fate" }, withCode(entry.fate.words), entry.fate.remedy ? [". ", withCode(entry.fate.remedy)] : null);
 }
 
 const outbox = {
@@ -133,7 +143,7 @@ export function deliveryRow(delivery, context) {
   const parts = delivery.parts > 1 ? ` · part ${delivery.part} of ${delivery.parts}` : "";
   const tries = delivery.attempts > 1 ? ` · ${delivery.attempts} attempts` : "";
   return row(
-    [h("b", {}, id), chip(delivery.state), h("span", { class: "kind" }, delivery.cause.split(":")[0]), turn, h("span", { class: "acts" }, acts)],
+    [link(`#/outbox/${id}`, id), chip(delivery.state), h("span", { class: "kind" }, delivery.cause.split(":")[0]), turn, h("span", { class: "acts" }, acts)],
     shorten(delivery.text, 200),
     [moment(delivery.created_ms), parts, tries, delivery.reason ? ` · ${delivery.reason}` : ""],
   );
@@ -169,6 +179,6 @@ const process = {
 };
 
 export const BOARD = {
-  sessions, "sessions/…": session, turns, "turns/…": turn, questions, inbox, outbox, processes, "processes/…": process, boots, health,
+  sessions, "sessions/…": session, turns, "turns/…": turn, questions, inbox, "inbox/…": message, outbox, "outbox/…": delivery, processes, "processes/…": process, boots, health,
   missing: { title: "Not here", load: async () => ({}), view: () => nothing("There is no such page.") },
 };

@@ -4,6 +4,7 @@ import { button, h } from "./dom.js";
 import { clock, gist, outcome, parsed } from "./format.js";
 import { jobCard } from "./job.js";
 import { markdown } from "./markdown.js";
+import { decidedBecause } from "./why.js";
 
 const MARKS = { ok: "✓", error: "✕", unknown: "?", stopped: "■" };
 const WORDS = { ok: "done", error: "failed", unknown: "outcome unknown", stopped: "stopped" };
@@ -52,7 +53,7 @@ function bubble(whose, item, ...children) {
 }
 
 function message(item) {
-  const dropped = item.dropped ? h("p", { class: "aside bad" }, `dropped: ${item.dropped}`) : null;
+  const dropped = item.dropped ? h("p", { class: "aside bad" }, "not answered: ", h("a", { href: `#/inbox/${item.message}` }, "why?")) : null;
   return bubble("mine", item, h("div", { class: "said" }, item.text), dropped);
 }
 
@@ -68,7 +69,8 @@ export function plain(text) {
 function verdict(item) {
   const words = `${VERDICTS[item.event] ?? item.event} (${item.rule})`;
   const link = h("a", { href: `#/turns/${item.turn}` }, words);
-  return h("p", { class: "verdict", title: item.reason }, "↻ ", link, item.reason ? `: ${item.reason}` : "");
+  const because = decidedBecause(item.event, item.rule, item.reason);
+  return h("p", { class: "verdict" }, "↻ ", link, because ? `: ${because}` : "");
 }
 
 function question(item, choose) {
@@ -103,7 +105,8 @@ function callRow(item, call) {
   const job = isOver ? parsed(call.result)?.process_id : null;
   const result = isOver ? h("pre", { tabindex: "0" }, outcome(call.result)) : h("p", { class: "aside" }, `${state}…`);
   const body = h("details", { class: "call", "data-key": call.call }, head, h("pre", { class: "arguments" }, pretty(call.arguments)), result);
-  return call.tool === "terminal" && job ? h("div", {}, body, jobCard(job)) : body;
+  const shown = isOver ? job : call.process;
+  return call.tool === "terminal" && shown ? h("div", {}, body, jobCard(shown)) : body;
 }
 
 function standing(item, call) {

@@ -1,8 +1,14 @@
 // A chat as its events tell it: a list of items, each with a key and a version that grows when it
 // changes. Events come once and in order, so nothing here has to be taken back.
 
+import { parsed } from "./format.js";
+
 const AT_WORK = new Set(["queued", "running"]);
 const HIDDEN_TOOLS = new Set(["ask"]); // the question itself is shown
+
+function commandOf(call) {
+  return parsed(call.arguments)?.command;
+}
 
 export class ChatModel {
   constructor() {
@@ -24,6 +30,7 @@ export class ChatModel {
       case "question": return this.add(`delivery:${line.delivery}`, { type: "question", isOpen: true, ...line });
       case "notice":
       case "progress": return this.add(`delivery:${line.delivery}`, { type: kind, ...line });
+      case "process": return this.takeProcess(line);
       case "draft": return this.takeDraft(line);
       default: return false;
     }
@@ -70,6 +77,16 @@ export class ChatModel {
     if (!item) return false;
     const calls = item.calls.map((call) => (call.call === line.call ? { ...call, status: line.status, result: line.text } : call));
     return this.change(item, { calls });
+  }
+
+  // A command has begun: its output is shown under the call that runs it, which names it alike.
+  takeProcess(line) {
+    if (line.event !== "begun") return false;
+    const runs = (call) => call.turn === line.turn && call.status === null && !call.process && commandOf(call) === line.command;
+    const item = this.items.find((each) => each.type === "work" && each.calls.some(runs));
+    if (!item) return false;
+    const found = item.calls.find(runs);
+    return this.change(item, { calls: item.calls.map((call) => (call === found ? { ...call, process: line.process } : call)) });
   }
 
   // Calls that follow each other stand together, as long as nothing was said in between.

@@ -4,7 +4,11 @@ import { draftElement, itemElement, unsentElement, waitingElement } from "./chat
 import { ChatModel } from "./chat-model.js";
 import { button, h, openAgain, openKeys, replace } from "./dom.js";
 import { Outbound } from "./outbound.js";
+import { get } from "./session.js";
 import { follow } from "./stream.js";
+import { withCode } from "./why.js";
+
+const HELD_LOOK_MS = 1500; // recovery has had its say by then
 
 export class Chat {
   // The hooks hear of the connection, of verdicts of recovery, and of what is said here.
@@ -12,6 +16,7 @@ export class Chat {
     this.name = name;
     this.hooks = { onState, onDecided, onTouched };
     this.isDrawing = false;
+    this.held = null;
     this.list = h("div", { class: "items", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
     this.tail = h("div", { class: "tail" });
     this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "What was said" }, this.list, this.tail);
@@ -30,9 +35,22 @@ export class Chat {
     this.endFollowing = follow(`sessions/${encodeURIComponent(this.name)}/events?thread=&from=${from}`, {
       onEvent: (kind, line) => this.take(kind, line),
       onBegin: (place) => { if (place !== "0") this.offerEarlier(); },
-      onState: this.hooks.onState,
+      onState: (state) => { this.hooks.onState(state); this.lookWhetherHeld(state); },
     });
     this.draw();
+  }
+
+  // A turn that recovery has decided to leave alone looks like one that is worked on; it says so.
+  lookWhetherHeld(state) {
+    clearTimeout(this.heldTimer);
+    if (state !== "live") return;
+    this.heldTimer = setTimeout(async () => {
+      const turn = this.model.openTurn;
+      const told = turn ? await get(`turns/${turn.turn}`).catch(() => null) : null;
+      const isHeld = told && !told.is_worked_on && told.why?.rule === "boot-breaker";
+      this.held = isHeld ? { turn: turn.turn, reason: told.reason } : null;
+      this.draw();
+    }, HELD_LOOK_MS);
   }
 
   offerEarlier() {
@@ -45,6 +63,7 @@ export class Chat {
   }
 
   end() {
+    clearTimeout(this.heldTimer);
     this.endFollowing();
     this.sizes.disconnect();
     this.outbound.end();
@@ -63,6 +82,7 @@ export class Chat {
   take(kind, line) {
     if (kind === "message") this.outbound.seen(line.message, line.text);
     if (this.model.take(kind, line)) this.draw();
+    if (kind === "turn" && line.turn === this.held?.turn) this.held = null;
     if (kind === "turn" && line.rule) this.hooks.onDecided();
   }
 
@@ -153,16 +173,22 @@ export class Chat {
     this.drawn.set(item.key, { version: item.version, element });
   }
 
+  heldElement() {
+    const { words } = this.held.reason;
+    return h("aside", { class: "item notice held" }, h("p", {}, "Not going on: ", withCode(words), "."), button("Resume", () => this.say("/resume")));
+  }
+
   drawTail() {
     const drafts = [...this.model.drafts.values()];
     const unsent = this.outbound.items.filter((item) => !item.isShown);
-    const isWaiting = this.model.isAtWork && !drafts.length;
+    const isWaiting = this.model.isAtWork && !drafts.length && !this.held;
     const nothing = !this.model.items.length && !unsent.length;
     replace(
       this.tail,
       nothing ? h("p", { class: "lonely" }, "Say something. Nothing you send here is lost, whatever happens to the gateway.") : null,
       unsent.map((item) => unsentElement(item, () => this.outbound.discard(item.key))),
       drafts.map(draftElement),
+      this.held ? this.heldElement() : null,
       isWaiting ? waitingElement() : null,
     );
   }

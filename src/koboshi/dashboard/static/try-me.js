@@ -3,8 +3,10 @@
 import { button, h, replace } from "./dom.js";
 import { moment, shorten } from "./format.js";
 import { get, post } from "./session.js";
+import { decidedBecause, ruleMark } from "./why.js";
 
 const TICKS = 'for s in $(seq 4 4 60); do sleep 4; echo "$s of 60 seconds"; done';
+const HINT = "Press it while something runs, as often as you like. What dies three times without getting any further is given up with a word; after a few deaths in ten minutes, what was interrupted waits for your /resume.";
 const DECIDED = {
   resumed: "taken up again", prompted: "asked whether to continue", parked: "set aside",
   cleared: "left for a newer message", "gave-up": "given up", answered: "answered", claimed: "taken up",
@@ -34,7 +36,7 @@ export class TryMe {
       tell("Ask me something", this.isScripted ? "ask me What shall we drink? tea, coffee or water" : "Ask me, with choices, what I would like to drink."),
       tell("Tell me a long story", this.isScripted ? "tell me a story" : "Tell me a long story."),
       canKill
-        ? button("kill -9 the gateway now", () => this.kill(), { class: "danger" })
+        ? [button("kill -9 the gateway now", () => this.kill(), { class: "danger" }), h("p", { class: "aside" }, HINT)]
         : h("p", { class: "aside" }, "To kill it from here, start it with ", h("code", {}, "koboshi run --supervise"), "."),
     ];
   }
@@ -67,6 +69,6 @@ export function timelineItem(line) {
     return h("li", { class: `boot-line ${line.event}` }, at, h("a", { href: "#/boots" }, `boot ${line.number}`), " ", shorten(words, 300));
   }
   const turn = h("a", { href: `#/turns/t${line.turn_id}` }, `t${line.turn_id}`);
-  const rule = h("code", { class: "rule" }, line.rule);
-  return h("li", { class: "verdict-line" }, at, turn, ` ${DECIDED[line.event] ?? line.event} `, rule, line.reason ? `: ${line.reason}` : "");
+  const because = decidedBecause(line.event, line.rule, line.reason);
+  return h("li", { class: "verdict-line" }, at, turn, ` ${DECIDED[line.event] ?? line.event} `, ruleMark(line.rule), because ? `: ${because}` : "");
 }

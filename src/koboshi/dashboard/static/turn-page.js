@@ -3,6 +3,7 @@
 import { button, h } from "./dom.js";
 import { clock, gist, idOf, moment, outcome, shorten, span } from "./format.js";
 import { get } from "./session.js";
+import { decidedBecause, reasonBox, ruleMark } from "./why.js";
 
 const EVENTS = {
   opened: "opened", claimed: "work began", answered: "answered", settled: "the answer was delivered",
@@ -11,6 +12,9 @@ const EVENTS = {
   cleared: "left for a newer message", "gave-up": "given up", erred: "failed", interrupted: "interrupted",
   resumed: "taken up again", released: "set down for a restart", postponed: "set down for a while",
   cut: "stopped", dropped: "ended for good",
+};
+const EFFECTS = {
+  none: "", repeatable: "(may be run again)", resumable: "(is taken up again after a crash)", once: "(is never run twice)",
 };
 const LEFT = new Set(["queued", "waiting", "suspended"]);
 
@@ -35,8 +39,8 @@ function summary(values, context) {
     "div", { class: "summary" },
     h("p", { class: "request" }, turn.request),
     h("p", {}, h("span", { class: `chip state-${turn.state}` }, turn.state), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`)),
-    why ? h("p", { class: "why" }, h("b", {}, "Now: "), why.because, " ", h("code", {}, why.rule)) : null,
-    !why && turn.reason ? h("p", { class: "why" }, turn.reason) : null,
+    turn.state === "done" && !values.reason.remedy ? null : reasonBox(values.reason, why?.rule),
+    turn.state === "waiting" ? h("p", {}, h("a", { href: "#/questions" }, "Answer it under Questions")) : null,
     h("div", { class: "acts" }, acts),
   );
 }
@@ -64,16 +68,17 @@ function happening(each, { steps, calls, deliveries }) {
 }
 
 function turnLine(each) {
-  const rule = each.rule ? [" ", h("code", { class: "rule" }, each.rule)] : [];
+  const rule = each.rule ? [" ", ruleMark(each.rule)] : [];
+  const because = each.rule ? decidedBecause(each.event, each.rule, each.reason) : each.reason;
   const kind = each.rule ? "turn decided" : "turn";
   const boot = each.event === "claimed" && each.worker_id ? ` by boot ${each.worker_id}` : "";
-  return line(each.at_ms, kind, [h("b", {}, EVENTS[each.event] ?? each.event), boot, rule, each.reason ? `: ${each.reason}` : ""]);
+  return line(each.at_ms, kind, [h("b", {}, EVENTS[each.event] ?? each.event), boot, rule, because ? `: ${because}` : ""]);
 }
 
 function stepLine(each, step, calls) {
   if (!step) return line(each.at_ms, "step", [each.event]);
   if (step.kind === "reply") {
-    const proposed = step.calls.map((call) => h("div", {}, h("b", {}, call.tool), " ", h("code", {}, gist(call.arguments)), ` ${call.effect}`));
+    const proposed = step.calls.map((call) => h("div", {}, h("b", {}, call.tool), " ", h("code", {}, gist(call.arguments)), h("small", { class: "quiet" }, ` ${EFFECTS[call.effect] ?? call.effect}`)));
     return line(each.at_ms, "step reply", ["the model replied", proposed], step.text);
   }
   if (step.kind === "result") {

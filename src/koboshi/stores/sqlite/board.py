@@ -1,6 +1,8 @@
 """What an operator looks at, for all sessions at once. No look costs more because there are many
 sessions: each goes by an index, or over a bounded number of the newest journal lines."""
 
+from collections.abc import Sequence
+
 from koboshi.domain.ids import ChannelName, SessionId, TurnId
 from koboshi.domain.transcript import Need, Reply, Result
 from koboshi.domain.worker import Worker
@@ -37,6 +39,11 @@ def journal_on(tx: Reading, page: Page) -> tuple[JournalLine, ...]:
     else:
         rows = tx.rows("view_journal", **place)
     return tuple(journal_line(row) for row in rows)
+
+
+def turns_named(tx: Reading, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
+    turns = (read_turn(tx, turn_id) for turn_id in turn_ids)
+    return tuple(turn_view(tx, turn) for turn in turns if turn is not None)
 
 
 def turns_before(

@@ -187,5 +187,7 @@ def _glance(tx: Transaction, ground: Ground, turn: TurnRow) -> TurnGlance:
         reason=turn.reason,
         is_worked_on=is_worked_on(ground, turn),
         is_claimed_before=turn.epoch > 0,
+        event=turn.event,
+        deaths=turn.crash_streak,
         story=story_of(tx, turn),
     )

@@ -2,9 +2,17 @@
 
 from dataclasses import replace
 
+from koboshi.domain.errors import ContradictoryFacts
 from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryKind, Words
-from koboshi.domain.recovery import Interruption, Policy, TurnFacts
+from koboshi.domain.recovery import (
+    Interruption,
+    Policy,
+    TurnFacts,
+    Verdict,
+    VerdictKind,
+    decide,
+)
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Effect, StepKind, tail_of
 from koboshi.domain.turn import TurnEvent, TurnState
@@ -24,6 +32,14 @@ def policy_of(ground: Ground, session: Session) -> Policy:
     policy = ground.world.policy
     chosen = session.settings.policy
     return policy if chosen is None else replace(policy, recovery=chosen)
+
+
+def verdict_over(facts: TurnFacts, policy: Policy) -> Verdict:
+    """The verdict; facts that contradict each other are a bug of ours, and are called that."""
+    try:
+        return decide(facts, policy)
+    except ContradictoryFacts as error:
+        return Verdict(kind=VerdictKind.GIVE_UP, rule="contradiction", because=str(error))
 
 
 def facts_of(

@@ -35,6 +35,9 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 500",
 )
 
+BROKEN = (apsw.IOError, apsw.CorruptError, apsw.NotADBError, apsw.CantOpenError)
+"""Nothing that a later look would mend: this process must end."""
+
 _PASSING = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENOSPC, errno.EDQUOT}
 )

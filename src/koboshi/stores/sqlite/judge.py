@@ -1,14 +1,12 @@
 """Recovery inside the transaction: read the facts, decide, apply."""
 
 from koboshi.domain import notes, phrases
-from koboshi.domain.errors import ContradictoryFacts
 from koboshi.domain.ids import EntryId
 from koboshi.domain.recovery import (
     Policy,
     TurnFacts,
     Verdict,
     VerdictKind,
-    decide,
 )
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import (
@@ -23,6 +21,7 @@ from koboshi.stores.sqlite.facts import (
     breaker_now,
     facts_of,
     policy_of,
+    verdict_over,
     waiting_message,
     worked_ms_of,
 )
@@ -53,14 +52,6 @@ def judge(
     verdict = verdict_over(facts, policy)
     _apply(tx, ground, turn, session, facts, verdict, policy)
     return verdict
-
-
-def verdict_over(facts: TurnFacts, policy: Policy) -> Verdict:
-    """The verdict; facts that contradict each other are a bug of ours, and are called that."""
-    try:
-        return decide(facts, policy)
-    except ContradictoryFacts as error:
-        return Verdict(kind=VerdictKind.GIVE_UP, rule="contradiction", because=str(error))
 
 
 def _apply(
@@ -107,7 +98,7 @@ def _apply(
             return  # a contradiction in a turn that nobody works on: said aloud, left for a person
         case VerdictKind.GIVE_UP:
             resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "given up")
-            _move(tx, turn, TurnEvent.GAVE_UP, verdict)
+            _move(tx, turn, TurnEvent.GAVE_UP, verdict, died=facts.crash_streak > turn.crash_streak)
             cause = f"verdict:{turn.turn_id}:{turn.epoch}"
             words = _apology(tx, turn, facts, verdict)
             owe(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
@@ -120,7 +111,9 @@ def _hold_back(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
     tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
 
 
-def _move(tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict) -> None:
+def _move(
+    tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict, *, died: bool = False
+) -> None:
     move_turn(
         tx,
         turn.turn_id,
@@ -130,6 +123,7 @@ def _move(tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict) ->
         rule=verdict.rule,
         reason=verdict.because,
         worked_ms=worked_ms_of(tx, turn),
+        died=died,
     )
 
 

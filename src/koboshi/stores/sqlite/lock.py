@@ -11,8 +11,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from anyio import sleep
-
 from koboshi.domain.errors import HomeHeld
 from koboshi.ports.clock import Clock
 
@@ -30,22 +28,34 @@ class HomeLock:
         os.close(self.descriptor)
 
 
-async def take_lock(home: Path, *, wait_seconds: float, clock: Clock, who: str) -> HomeLock:
-    """Own the home, waiting for it at most so long. Raises HomeHeld that says who has it."""
+def lock_now(home: Path, *, clock: Clock, who: str) -> HomeLock:
+    """Own the home. Raises HomeHeld that says who has it."""
     path = home / LOCK_NAME
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = clock.monotonic() + wait_seconds
     with contextlib.ExitStack() as undo:
         undo.callback(os.close, descriptor)
-        while not _is_locked(descriptor):
-            if clock.monotonic() >= deadline:
-                raise HomeHeld(
-                    f"{home} is held by {holder_of(home)}; stop it first, or use another --home"
-                )
-            await sleep(_TRY_EVERY_SECONDS)
+        if not _is_locked(descriptor):
+            raise HomeHeld(
+                f"{home} is held by {holder_of(home)}; stop it first, or use another --home"
+            )
         undo.pop_all()
     _say_who(descriptor, who, clock)
     return HomeLock(descriptor)
+
+
+async def take_lock(home: Path, *, wait_seconds: float, clock: Clock, who: str) -> HomeLock:
+    """Own the home, waiting for it at most so long. Raises HomeHeld that says who has it."""
+    # Who does not wait has no use for an event loop.
+    from anyio import sleep
+
+    deadline = clock.monotonic() + wait_seconds
+    while True:
+        try:
+            return lock_now(home, clock=clock, who=who)
+        except HomeHeld:
+            if clock.monotonic() >= deadline:
+                raise
+        await sleep(_TRY_EVERY_SECONDS)
 
 
 def _is_locked(descriptor: int) -> bool:

@@ -80,6 +80,12 @@ def is_restoring(home: Path) -> bool:
     return not (home / DATABASE_NAME).exists() and copy.exists() and is_whole(copy)
 
 
+def refuse_half_restored(home: Path) -> None:
+    """Raises StoreRefused where a restore died in the middle: who only looks does not finish it."""
+    if is_restoring(home):
+        raise StoreRefused(f"{home}: a restore was interrupted; `koboshi run` finishes it")
+
+
 def finish_restore(home: Path, stamp: str) -> None:
     """Go on with a restore that died in the middle."""
     # A log of the old file that was left behind would be read into the new one.

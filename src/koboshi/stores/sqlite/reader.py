@@ -12,10 +12,8 @@ from anyio import CancelScope
 
 from koboshi.domain.errors import StoreFailed
 from koboshi.ports.clock import Clock
+from koboshi.stores.sqlite.file import BROKEN
 from koboshi.stores.sqlite.transaction import Reading
-
-BROKEN = (apsw.IOError, apsw.CorruptError, apsw.NotADBError, apsw.CantOpenError)
-"""Nothing that a later look would mend: this process must end."""
 
 Outcome = TypeVar("Outcome")
 Look: TypeAlias = Callable[[Reading], Outcome]

@@ -2,6 +2,7 @@
 
 from koboshi.domain import notes
 from koboshi.domain.ids import Seq, SessionId, TurnId
+from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Message, Note, Question
 from koboshi.stores.sqlite.rows import TurnRow, body_of, session_of, turn_of
@@ -12,6 +13,11 @@ def read_session(tx: Reading, session_id: SessionId) -> Session:
     row = tx.row("session_by_id", session_id=session_id)
     assert row is not None, "a row refers to a session that is not there"
     return session_of(row)
+
+
+def find_session(tx: Reading, route: Route) -> Session | None:
+    row = tx.row("session_by_route", channel=route.channel, chat=route.chat, thread=route.thread)
+    return None if row is None else session_of(row)
 
 
 def read_turn(tx: Reading, turn_id: TurnId) -> TurnRow | None:

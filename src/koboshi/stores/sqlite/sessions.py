@@ -7,9 +7,9 @@ from koboshi.domain.turn import TurnEvent
 from koboshi.ports.wakeups import OUTBOX
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.reads import read_open_turn
-from koboshi.stores.sqlite.rows import encoded, number, session_of
-from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.reads import find_session, read_open_turn
+from koboshi.stores.sqlite.rows import encoded, number
+from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
 
@@ -29,11 +29,6 @@ class SqliteSessions:
 def set_session(tx: Transaction, session_id: SessionId, settings: Settings) -> None:
     words = encoded(settings)
     tx.change("session_set", session_id=session_id, settings=words, now=tx.now_ms)
-
-
-def find_session(tx: Reading, route: Route) -> Session | None:
-    row = tx.row("session_by_route", channel=route.channel, chat=route.chat, thread=route.thread)
-    return None if row is None else session_of(row)
 
 
 def find_or_make_session(tx: Transaction, route: Route) -> Session:

@@ -36,6 +36,7 @@ from koboshi.stores.sqlite.quarantine import (
     forget_restore,
     is_restoring,
     newest_backup,
+    refuse_half_restored,
     restore,
     set_aside,
 )
@@ -184,9 +185,9 @@ def _open_or_replace(
     home: Path, path: Path, clock: Clock, options: StoreOptions
 ) -> tuple[apsw.Connection, tuple[str, ...]]:
     stamp = datetime.fromtimestamp(clock.now_ms() / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
+    if not options.may_replace:
+        refuse_half_restored(home)
     if is_restoring(home):
-        if not options.may_replace:
-            raise StoreRefused(f"{home}: a restore was interrupted; `koboshi run` finishes it")
         finish_restore(home, stamp)
         return open_writer(path), ("a restore was interrupted; it is finished, its outbox is held",)
     if options.may_replace:

@@ -1,7 +1,7 @@
 """What an operation of the store works with: named queries on one connection."""
 
-from collections.abc import Mapping
-from typing import TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -9,6 +9,7 @@ from koboshi.stores.sql import load_queries
 
 Value: TypeAlias = str | int | None
 Row: TypeAlias = tuple[Value, ...]
+Outcome = TypeVar("Outcome")
 
 QUERIES: Mapping[str, str] = load_queries("koboshi.stores.sqlite", "queries.sql")
 
@@ -39,6 +40,14 @@ class Reading:
         if found is None or not isinstance(found[0], int):
             raise TypeError(f"query {query!r} gave no number")
         return found[0]
+
+
+class Looker(Protocol):
+    """Who lets others look at the database."""
+
+    async def read(self, look: Callable[[Reading], Outcome]) -> Outcome:
+        """What `look` sees: one moment."""
+        ...
 
 
 class Transaction(Reading):

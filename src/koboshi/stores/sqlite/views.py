@@ -38,11 +38,9 @@ from koboshi.ports.views import (
     TurnView,
 )
 from koboshi.stores.sqlite import board
-from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of
+from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of, verdict_over
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.judge import verdict_over
-from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.reads import read_session, read_turn
+from koboshi.stores.sqlite.reads import find_session, read_question, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     body_of,
     choices_of,
@@ -55,9 +53,8 @@ from koboshi.stores.sqlite.rows import (
     words_of,
     worker_of,
 )
-from koboshi.stores.sqlite.sessions import find_session
 from koboshi.stores.sqlite.tally import tally_since
-from koboshi.stores.sqlite.transaction import Reading, Row
+from koboshi.stores.sqlite.transaction import Looker, Reading, Row
 from koboshi.stores.sqlite.viewed import (
     calls_of,
     deliveries_on,
@@ -74,7 +71,7 @@ from koboshi.stores.sqlite.viewed import (
 
 
 class SqliteViews:
-    def __init__(self, readers: Readers, ground: Ground) -> None:
+    def __init__(self, readers: Looker, ground: Ground) -> None:
         self._readers = readers
         self._ground = ground
 
@@ -154,6 +151,9 @@ class SqliteViews:
 
     async def journal(self, page: Page) -> tuple[JournalLine, ...]:
         return await self._readers.read(lambda tx: board.journal_on(tx, page))
+
+    async def turns_named(self, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
+        return await self._readers.read(lambda tx: board.turns_named(tx, turn_ids))
 
     async def turns_before(
         self, session_id: SessionId, *, before: int, limit: int
@@ -250,6 +250,7 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
         lines=tuple(journal_line(row) for row in tx.rows("view_journal_of_turn", **place)),
         entries=tuple(entry_view(row) for row in tx.rows("view_entries_of_turn", turn_id=turn_id)),
         deliveries=tuple(delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)),
+        question=None if turn.question_seq is None else read_question(tx, turn.question_seq).text,
     )
 
 

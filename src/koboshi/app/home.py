@@ -1,0 +1,47 @@
+"""A home in which no gateway runs, owned for a moment. Nothing is loaded here that only a gateway
+needs: somebody waits at a keyboard."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from koboshi.app.jobs import jobs_of, pairing_limits
+from koboshi.app.world import world_of
+from koboshi.config import Config
+from koboshi.runtime.answers import answer
+from koboshi.runtime.clock import SystemClock
+from koboshi.runtime.wakeups import LocalWakeups
+from koboshi.stores import faults
+from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
+
+
+@asynccontextmanager
+async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]:
+    """The store of a home in which no gateway runs, owned for a moment.
+
+    Raises HomeHeld at once when one does.
+    """
+    store = await open_store(
+        config.home,
+        world=world_of(config),
+        clock=SystemClock(),
+        wakeups=LocalWakeups(),
+        options=StoreOptions(
+            lock_wait_seconds=0,
+            who=who,
+            may_replace=False,
+            crash_at=os.environ.get(faults.VARIABLE, ""),
+            question_age_ms_max=config.limits.question_age_ms,
+            pairing=pairing_limits(config),
+        ),
+    )
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
+    """What the owner of the home would answer, with this process as the owner."""
+    async with owned_store(config, who="the koboshi command line") as store:
+        return await answer(jobs_of(config, store, SystemClock(), is_running=False), request)

@@ -1,0 +1,83 @@
+// Why something is where it is, in the gateway's own words, and what helps. The words are the same
+// as those of `koboshi explain`.
+
+import { h } from "./dom.js";
+import { ago, idOf, moment, shorten } from "./format.js";
+import { get } from "./session.js";
+
+let rules = {};
+
+export function knowRules(told) {
+  rules = told ?? {};
+}
+
+// What the gateway marks with backticks is to be typed as it is.
+export function withCode(text) {
+  return text.split("`").map((part, place) => (place % 2 ? h("code", {}, part) : part));
+}
+
+export function reasonBox(reason, rule = null) {
+  if (!reason) return null;
+  return h(
+    "div", { class: "why" },
+    h("p", {}, h("b", {}, "Why: "), withCode(reason.words), rule ? [" ", ruleMark(rule)] : null),
+    reason.remedy ? h("p", {}, h("b", {}, "What helps: "), withCode(reason.remedy)) : null,
+  );
+}
+
+export function ruleMark(rule) {
+  return h("code", { class: "rule", title: rules[rule] ?? "" }, rule);
+}
+
+// Why recovery decided so: what had happened, and what the rule says.
+const CAUSES = { crash: "the gateway had died", drain: "the gateway was restarted", "node-lost": "its machine was lost", person: "the person wanted it" };
+
+export function decidedBecause(event, rule, reason) {
+  if (event !== "resumed") return reason ?? "";
+  return [CAUSES[reason] ?? reason, rules[rule]].filter(Boolean).join("; ");
+}
+
+const link = (target, words) => h("a", { href: target }, words);
+
+export const message = {
+  title: "Message",
+  heading: (what) => `Message ${what}`,
+  load: (context) => get(`explain/${encodeURIComponent(context.what)}`),
+  view: (told) => (told.kind === "turn" ? inTurn(told) : alone(told)),
+};
+
+function inTurn({ turn, reason, why }) {
+  const id = idOf("turn", turn.turn_id);
+  return h(
+    "div", { class: "summary" },
+    h("p", { class: "request" }, turn.request),
+    h("p", {}, "It is part of turn ", link(`#/turns/${id}`, id), ", which is ", h("span", { class: `chip state-${turn.state}` }, turn.state)),
+    reasonBox(reason, why?.rule),
+  );
+}
+
+function alone({ message, reason, behind }) {
+  const turn = behind ? idOf("turn", behind.turn_id) : null;
+  return h(
+    "div", { class: "summary" },
+    h("p", { class: "request" }, message.text || "(nothing was said)"),
+    h("p", {}, h("span", { class: `chip state-${message.state}` }, message.state), ` from ${message.sender} on ${message.source}, ${moment(message.received_ms)} (${ago(message.received_ms)})`),
+    turn ? h("p", {}, "It waits behind ", link(`#/turns/${turn}`, turn), `: ${shorten(behind.request, 120)}`) : null,
+    reasonBox(reason),
+  );
+}
+
+export const delivery = {
+  title: "Delivery",
+  heading: (what) => `Delivery ${what}`,
+  load: (context) => get(`explain/${encodeURIComponent(context.what)}`),
+  view: ({ delivery, turn, reason }) => {
+    const id = turn ? idOf("turn", turn.turn_id) : null;
+    return h(
+      "div", { class: "summary" },
+      h("p", { class: "request" }, delivery.text),
+      h("p", {}, h("span", { class: `chip state-${delivery.state}` }, delivery.state), ` owed since ${moment(delivery.created_ms)}`, id ? [" · ", link(`#/turns/${id}`, id)] : null),
+      reasonBox(reason),
+    );
+  },
+};

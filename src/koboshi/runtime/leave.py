@@ -1,0 +1,11 @@
+"""How a gateway is asked to end."""
+
+from enum import StrEnum
+
+
+class Leave(StrEnum):
+    """How somebody asked the gateway to end."""
+
+    STOP = "stop"
+    RESTART = "restart"
+    DRAIN = "drain"  # however long the turns take that run now

@@ -1,0 +1,93 @@
+"""What an operator does to rows."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+
+from koboshi.domain.command import Standing, Will
+from koboshi.domain.ids import DeliveryId, TurnId, shown
+from koboshi.domain.outbox import UNSETTLED, DeliveryState
+from koboshi.ports.store import Store
+from koboshi.runtime.browse import Answer, Browse, number_in, refusal
+
+_NOT_CONCERNED = {
+    Standing.WORKED_ON: "this gateway is working on it",
+    Standing.NEXT: "it is in the queue, and nobody has tried it yet",
+    Standing.ASKED: "it waits for the person's answer",
+    Standing.CLOSED: "it has ended; the person can ask again with /retry",
+    Standing.NOT_SERVED: "its person is no longer allowed, or its channel is not configured",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operate(Browse):
+    """One request about rows, also to change something."""
+
+    store: Store
+
+    def ways(self) -> dict[str, Callable[[], Awaitable[Answer]]]:
+        return {
+            # Without arguments, `super` does not find its class where there are slots.
+            **Browse.ways(self),
+            "turn-resume": lambda: self._will(Will.RESUME),
+            "turn-drop": lambda: self._will(Will.DROP),
+            "outbox-retry": self._retry,
+            "outbox-release": self._release,
+            "outbox-drop": self._drop,
+        }
+
+    async def _will(self, will: Will) -> Answer:
+        number = number_in("turn", self.what)
+        if number is None:
+            return self.not_found()
+        standing = await self.store.turns.will(TurnId(number), will)
+        if standing is None:
+            return self.not_found()
+        if standing is not Standing.LEFT:
+            verb = "resumed" if will is Will.RESUME else "dropped"
+            return refusal("refused", f"{self.what} is not {verb}: {_NOT_CONCERNED[standing]}")
+        return await self.turn(TurnId(number)) or self.not_found()
+
+    async def _retry(self) -> Answer:
+        delivery = await self._find_delivery()
+        if delivery is None:
+            return self.not_found()
+        owed = await self.store.outbox.retry(delivery)
+        again = None if owed is None else await self.views.delivery(owed)
+        if again is None:
+            return await self._refused(delivery, "retried")
+        if again.state not in UNSETTLED:
+            words = f"{self.what} was retried as {shown('delivery', again.delivery_id)}, which was "
+            return refusal("refused", f"{words}{again.state}; retry that one if it is needed")
+        return {"ok": True, "delivery": asdict(again)}
+
+    async def _drop(self) -> Answer:
+        delivery = await self._find_delivery()
+        if delivery is None:
+            return self.not_found()
+        if not await self.store.outbox.drop(delivery):
+            return await self._refused(delivery, "dropped")
+        return await self.delivery(delivery) or self.not_found()
+
+    async def _release(self) -> Answer:
+        """One that is held, or all: then nothing is named."""
+        if not self.what:
+            return {"ok": True, "released": await self.store.outbox.release(None)}
+        delivery = await self._find_delivery()
+        if delivery is None:
+            return self.not_found()
+        if not await self.store.outbox.release(delivery):
+            words = f"{self.what} is not released: nothing holds it; `show` says where it is"
+            return refusal("refused", words)
+        found = await self.views.delivery(delivery)
+        return {"ok": True, "released": 1, "delivery": None if found is None else asdict(found)}
+
+    async def _find_delivery(self) -> DeliveryId | None:
+        number = number_in("delivery", self.what)
+        found = None if number is None else await self.views.delivery(DeliveryId(number))
+        return None if found is None else found.delivery_id
+
+    async def _refused(self, delivery_id: DeliveryId, verb: str) -> Answer:
+        found = await self.views.delivery(delivery_id)
+        state = DeliveryState.SENDING if found is None else found.state
+        how = "it is being sent right now" if state == DeliveryState.SENDING else f"it was {state}"
+        return refusal("refused", f"{self.what} is not {verb}: {how}")

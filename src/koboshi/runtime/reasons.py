@@ -1,0 +1,97 @@
+"""Views of the store, as the reasons that people are told."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from koboshi.domain.ids import shown
+from koboshi.domain.outbox import UNSETTLED, DeliveryState
+from koboshi.domain.reasons import (
+    START,
+    OwedPart,
+    Reason,
+    TurnStanding,
+    why_delivery,
+    why_message,
+    why_turn,
+)
+from koboshi.domain.turn import TurnState
+from koboshi.ports.views import DeliveryView, EntryView, Explanation, TurnView
+
+_LOST = frozenset({DeliveryState.REJECTED, DeliveryState.ABANDONED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """What can be said here and now: whether a gateway runs, and which channels it can not reach,
+    with the reason."""
+
+    is_running: bool
+    troubles: Mapping[str, str | None]
+
+    def of_turn(self, explanation: Explanation) -> Reason:
+        turn = explanation.turn
+        asked = explanation.entries[0].sender if explanation.entries else ""
+        owed = _not_arrived(turn, explanation.deliveries)
+        return why_turn(
+            TurnStanding(
+                name=shown("turn", turn.turn_id),
+                state=turn.state,
+                event=turn.event,
+                reason=turn.reason,
+                deaths=turn.crash_streak,
+                channel=turn.route.channel,
+                person=asked,
+                is_running=self.is_running,
+                verdict=explanation.why,
+                question=explanation.question,
+                owed=None if owed is None else self._part(owed, turn.route.channel),
+            )
+        )
+
+    def of_message(self, entry: EntryView, behind: TurnView | None = None) -> Reason:
+        """Of one that is in no turn; `behind` is what it waits for."""
+        if entry.state != "waiting":
+            return why_message(
+                entry.state, entry.kind, entry.reason, sender=entry.sender, channel=entry.source
+            )
+        if behind is None and self.is_running:
+            return Reason(words="waiting; the next look of the gateway takes it up")
+        if behind is None:
+            return Reason(words="waiting; no gateway runs to take it up", remedy=START)
+        name = shown("turn", behind.turn_id)
+        words = f"waiting behind {name}, which has to end first"
+        return Reason(words=words, remedy=f"`koboshi explain {name}` says why that has not ended")
+
+    def of_delivery(self, delivery: DeliveryView, channel: str) -> Reason:
+        return why_delivery(self._part(delivery, channel))
+
+    def _part(self, delivery: DeliveryView, channel: str) -> OwedPart:
+        return OwedPart(
+            name=shown("delivery", delivery.delivery_id),
+            state=delivery.state,
+            reason=delivery.reason,
+            attempts=delivery.attempts,
+            channel=channel,
+            is_running=self.is_running,
+            trouble=self.troubles.get(channel),
+        )
+
+
+def _not_arrived(turn: TurnView, deliveries: Sequence[DeliveryView]) -> DeliveryView | None:
+    """The first part of what a turn says that has not arrived, if that is why it stands where it
+    does. What is said in passing is no part of it, and what was sent again is told by that."""
+    again = {each.cause.removeprefix("retry:") for each in deliveries}
+    said = [
+        each
+        for each in deliveries
+        if not each.cause.startswith("progress:") and str(each.delivery_id) not in again
+    ]
+    match turn.state:
+        case TurnState.WAITING | TurnState.ANSWERED:
+            left = [each for each in said if each.state in UNSETTLED]
+            failed = [each for each in left if each.attempts or each.state != DeliveryState.OWED]
+            return next(iter(failed or left), None)
+        case TurnState.DONE:
+            return next((each for each in said if each.state in _LOST), None)
+        case _:
+            return None

@@ -1,0 +1,65 @@
+"""A home in which no gateway runs, looked at without threads and without an event loop: the one who
+asks waits at a keyboard, and nobody else is there."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import apsw
+
+from koboshi.domain.errors import StoreFailed
+from koboshi.domain.people import PairingLimits
+from koboshi.domain.recovery import World
+from koboshi.domain.watch import Notify, ReportLimits
+from koboshi.ports.clock import Clock
+from koboshi.stores.sqlite.file import BROKEN, DATABASE_NAME, open_writer
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.lock import lock_now
+from koboshi.stores.sqlite.quarantine import refuse_half_restored
+from koboshi.stores.sqlite.transaction import Outcome, Reading
+from koboshi.stores.sqlite.views import SqliteViews
+
+
+@contextmanager
+def looked_at(home: Path, *, world: World, clock: Clock, who: str) -> Iterator[SqliteViews]:
+    """The views of a home that this process owns meanwhile. Nothing they are asked ever waits.
+
+    Raises what `open_store` raises for who only looks: HomeHeld at once when a gateway runs.
+    """
+    with ExitStack() as undo:
+        lock = lock_now(home, clock=clock, who=who)
+        undo.callback(lock.release)
+        refuse_half_restored(home)
+        connection = open_writer(home / DATABASE_NAME)
+        undo.callback(connection.close)
+        ground = Ground(
+            world=world,
+            waiting_max=0,
+            question_age_ms_max=0,
+            context_steps_max=0,
+            notify=Notify.ALL,
+            report_limits=ReportLimits(),
+            pairing=PairingLimits(),
+            new_code=str,  # nobody is given one
+        )
+        yield SqliteViews(_HereAndNow(connection, clock), ground)
+
+
+class _HereAndNow:
+    """Looks on the thread of the one who asks."""
+
+    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    async def read(self, look: Callable[[Reading], Outcome]) -> Outcome:
+        reading = Reading(self._connection)
+        try:
+            self._connection.execute("BEGIN")
+            reading.now_ms = self._clock.now_ms()
+            return look(reading)
+        except BROKEN as broken:
+            raise StoreFailed(f"the database can not be read: {broken}") from broken
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")

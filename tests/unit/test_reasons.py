@@ -1,0 +1,119 @@
+"""Why something was not answered: words for each reason, and a remedy where there is one."""
+
+import pytest
+
+from koboshi.domain.reasons import (
+    OwedPart,
+    Reason,
+    TurnStanding,
+    what_is_wrong,
+    why_closed,
+    why_delivery,
+    why_message,
+    why_turn,
+)
+from koboshi.domain.recovery import DIED_EACH_TIME, RULES, Verdict, VerdictKind
+from koboshi.domain.turn import CLOSED, TRANSITIONS, TurnEvent, TurnState
+from koboshi.domain.worker import Breaker
+
+
+def turn(state: str, event: str, **more: object) -> TurnStanding:
+    values: dict[str, object] = {
+        "name": "t1",
+        "reason": None,
+        "deaths": 0,
+        "channel": "telegram:main",
+        "person": "7",
+        "is_running": True,
+    }
+    return TurnStanding(state=state, event=event, **values | more)  # type: ignore[arg-type]
+
+
+def owed(state: str, **more: object) -> OwedPart:
+    values: dict[str, object] = {
+        "name": "d1",
+        "reason": None,
+        "attempts": 0,
+        "channel": "telegram:main",
+        "is_running": True,
+    }
+    return OwedPart(state=state, **values | more)  # type: ignore[arg-type]
+
+
+CLOSING = sorted({event for (_, event), after in TRANSITIONS.items() if after in CLOSED})
+
+
+@pytest.mark.parametrize("event", CLOSING)
+def test_every_way_to_end_a_turn_has_words_of_its_own(event: TurnEvent) -> None:
+    told = why_closed(TurnState.FAILED, event, "some reason", 1)
+
+    assert told.words
+    assert told.words != event
+
+
+def test_three_deaths_are_counted_and_can_be_retried() -> None:
+    told = why_closed(TurnState.FAILED, TurnEvent.GAVE_UP, DIED_EACH_TIME, 3)
+
+    assert told.words.startswith("given up: the gateway died 3 times in a row")
+    assert told.remedy.startswith("/retry")
+
+
+@pytest.mark.parametrize("rule", [rule.label for rule in RULES])
+def test_an_open_turn_without_a_gateway_always_has_a_remedy(rule: str) -> None:
+    because = next(each.because for each in RULES if each.label == rule)
+    verdict = Verdict(kind=VerdictKind.STAND, rule=rule, because=because)
+
+    told = why_turn(turn("suspended", "parked", is_running=False, verdict=verdict))
+
+    assert told.words == because
+    assert told.remedy
+
+
+def test_a_question_that_could_not_be_sent_is_told_before_that_it_waits() -> None:
+    verdict = Verdict(kind=VerdictKind.STAND, rule="question-open", because="it waits")
+    lost = owed("owed", attempts=2, trouble="no route")
+
+    told = why_turn(turn("waiting", "asked", verdict=verdict, question="tea?", owed=lost))
+
+    assert told.words == (
+        "its question is stored, but telegram:main can not be reached: no route (2 tries)"
+    )
+
+
+@pytest.mark.parametrize(
+    "part,words,has_remedy",
+    [
+        (owed("owed"), "owed; it is sent next", False),
+        (owed("owed", is_running=False), "owed; no gateway runs to send it", True),
+        (owed("owed", attempts=1, reason="busy"), "owed; 1 try so far: busy", True),
+        (owed("sending"), "being sent now", False),
+        (owed("delivered", attempts=1), "delivered with 1 try", False),
+        (owed("rejected", reason="blocked"), "refused by the platform: blocked", True),
+        (owed("abandoned", reason="too old"), "given up: too old", True),
+    ],
+)
+def test_deliveries(part: OwedPart, words: str, has_remedy: bool) -> None:
+    told = why_delivery(part)
+
+    assert told.words == words
+    assert bool(told.remedy) is has_remedy
+
+
+def test_somebody_unknown_is_named_with_both_ways_to_let_them_in() -> None:
+    told = why_message("ignored", "ignored", "not-allowed", sender="42", channel="telegram:main")
+
+    assert "koboshi pairing approve CODE" in told.remedy
+    assert "add 42 to `allow` of [channels.telegram.main]" in told.remedy
+
+
+def test_nothing_is_wrong_where_nothing_is() -> None:
+    assert what_is_wrong(breaker=Breaker.CLOSED, unreached={}, held=0, store=None) == ()
+
+
+def test_all_that_is_wrong_is_told_with_a_remedy_each() -> None:
+    found: tuple[Reason, ...] = what_is_wrong(
+        breaker=Breaker.OPEN, unreached={"telegram:main": "no route"}, held=2, store="disk full"
+    )
+
+    assert len(found) == 4
+    assert all(reason.remedy for reason in found)
