@@ -1,5 +1,10 @@
 """Trying what a configuration names, before anybody depends on it: one call each."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
 from anyio import fail_after
 
 from koboshi.app.world import opened_model
@@ -17,8 +22,61 @@ class Disappointed(Exception):
     """What was tried does not work, in words for a person."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookStanding:
+    """How Telegram and the rest of the world get to a bot's webhook."""
+
+    registered: str
+    """The address that Telegram calls; empty if it calls none."""
+    error: str
+    """Why its last call failed; empty if it did not."""
+    answered: int | None
+    """What a call without the secret is answered with; None if nobody was reached."""
+    why: str = ""
+
+
 async def try_telegram(bot: TelegramConfig) -> str:
     """The name of the bot whose token it is. Raises Disappointed."""
+    match await _asked(bot, "getMe"):
+        case {"username": str(name)}:
+            return name
+        case _:
+            raise Disappointed(f"{bot.api_base} answers as no Bot API does")
+
+
+async def webhook_standing(bot: TelegramConfig) -> WebhookStanding:
+    """Asked of Telegram, and tried from here. Raises Disappointed."""
+    told = await _asked(bot, "getWebhookInfo")
+    found: Mapping[str, object] = told if isinstance(told, dict) else {}
+    registered, error = found.get("url", ""), found.get("last_error_message", "")
+    answered, why, _ = await _reached(bot.webhook_url)
+    return WebhookStanding(registered=str(registered), error=str(error), answered=answered, why=why)
+
+
+async def clock_ahead_s(base: str) -> float | None:
+    """How far our clock is ahead of a server's; None if it does not tell the time."""
+    _, _, date = await _reached(base)
+    return None if date is None else (datetime.now(tz=date.tzinfo) - date).total_seconds()
+
+
+async def _reached(url: str) -> tuple[int | None, str, datetime | None]:
+    """How an address answers a call of nobody in particular, or why it does not, and its time."""
+    import httpx2
+
+    try:
+        async with httpx2.AsyncClient(timeout=TELEGRAM_SECONDS, follow_redirects=False) as http:
+            answer = await http.post(url, content=b"{}")
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        return None, type(error).__name__, None
+    try:
+        date = parsedate_to_datetime(answer.headers.get("Date", ""))
+    except ValueError:
+        return answer.status_code, "", None
+    return answer.status_code, "", date if date.tzinfo else None
+
+
+async def _asked(bot: TelegramConfig, method: str) -> object:
+    """What the bot's platform answers to a method without parameters. Raises Disappointed."""
     import httpx2
 
     from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
@@ -28,7 +86,7 @@ async def try_telegram(bot: TelegramConfig) -> str:
     lanes = Lanes(count_max=1, timeout=httpx2.Timeout(TELEGRAM_SECONDS))
     api = BotApi(lanes=lanes, base=bot.api_base, token=bot.token.reveal())
     try:
-        answer = await api.call("getMe", {}, seconds=TELEGRAM_SECONDS)
+        answer = await api.call(method, {}, seconds=TELEGRAM_SECONDS)
     except (NotReached, NoAnswer) as error:
         said = f"{bot.api_base} was not reached, or did not answer: {error}"
         raise Disappointed(said) from error
@@ -36,11 +94,7 @@ async def try_telegram(bot: TelegramConfig) -> str:
         await lanes.aclose()
     if not answer.ok:
         raise Disappointed(f"Telegram does not take the token: {answer.description}")
-    match answer.result:
-        case {"username": str(name)}:
-            return name
-        case _:
-            raise Disappointed(f"{bot.api_base} answers as no Bot API does")
+    return answer.result
 
 
 async def try_model(config: Config) -> str:
