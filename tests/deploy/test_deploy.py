@@ -5,13 +5,14 @@ No engine is needed: what can be wrong without one is looked at here.
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from koboshi.config import Config, load
-from koboshi.runtime.metrics import COUNTERS
+from koboshi.runtime.metric_table import METRICS
 from koboshi.runtime.surroundings import drain_seconds
 from scripts import dashboard_json
 from tests.deploy.small_yaml import documents
@@ -138,8 +139,20 @@ def test_health_is_asked_for_inside_where_it_is(command: list[str], path: str) -
 
 
 def known_metrics() -> set[str]:
-    source = (ROOT / "src" / "koboshi" / "runtime" / "metrics.py").read_text()
-    return set(re.findall(r'"((?:koboshi|process)_[a-z_]+)"', source)) | set(COUNTERS)
+    """As they are asked for: a histogram by its parts."""
+    parts = ("_bucket", "_sum", "_count")
+    return {
+        f"{name}{part}"
+        for name, told in METRICS.items()
+        for part in (parts if told.kind == "histogram" else ("",))
+    }
+
+
+def labels_in(expression: str) -> Iterator[tuple[str, str]]:
+    """Each metric with a label that it is asked for by."""
+    for name, chosen in re.findall(r"\b(koboshi_[a-z_]+)\{([^}]*)\}", expression):
+        for label in re.findall(r"(\w+)=", chosen):
+            yield re.sub(r"_(?:bucket|sum|count)$", "", name), label
 
 
 def test_the_dashboard_is_up_to_date() -> None:
@@ -158,3 +171,20 @@ def test_only_metrics_that_exist_are_looked_at(expression: str) -> None:
 
     assert named or expression.startswith("up{")
     assert set(named) <= known_metrics()
+    assert all(label in METRICS[name].labels for name, label in labels_in(expression))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "koboshi_inbox_oldest_age_seconds > 120",
+        "koboshi_outbox_oldest_age_seconds > 300",
+        "koboshi_outbox_ambiguous > 0",
+        "koboshi_turn_quarantines_total > 0",
+        "increase(koboshi_unclean_boots_total[10m]) >= 3",
+        "koboshi_db_backup_age_seconds > 93600",
+        "increase(koboshi_lease_fenced_total[1h]) > 0",
+    ],
+)
+def test_somebody_is_told_of_what_needs_them(expression: str) -> None:
+    assert [rule for rule in RULES["groups"][0]["rules"] if expression in rule["expr"]]

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     Command,
     counted,
@@ -41,25 +42,23 @@ from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, 
 from koboshi.runtime.browse import LIMIT, LIMIT_MAX
 from koboshi.runtime.clock import SystemClock
 
-_HELP = {"help_option_names": ["-h", "--help"]}
 
-
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def sessions() -> None:
     """Conversations, one for each chat or thread."""
 
 
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def turns() -> None:
     """Units of agent work, from what woke them to their answers."""
 
 
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def inbox() -> None:
     """What arrived: messages, commands, reports of processes, and what was ignored."""
 
 
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def outbox() -> None:
     """What is owed to people, and what became of it."""
 

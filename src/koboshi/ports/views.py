@@ -216,12 +216,41 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """Things that took about as long as each other, and how many there are."""
+
+    what: str
+    """turn, message (from its arrival to its answer) or tool."""
+    label: str
+    """The end of a turn, the channel of a message, the name of a tool."""
+    bound_ms: int | None
+    """None: longer than all bounds."""
+    count: int
+    total_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """Calls that are alike, and how many there are."""
+
+    tool: str
+    effect: str
+    outcome: str | None
+    """None for one that got its result without having run."""
+    decision: str | None
+    """What a person said; None where nobody was asked."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """What happened since a line of the journal, and how things stand now."""
 
     place: int
     """The newest line that was counted."""
     happened: tuple[Happened, ...]
+    took: tuple[Took, ...]
+    called: tuple[Called, ...]
     waiting_since_ms: int | None
     owed_since_ms: int | None
     held: int

@@ -45,6 +45,7 @@ class WebChannel:
         clock: Clock,
         limits: WebLimits = WebLimits(),  # noqa: B008  (frozen)
         metrics: Callable[[], Awaitable[str]] = no_metrics,
+        on_refused: Callable[[], None] = lambda: None,
         pages: Pages = NO_PAGES,
     ) -> None:
         if not token:
@@ -60,6 +61,7 @@ class WebChannel:
         self._clock = clock
         self._limits = limits
         self._metrics = metrics
+        self._on_refused = on_refused
         self._followers = Followers(limits.followers_max)
         self._bound_port: int | None = None
         self._is_listening = Event()
@@ -176,6 +178,7 @@ class WebChannel:
             followers=followers,
             store=store,
             metrics=self._metrics,
+            on_refused=self._on_refused,
         )
 
     async def _store(self, inbound: Inbound, *, accept: Accept, tasks: TaskGroup) -> Receipt:
