@@ -5,7 +5,7 @@ import re
 import pytest
 
 from koboshi.domain.timing import BOUNDS_S, Timing
-from koboshi.ports.views import Called, Happened, Took
+from koboshi.ports.tally import Called, Happened, Took
 from koboshi.runtime.meter import COUNTED, TIMED, labelled
 from koboshi.runtime.metric_table import METRICS
 from koboshi.runtime.metrics import COUNTERS, called_as, counted_as, taken_as

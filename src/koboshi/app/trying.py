@@ -12,6 +12,7 @@ from koboshi.config import Config, TelegramConfig
 from koboshi.domain.errors import ModelBusy, ModelRefused, Unusable
 from koboshi.domain.ids import EntryId, Epoch, Seq, SessionId, TurnId
 from koboshi.domain.transcript import Message, Step
+from koboshi.ports.clock import Clock
 from koboshi.ports.model import Request
 
 TELEGRAM_SECONDS = 15.0
@@ -53,10 +54,10 @@ async def webhook_standing(bot: TelegramConfig) -> WebhookStanding:
     return WebhookStanding(registered=str(registered), error=str(error), answered=answered, why=why)
 
 
-async def clock_ahead_s(base: str) -> float | None:
+async def clock_ahead_s(base: str, clock: Clock) -> float | None:
     """How far our clock is ahead of a server's; None if it does not tell the time."""
     _, _, date = await _reached(base)
-    return None if date is None else (datetime.now(tz=date.tzinfo) - date).total_seconds()
+    return None if date is None else clock.now_ms() / 1000 - date.timestamp()
 
 
 async def _reached(url: str) -> tuple[int | None, str, datetime | None]:

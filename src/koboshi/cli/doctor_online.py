@@ -17,6 +17,7 @@ from koboshi.cli.doctor_checks import Finding, Severity
 from koboshi.cli.progress_bar import Show
 from koboshi.config import Config, TelegramConfig, secrets_of
 from koboshi.domain.durations import duration
+from koboshi.runtime.clock import SystemClock
 
 AHEAD_S_MAX = 60
 FORBIDDEN = 403
@@ -40,7 +41,7 @@ def examine_online(config: Config, show: Show) -> Iterator[tuple[str, Finding]]:
 def _bot(bot: TelegramConfig) -> Iterator[Finding]:
     try:
         yield _ok(f"the bot is @{anyio.run(try_telegram, bot)}")
-        yield judged_clock(anyio.run(clock_ahead_s, bot.api_base))
+        yield judged_clock(anyio.run(clock_ahead_s, bot.api_base, SystemClock()))
         if bot.webhook_url:
             standing = anyio.run(webhook_standing, bot)
             yield from judged_webhook(bot.webhook_url, standing)

@@ -84,7 +84,7 @@ def open_option(words: str) -> Callable[[Command], Command]:
 def list_sessions(
     limit: int, before: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
-    """The newest first."""
+    """Conversations, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "session", limit, before)
         if as_json:
@@ -126,7 +126,7 @@ def list_turns(
     config_file: Path | None,
     as_json: bool,
 ) -> None:
-    """The newest first."""
+    """Turns, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "turn", limit, before, is_open=is_open)
         if as_json:
@@ -162,7 +162,7 @@ def resume_turn(turn: str, home: Path | None, config_file: Path | None, as_json:
 @home_options
 @json_option
 def drop_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """End such a turn for good; what waits behind it goes on."""
+    """End for good a turn that nobody works on; what waits behind it goes on."""
     _ask_about_turn("turn-drop", turn, home, config_file, as_json)
 
 
@@ -179,7 +179,7 @@ def list_messages(
     config_file: Path | None,
     as_json: bool,
 ) -> None:
-    """The newest first."""
+    """What arrived, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "message", limit, before, is_open=is_open)
         if as_json:
@@ -220,7 +220,7 @@ def list_deliveries(
     config_file: Path | None,
     as_json: bool,
 ) -> None:
-    """The newest first."""
+    """What is or was owed, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "delivery", limit, before, is_open=is_open)
         if as_json:

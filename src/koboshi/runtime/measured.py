@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from koboshi.domain.errors import ChannelUnusable, ModelBusy, ModelOverfull, ModelRefused
+from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent, Unsure
@@ -22,6 +22,7 @@ class MeasuredChannel:
         self._clock = clock
         self._platform = channel.name.partition(":")[0]
         self._here = labelled(platform=self._platform)
+        self._was_connected = False
 
     @property
     def name(self) -> ChannelName:
@@ -42,13 +43,10 @@ class MeasuredChannel:
                     self._meter.count("koboshi_inbox_duplicates_total", self._here)
             return receipts
 
-        try:
-            await self._channel.receive(cursor, timed)
-        except Exception as error:
-            reason = "unusable" if isinstance(error, ChannelUnusable) else "lost"
-            labels = labelled(platform=self._platform, reason=reason)
-            self._meter.count("koboshi_adapter_reconnects_total", labels)
-            raise
+        if self._was_connected:
+            self._meter.count("koboshi_adapter_reconnects_total", self._here)
+        self._was_connected = True
+        await self._channel.receive(cursor, timed)
 
     def split(self, text: str) -> tuple[str, ...]:
         return self._channel.split(text)

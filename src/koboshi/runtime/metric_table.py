@@ -35,7 +35,7 @@ METRICS: dict[str, Told] = {
     "koboshi_ready": _gauge("1 where a check of /readyz holds.", "check"),
     "koboshi_adapter_up": _gauge("1 where a platform is reached.", "platform", "account"),
     "koboshi_adapter_reconnects_total": _counter(
-        "Connections to a platform that were lost, by why.", "platform", "reason"
+        "Times that a platform was connected to again.", "platform"
     ),
     "koboshi_thaw_events_total": _counter("Times the machine slept, or its clock was set forward."),
     "koboshi_inbox_received_total": _counter(

@@ -22,7 +22,8 @@ from koboshi.domain.timing import Timing
 from koboshi.domain.worker import Breaker, Worker
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
-from koboshi.ports.views import Called, Happened, Status, Tally, Took
+from koboshi.ports.tally import Called, Happened, Tally, Took
+from koboshi.ports.views import Status
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.meter import COUNTED, TIMED, Labels, Meter, labelled
 from koboshi.runtime.metrics_text import Histogram, Metric, one, render

@@ -5,7 +5,7 @@ import json
 from koboshi.domain.ids import WorkerId
 from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.timing import BOUNDS_S
-from koboshi.ports.views import Called, Happened, Tally, Took
+from koboshi.ports.tally import Called, Happened, Tally, Took
 from koboshi.stores.sqlite.rows import maybe_number, number, text
 from koboshi.stores.sqlite.transaction import Reading, Row
 
