@@ -98,6 +98,23 @@ async def _asked(bot: TelegramConfig, method: str) -> object:
     return answer.result
 
 
+def complaint_about_model(name: str) -> str:
+    """Why there can be no model of that name; empty if there can."""
+    from koboshi.app.plugins import MODELS, find_plugins
+    from koboshi.models.provider import is_ours, read_name, unknown_provider
+
+    if name.partition(":")[0] == "scripted":
+        return ""
+    try:
+        prefix, _ = read_name(name)
+        installed = [plugin.name for plugin in find_plugins(MODELS)]
+        if not is_ours(prefix) and prefix not in installed:
+            raise unknown_provider(name, installed)
+    except Unusable as error:
+        return str(error)
+    return ""
+
+
 async def try_model(config: Config) -> str:
     """The first words of a reply to a tiny request. Raises Disappointed."""
     try:
