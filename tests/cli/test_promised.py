@@ -28,7 +28,7 @@ ROWS = "--home --config --limit --before"
 PROMISED = {
     "run": Promise(options="--home --config --supervise", has_json=False, asks_owner=False),
     "init": Promise(has_json=False, asks_owner=False),
-    "chat": Promise(options="--home", has_json=False, asks_owner=False),
+    "chat": Promise(has_json=False, asks_owner=False),
     "status": Promise(),
     "sessions list": Promise(options=ROWS),
     "sessions show": Promise("s1"),

@@ -357,6 +357,7 @@ def build(
         jobs_of(parts.config, parts.store, parts.clock, is_running=True),
         leave=parts.drain.ask,
         login_link=lambda: next((channel.login_link() for channel in web), None),
+        web_address=lambda: next((channel.address for channel in web), None),
     )
     web += parts.web_channels(health, jobs)
     own_tools = parts.own_tools()

@@ -29,6 +29,8 @@ class Jobs:
     leave: Callable[[Leave], None] | None = None
     """Asks the gateway to end; None where none runs."""
     login_link: Callable[[], str | None] = lambda: None
+    web_address: Callable[[], str | None] = lambda: None
+    """Where the web channel listens; None if none does."""
     """An address that lets one browser in, once; None where nobody serves pages."""
 
     async def listed(self) -> Mapping[str, object]:

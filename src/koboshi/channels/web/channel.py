@@ -91,11 +91,15 @@ class WebChannel:
         """The port it listens on; None while it does not."""
         return self._bound_port
 
+    @property
+    def address(self) -> str | None:
+        """Where it answers; None while it does not."""
+        return None if self._bound_port is None else f"http://{self.host}:{self._bound_port}"
+
     def login_link(self) -> str | None:
         """An address that lets one browser in, once; None while nobody would answer there."""
-        if self._bound_port is None:
-            return None
-        return f"http://{self.host}:{self._bound_port}/login#{self._logins.make_code()}"
+        address = self.address
+        return None if address is None else f"{address}/login#{self._logins.make_code()}"
 
     async def listening(self) -> int:
         """Wait until it serves. Returns the port."""
