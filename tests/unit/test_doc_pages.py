@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from koboshi.cli import doctor_checks, doctor_more
 from koboshi.domain.ids import EntryId, Epoch, Seq, SessionId, TurnId
 from koboshi.domain.transcript import Message, Step
 from koboshi.plugin import ModelSetting, Request
@@ -28,6 +29,9 @@ def test_the_pages_are_in_order() -> None:
         ("```sh\nif true; then\n```\n", "an example of sh can not be read"),
         ("```sh\nkoboshi outbox sell\n```\n", "there is no `koboshi outbox sell`"),
         ("run `koboshi dance` now", "there is no `koboshi dance`"),
+        ("```sh\nkoboshi outbox list --opn\n```\n", "no `koboshi outbox list --opn`"),
+        ("say `koboshi backup create --two x`", "no `koboshi backup create --two`"),
+        ("```toml\n[gateway]\nbusi = 1\n```\n", "gateway.busi"),
     ],
 )
 def test_what_is_wrong_with_a_page_is_found(
@@ -55,3 +59,21 @@ async def test_the_example_of_a_model_works() -> None:
     )
 
     assert (await parrot.respond(request)).text == "hello"
+
+
+def test_every_page_is_found_from_the_first() -> None:
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\(([\w-]+\.md)", (docs / "README.md").read_text()))
+
+    assert linked >= {page.name for page in docs.glob("*.md")} - {"README.md", "proof.md"}
+
+
+def test_every_check_of_the_doctor_is_explained() -> None:
+    page = (ROOT / "docs" / "running-as-a-service.md").read_text()
+    explained = {
+        name
+        for row in re.findall(r"^\| (`[^|]+) \| [^|]+ \|$", page, re.M)
+        for name in re.findall(r"`([^`]+)`", row)
+    }
+
+    assert explained >= {*doctor_checks.CHECKS, *doctor_more.CHECKS}
