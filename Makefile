@@ -78,6 +78,7 @@ docs-generated: environment-dev ## write the docs that are made from the code's 
 	@$(BIN)/python scripts/rules_table.py
 	@$(BIN)/python scripts/approvals_page.py
 	@$(BIN)/python scripts/dashboard_json.py
+	@$(BIN)/python -m scripts.reference_tables
 
 .PHONY: docs
 docs: docs-generated ## write the generated pages, then check links, examples and commands of all

@@ -1,10 +1,12 @@
-"""Check the pages: links lead somewhere, examples can be read, commands exist."""
+"""Check the pages: links lead somewhere, examples can be read, commands and their options exist,
+configurations can be used."""
 
 import ast
 import json
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +14,13 @@ from pathlib import Path
 import click
 
 from koboshi.cli.main import main
+from koboshi.config import ConfigError, load
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")))
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?://)([^)\s#]*)(?:#([^)\s]+))?\)")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CALL = re.compile(r"(?:^|[\s/;])koboshi((?: +[^\s;|&)`]+)+)")
 _COMMAND = re.compile(r"(?:^|[\s/;])koboshi((?: (?!koboshi)[a-z][a-z-]*)+)")
 
 
@@ -58,7 +62,7 @@ def _read(kind: str, body: str) -> None:
         case "python":
             ast.parse(body)
         case "toml":
-            tomllib.loads(body)
+            _configure(tomllib.loads(body), body)
         case "json":
             json.loads(body)
         case "sh":
@@ -69,6 +73,22 @@ def _read(kind: str, body: str) -> None:
             return
 
 
+def _configure(found: dict[str, object], body: str) -> None:
+    """A configuration of ours is loaded, with every secret that it names. Raises ValueError."""
+    if not {*found} & {"channels", "gateway", "model", "recovery", "tools", "mcp", "limits"}:
+        return
+    named = ["TELEGRAM_BOT_TOKEN", *re.findall(r'_env = "(\w+)"', body)]
+    named += re.findall(r'env_vars = \["(\w+)"\]', body)
+    with tempfile.TemporaryDirectory() as home:
+        file = Path(home, "koboshi.toml")
+        file.write_text(body, encoding="utf-8")
+        file.chmod(0o600)
+        try:
+            load(Path(home), None, dict.fromkeys(named, "a-secret-for-an-example"))
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+
+
 def _commands(text: str) -> Iterator[str]:
     """Commands in examples for the shell, and those quoted in a sentence."""
     shell = [body for kind, body in _BLOCK.findall(text) if kind == "sh"]
@@ -76,6 +96,10 @@ def _commands(text: str) -> Iterator[str]:
     for line in (line for block in (*shell, *quoted) for line in block.splitlines()):
         for words in _COMMAND.findall(line.partition("#")[0]):
             wrong = unknown(words.split())
+            if wrong:
+                yield f"there is no `koboshi {wrong}`"
+        for words in _CALL.findall(line.partition("#")[0]):
+            wrong = unknown_option(words.split())
             if wrong:
                 yield f"there is no `koboshi {wrong}`"
 
@@ -90,6 +114,22 @@ def unknown(words: list[str]) -> str:
         command = command.get_command(context, word)
         if command is None:
             return " ".join(words[:number])
+    return ""
+
+
+def unknown_option(words: list[str]) -> str:
+    """The command with the first option that it does not have; empty if it has all of them."""
+    context = click.Context(main, info_name="koboshi")
+    command: click.Command = main
+    for number, word in enumerate(words):
+        if word == "--":
+            return ""
+        if word.startswith("-"):
+            known = {opt for each in command.params for opt in (*each.opts, *each.secondary_opts)}
+            if word.partition("=")[0] not in {*known, "--help", "-h"}:
+                return " ".join((*words[:number], word))
+        elif isinstance(command, click.Group):
+            command = command.get_command(context, word) or command
     return ""
 
 

@@ -5,6 +5,12 @@ from pathlib import Path
 
 PAGE = Path(__file__).resolve().parent.parent / "deploy" / "grafana" / "koboshi.json"
 
+
+def within(part: float, name: str) -> str:
+    """How long that part of what a histogram holds took at most."""
+    return f"histogram_quantile({part:g}, sum by (le) (rate({name}_bucket[5m])))"
+
+
 # Title, unit, and the lines: an expression and what stands beside it.
 PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("Ready", "none", (("koboshi_ready", "{{check}}"), ("koboshi_adapter_up", "{{platform}}"))),
@@ -15,6 +21,32 @@ PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("sum by (platform) (rate(koboshi_inbox_received_total[5m]))", "in, {{platform}}"),
             ("sum by (platform) (rate(koboshi_outbox_sent_total[5m]))", "out, {{platform}}"),
+        ),
+    ),
+    (
+        "From a message to its answer",
+        "s",
+        (
+            (within(0.5, "koboshi_message_latency_seconds"), "half of them"),
+            (within(0.95, "koboshi_message_latency_seconds"), "95 of 100"),
+        ),
+    ),
+    (
+        "Until a message is stored, 99 of 100",
+        "s",
+        (
+            (within(0.99, "koboshi_accept_duration_seconds"), "accepted"),
+            (within(0.99, "koboshi_db_commit_duration_seconds"), "one commit"),
+        ),
+    ),
+    (
+        "Requests to the model a second",
+        "ops",
+        (
+            (
+                "sum by (outcome) (rate(koboshi_llm_request_duration_seconds_count[5m]))",
+                "{{outcome}}",
+            ),
         ),
     ),
     (

@@ -13,12 +13,14 @@ from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, TurnId
 from koboshi.domain.outbox import Delivery, Near
 from koboshi.domain.route import Route
+from koboshi.domain.transcript import Choice
 from koboshi.ports.channel import Accept
 from tests.channels.fakes import FakeClock, until
 from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, Message, Topic
 
 MAIN = ChannelName("telegram:main")
+YES_NO = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """Whether a message arrived: found, not there, or not to be told; and nothing of anyone altered."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -12,12 +13,16 @@ from koboshi.channels.telegram.channel import TelegramChannel
 from koboshi.channels.telegram.probe import MISSING_MAX, PROBES_MAX, SPARSE_PROBES_MAX
 from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent, Unsure
 from koboshi.domain.transcript import Choice
-from tests.channels.telegram_rig import a_channel, near, owed, route_of
-from tests.fakes.telegram.server import FakeTelegram, serving
+from tests.channels.telegram_rig import YES_NO, near, owed, route_of
+from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, Message, User
 from tests.fakes.telegram.world import World
 
-YES_NO = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
+
+@pytest.fixture
+def clock() -> Callable[[], float]:
+    """The channel waits in real time, and the platform counts it."""
+    return time.time
 
 
 @pytest.fixture(autouse=True)
@@ -25,37 +30,15 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SETTLE_SECONDS", 0.0)
 
 
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeTelegram]:
-    async with serving() as running:
-        yield running
-        assert not fake_altered(running), "a probe changed a message"
+@pytest.fixture(autouse=True)
+def harmless(fake: FakeTelegram) -> Iterator[None]:
+    yield
+    assert not fake_altered(fake), "a probe changed a message"
 
 
 def fake_altered(fake: FakeTelegram) -> list[object]:
     """Probes that the platform carried out: each would have changed something."""
     return [each.params for each in fake.history.recorded("editMessageReplyMarkup")]
-
-
-@pytest.fixture
-async def channel(fake: FakeTelegram) -> AsyncIterator[TelegramChannel]:
-    async with a_channel(fake) as made:
-        yield made
-
-
-@pytest.fixture
-def world(fake: FakeTelegram) -> World:
-    return fake.world
-
-
-@pytest.fixture
-def ann(world: World) -> User:
-    return world.user("Ann")
-
-
-@pytest.fixture
-def private(world: World, ann: User) -> Chat:
-    return world.private_chat(ann)
 
 
 @pytest.fixture
@@ -94,7 +77,7 @@ async def arrive(channel: TelegramChannel, delivery: Delivery) -> Sent:
     return sent
 
 
-@pytest.mark.parametrize("where", ["private", "group"])
+@pytest.mark.parametrize("where", ["chat", "group"])
 @pytest.mark.parametrize("choices", [(), YES_NO])
 async def test_what_arrived_is_found(
     channel: TelegramChannel,
@@ -125,25 +108,25 @@ async def test_what_is_not_in_a_supergroup_was_not_sent(
 
 
 async def test_in_private_nobody_can_tell_what_was_not_sent(
-    channel: TelegramChannel, world: World, fake: FakeTelegram, ann: User, private: Chat
+    channel: TelegramChannel, world: World, fake: FakeTelegram, ann: User, chat: Chat
 ) -> None:
     """The count goes over all chats of the bot, so that gaps mean nothing."""
-    asked = world.say(private, ann, "why?")
+    asked = world.say(chat, ann, "why?")
 
-    assert await look(channel, world, owed(route_of(private)), near(asked)) is None
+    assert await look(channel, world, owed(route_of(chat)), near(asked)) is None
     assert len(probes(fake)) == SPARSE_PROBES_MAX
 
 
 async def test_among_other_chats_it_is_found_in_private(
-    channel: TelegramChannel, world: World, ann: User, private: Chat
+    channel: TelegramChannel, world: World, ann: User, chat: Chat
 ) -> None:
-    asked = world.say(private, ann, "why?")
+    asked = world.say(chat, ann, "why?")
     bob = world.user("Bob")
     for number in range(10):
         world.say(world.private_chat(bob), bob, f"{number}")
-    sent = await arrive(channel, owed(route_of(private)))
+    sent = await arrive(channel, owed(route_of(chat)))
 
-    assert await look(channel, world, owed(route_of(private)), near(asked)) == sent
+    assert await look(channel, world, owed(route_of(chat)), near(asked)) == sent
 
 
 async def test_what_people_say_meanwhile_is_passed_over(
@@ -268,21 +251,21 @@ async def test_looking_comes_to_an_end_where_the_platform_wants_pauses(
 
 
 async def test_a_chat_that_is_closed_to_us_tells_nothing(
-    channel: TelegramChannel, world: World, ann: User, private: Chat
+    channel: TelegramChannel, world: World, ann: User, chat: Chat
 ) -> None:
-    asked = world.say(private, ann, "why?")
+    asked = world.say(chat, ann, "why?")
     world.block(ann)
 
-    assert await look(channel, world, owed(route_of(private)), near(asked)) is None
+    assert await look(channel, world, owed(route_of(chat)), near(asked)) is None
 
 
 async def test_a_message_of_ours_that_was_deleted_was_still_sent_or_not(
-    channel: TelegramChannel, world: World, ann: User, private: Chat
+    channel: TelegramChannel, world: World, ann: User, chat: Chat
 ) -> None:
     """Somebody took it away: nobody can tell, and so nobody says that it was not sent."""
-    asked = world.say(private, ann, "why?")
-    sent = await arrive(channel, owed(route_of(private)))
-    message: Message = private.messages[int(sent.platform_id)]
+    asked = world.say(chat, ann, "why?")
+    sent = await arrive(channel, owed(route_of(chat)))
+    message: Message = chat.messages[int(sent.platform_id)]
     world.delete(message)
 
-    assert await look(channel, world, owed(route_of(private)), near(asked)) is None
+    assert await look(channel, world, owed(route_of(chat)), near(asked)) is None

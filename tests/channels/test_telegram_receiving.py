@@ -1,7 +1,8 @@
 """Updates from Telegram into the inbox: nothing is acknowledged before it is stored."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,12 +19,13 @@ from koboshi.channels.telegram.receiving import place_of
 from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryState
+from koboshi.domain.outbox import Sent
 from koboshi.lanes import Lanes
 from koboshi.ports.channel import Inbound, Receipt
-from tests.channels.fakes import NOW_MS, FakeGateway, until
-from tests.channels.telegram_rig import MAIN, a_channel, receiving
+from tests.channels.fakes import NOW_MS, FakeClock, FakeGateway, until
+from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, owed, receiving, route_of
 from tests.fakes.telegram.params import Params
-from tests.fakes.telegram.server import FakeTelegram, serving
+from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, User
 from tests.unit.test_telegram_hostile import HOSTILE
 
@@ -59,25 +61,15 @@ class Inbox:
 
 
 @pytest.fixture
-async def fake() -> AsyncIterator[FakeTelegram]:
-    async with serving() as running:
-        yield running
+def clock() -> Callable[[], float]:
+    """The channel waits in real time, and the platform counts it."""
+    return time.time
 
 
 @pytest.fixture
 async def channel(fake: FakeTelegram) -> AsyncIterator[TelegramChannel]:
     async with a_channel(fake, commands=(("stop", "ends it"),)) as made:
         yield made
-
-
-@pytest.fixture
-def ann(fake: FakeTelegram) -> User:
-    return fake.world.user("Ann", "ann")
-
-
-@pytest.fixture
-def chat(fake: FakeTelegram, ann: User) -> Chat:
-    return fake.world.private_chat(ann)
 
 
 async def test_what_is_being_stored_is_not_acknowledged(
@@ -328,6 +320,60 @@ async def test_marks_that_fail_cost_nothing(
         await until(lambda: len(inbox.texts) == 12 and failing.hits)
 
     assert inbox.texts == [f"{number}" for number in range(12)]
+
+
+async def until_hushed(channel: TelegramChannel, fake: FakeTelegram, chat: Chat) -> None:
+    """Until the channel shows nothing that passes in a chat, because the platform said so."""
+    with fail_after(30):
+        shown = -1
+        while shown < (shown := len(fake.history.of("sendChatAction"))):
+            await channel.typing(route_of(chat))
+
+
+async def test_marks_wait_as_long_as_the_platform_asks_for(
+    fake: FakeTelegram, chat: Chat, ann: User
+) -> None:
+    """A platform that is asked on and on in spite of its 429 shuts the bot out for longer."""
+    clock, inbox = FakeClock(), Inbox(state=EntryState.WAITING)
+    fake.faults.add("too_many", "setMessageReaction", seconds=30)
+    bob = fake.world.user("Bob")
+    other = fake.world.private_chat(bob)
+
+    def marked() -> list[int]:
+        calls = fake.history.of("setMessageReaction")
+        return [int(each.params["message_id"]) for each in calls]
+
+    async with a_channel(fake, clock=clock) as channel, receiving(channel, inbox.accept):
+        refused = fake.world.say(chat, ann, "one")
+        await until_hushed(channel, fake, chat)
+        fake.world.say(chat, ann, "two")
+        elsewhere = fake.world.say(other, bob, "three")
+        await until(lambda: elsewhere.reaction)
+        clock.passed_s = 31
+        later = fake.world.say(chat, ann, "four")
+        await until(lambda: later.reaction)
+
+    assert marked() == [refused.message_id, elsewhere.message_id, later.message_id]
+
+
+async def test_a_button_is_not_released_while_the_platform_wants_to_be_left_alone(
+    fake: FakeTelegram, chat: Chat
+) -> None:
+    clock, inbox = FakeClock(), Inbox()
+    fake.faults.add("too_many", "answerCallbackQuery", seconds=30)
+    async with a_channel(fake, clock=clock) as channel, receiving(channel, inbox.accept):
+        asked = await channel.send(owed(route_of(chat), choices=YES_NO, question=1))
+        assert isinstance(asked, Sent)
+        button = chat.messages[int(asked.platform_id)]
+        fake.world.press(button, "Yes")
+        await until_hushed(channel, fake, chat)
+        fake.world.press(button, "No")
+        await until(lambda: len(inbox.batches) == 2)
+        clock.passed_s = 31
+        fake.world.press(button, "Yes")
+        await until(lambda: fake.history.recorded("answerCallbackQuery"))
+
+    assert len(fake.history.of("answerCallbackQuery")) == 2
 
 
 @pytest.mark.parametrize("cursor", [None, "", "x", "5", "-5@3", "5@x", "٣@٣", "5@6@7"])

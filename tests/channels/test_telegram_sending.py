@@ -1,6 +1,6 @@
 """What Telegram makes of a message: taken, refused, moved, later, or nobody knows."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,40 +13,10 @@ from koboshi.domain.ids import TurnId
 from koboshi.domain.outbox import Later, Moved, Refused, Sent, Unsure
 from koboshi.domain.phrases import DUPLICATE_LABEL
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Choice
-from tests.channels.telegram_rig import MAIN, a_channel, owed, route_of
-from tests.fakes.telegram.server import FakeTelegram, serving
+from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, owed, route_of
+from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, User
 from tests.fakes.telegram.world import World
-
-YES_NO = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeTelegram]:
-    async with serving() as running:
-        yield running
-
-
-@pytest.fixture
-async def channel(fake: FakeTelegram, tmp_path: Path) -> AsyncIterator[TelegramChannel]:
-    async with a_channel(fake, home=tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def world(fake: FakeTelegram) -> World:
-    return fake.world
-
-
-@pytest.fixture
-def ann(world: World) -> User:
-    return world.user("Ann")
-
-
-@pytest.fixture
-def chat(world: World, ann: User) -> Chat:
-    return world.private_chat(ann)
 
 
 def gone(world: World) -> Route:

@@ -12,18 +12,12 @@ from koboshi.domain.errors import ChannelUnusable, StoreFailed
 from koboshi.ports.channel import Accept, Inbound, Receipt
 from tests.channels.fakes import FakeGateway, until
 from tests.channels.telegram_rig import a_channel, receiving
-from tests.fakes.telegram.server import FakeTelegram, serving
+from tests.fakes.telegram.server import FakeTelegram
 from tests.harness.http import connection
 from tests.tools.servers import free_port
 from tests.unit.telegram_updates import message, update
 
 SECRET = "X-Telegram-Bot-Api-Secret-Token"
-
-
-@pytest.fixture
-async def fake() -> AsyncIterator[FakeTelegram]:
-    async with serving() as running:
-        yield running
 
 
 @asynccontextmanager

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.chat import URL, configured_url
+from koboshi.cli.chat import URL, configured_url, served_url
+from tests.cli.process import gateway, koboshi
 
 PORT = "KOBOSHI__CHANNELS__WEB__MAIN__PORT"
 HOST = "KOBOSHI__CHANNELS__WEB__MAIN__HOST"
@@ -26,3 +27,17 @@ def test_it_looks_where_the_configuration_has_the_gateway(
         monkeypatch.setenv(name, value)
 
     assert configured_url(tmp_path) == url
+
+
+def test_a_gateway_that_runs_tells_where_it_is(tmp_path: Path) -> None:
+    """It took any free port, and whoever talks to it was told nothing of that."""
+    home = tmp_path / "home"
+    assert served_url(home, None) is None
+    with gateway(home) as one:
+        host, port = one.wait_serving()
+        assert served_url(home, None) == f"http://{host}:{port}"
+
+        said = koboshi("chat", "--once", "echo hello there", home=home)
+
+    assert (said.code, said.out.strip()) == (0, "hello there"), said.err
+    assert served_url(home, None) is None

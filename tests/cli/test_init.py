@@ -1,20 +1,28 @@
 """`koboshi init`: a configuration that can be used, tried against what it names."""
 
+import fcntl
 import os
 import pty
+import select
 import stat
 import subprocess
-from collections.abc import Iterator
+import termios
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+from anyio import to_thread
 
 from koboshi.cli.init_text import Answers, Telegram, render
 from koboshi.config import TelegramConfig, load
 from tests.cli.process import KOBOSHI, Ended, environment, koboshi
+from tests.fakes.model_servers import openai_form as form
+from tests.fakes.model_servers.server import serving as serving_model
 from tests.fakes.telegram.server import FakeTelegram, serving_in_thread
 
 TOKEN = "TELEGRAM_BOT_TOKEN"
+KEY_SECONDS = 0.2
 
 
 @pytest.fixture
@@ -140,14 +148,154 @@ def test_a_token_is_written_only_where_that_is_asked_for(
     assert f'token = "{telegram.token}"' in (home / "koboshi.toml").read_text()
 
 
-def test_at_a_terminal_it_asks(home: Path) -> None:
+# ── at a terminal ───────────────────────────────────────────────────────────────────────────────
+
+
+def at_terminal(
+    home: Path,
+    typed: str,
+    *arguments: str,
+    last: tuple[str, str] = ("", ""),
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[int, str]:
+    """Answer the questions there; `last` is typed when its first half is to be seen. Returns the
+    exit code and all that was."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [KOBOSHI, "init"], env=environment(home), stdin=theirs, stdout=theirs, stderr=theirs
+        [KOBOSHI, "init", *arguments],
+        env=environment(home, **variables),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        # The terminal is theirs, so that what is typed there can interrupt them.
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(theirs)
-    os.write(ours, b"\n8700\n-\n")
-    assert process.wait(60) == 0
+    os.write(ours, typed.encode())
+    seen, (question, key) = "", last
+    try:
+        while True:
+            is_more, _, _ = select.select([ours], [], [], KEY_SECONDS)
+            # Between two reads of the line a key can be missed; a person presses it again, too.
+            if question and question in seen and "Aborted" not in seen and not is_more:
+                os.write(ours, key.encode())
+            if is_more:
+                piece = os.read(ours, 65_536)
+                seen += piece.decode(errors="replace")
+                if not piece:
+                    break
+    except OSError:  # the other end is closed
+        pass
+    code = process.wait(60)
     os.close(ours)
+    return code, seen
 
+
+def test_at_a_terminal_it_asks(home: Path) -> None:
+    code, _ = at_terminal(home, "\n8700\n-\n")
+
+    assert code == 0
     assert "port = 8700\n" in (home / "koboshi.toml").read_text()
+
+
+def test_an_answer_that_can_not_be_used_is_told_why_and_asked_again(home: Path) -> None:
+    typed = [
+        *("gpt-5", "nobody:gpt", "openai:gpt-5"),
+        *("MY KEY", "MY_KEY"),
+        *("nowhere", "http://127.0.0.1:9/v1"),
+        *("many", "99999", "8701"),
+        *("1TOKEN", "MY_BOT"),
+        *("@ann", "12, 13"),
+    ]
+    code, seen = at_terminal(home, "\n".join((*typed, "")))
+
+    assert code == 0, seen
+    text = (home / "koboshi.toml").read_text()
+    assert 'name = "openai:gpt-5"\nbase' in text.replace("# Where", "base").replace("\n\n", "\n")
+    assert 'api_key_env = "MY_KEY"' in text
+    assert "port = 8701\n" in text
+    assert 'token_env = "MY_BOT"' in text
+    assert "allow = [12, 13]" in text
+    for why in (
+        'model "gpt-5" does not say whose it is',
+        'the provider "nobody"',
+        "that can not be used: it must be",
+        "'many' is not a valid integer",
+        '"@ann" is no id',
+    ):
+        assert why in seen, seen
+
+
+@pytest.mark.parametrize(
+    "typed, question, interruption",
+    [
+        ("", "Which model?", "\x03"),
+        ("openai:gpt-5\n", "with its key", "\x04"),
+        ("\n8700\n", "a Telegram bot", "\x03"),
+    ],
+    ids=["ctrl-c at once", "end of input", "ctrl-c at the last question"],
+)
+def test_interrupted_in_the_middle_nothing_is_written(
+    home: Path, typed: str, question: str, interruption: str
+) -> None:
+    code, seen = at_terminal(home, typed, last=(question, interruption))
+
+    assert code == 1, seen
+    assert "Aborted" in seen
+    assert not home.exists()
+
+
+def test_a_token_that_is_not_taken_can_be_answered_again(
+    telegram: FakeTelegram, home: Path
+) -> None:
+    """The platform is called with each; the last one is written."""
+    tokens = {"WRONG": "1:wrong", "RIGHT": telegram.token}
+    typed = "\n\nWRONG\n-\nagain\nRIGHT\n-\n"
+    code, seen = at_terminal(home, typed, "--telegram-api-base", telegram.url, variables=tokens)
+
+    assert code == 0, seen
+    assert "Telegram does not take the token" in seen
+    assert "telegram: the bot is @" in seen
+    assert 'token_env = "RIGHT"' in (home / "koboshi.toml").read_text()
+
+
+def test_a_token_that_is_not_taken_can_be_written_or_left(
+    telegram: FakeTelegram, home: Path
+) -> None:
+    base, wrong = ("--telegram-api-base", telegram.url), {"WRONG": "1:wrong"}
+    left, _ = at_terminal(home, "\n\nWRONG\n-\nend\n", *base, variables=wrong)
+    assert (left, home.exists()) == (1, False)
+
+    written, _ = at_terminal(home, "\n\nWRONG\n-\nwrite\n", *base, variables=wrong)
+    assert written == 0
+    assert 'token_env = "WRONG"' in (home / "koboshi.toml").read_text()
+
+
+# ── the model ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+async def test_the_model_is_asked_for_a_word(home: Path, is_good: bool) -> None:
+    async with serving_model(form.complain) as server:
+        refused = form.error(401, "no such key")
+        words = form.stream(*form.text("ok, ", "I am here"), *form.end())
+        server.answers.append(words if is_good else refused)
+        arguments = (
+            *("init", "--yes", "--model", "openai:gpt-test", "--api-key-env", "MY_KEY"),
+            *("--base-url", f"http://127.0.0.1:{server.port}/v1"),
+        )
+        made = await to_thread.run_sync(
+            lambda: koboshi(*arguments, home=home, MY_KEY="a-secret-key")
+        )
+
+    assert len(server.requests) == 1
+    assert "a-secret-key" not in made.err
+    if is_good:
+        assert made.code == 0, made.err
+        assert "model: openai:gpt-test says: ok, I am here" in made.err
+        assert "a-secret-key" not in (home / "koboshi.toml").read_text()
+    else:
+        assert made.code == 1
+        assert "the model does not work, and nothing was written" in made.err
+        assert not home.exists()

@@ -1,5 +1,6 @@
 """S171: the kernel kills for want of memory. What died is told apart from what ended."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,12 +67,11 @@ def test_the_end_of_a_background_command_says_so_once(one: Gateway) -> None:
 
 
 GREEDY_GATEWAY = """
-import os, threading, time
+import threading
 from koboshi.cli.main import main
 
 def grow():
-    while not os.path.exists({sign!r}):
-        time.sleep(0.02)
+    open({sign!r}).read()
     held = []
     while True:
         held.append(b"x" * 10_000_000)
@@ -86,11 +86,12 @@ def test_a_gateway_that_lacked_memory_says_so_at_its_next_start(
     tmp_path: Path, is_greedy: bool
 ) -> None:
     sign = tmp_path / "grow"
+    os.mkfifo(sign)
     greedy = python(GREEDY_GATEWAY.format(sign=str(sign)))
     with memory_group(GROUP_BYTES) as group:
         with starting(tmp_path / "home", command=group.within(*greedy)) as one:
             one.wait_serving()
-            sign.touch() if is_greedy else one.signal(signal.SIGKILL)
+            sign.write_text("now") if is_greedy else one.signal(signal.SIGKILL)
             assert one.wait_end() == -signal.SIGKILL
         with starting(tmp_path / "home", command=group.within(KOBOSHI)) as following:
             (report,) = until(lambda: following.events("boot_report"), "it reports")

@@ -3,15 +3,20 @@
 No engine is needed: what can be wrong without one is looked at here.
 """
 
+import importlib.util
 import json
 import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from koboshi.config import Config, load
-from koboshi.runtime.metrics import COUNTERS
+from koboshi.runtime.metric_table import METRICS
 from koboshi.runtime.surroundings import drain_seconds
 from scripts import dashboard_json
 from tests.deploy.small_yaml import documents
@@ -134,12 +139,82 @@ def test_health_is_asked_for_inside_where_it_is(command: list[str], path: str) -
     assert f"http://127.0.0.1:8642{path}" in command[2]
 
 
+LINES = re.sub(r"\\\n\s*", " ", DOCKERFILE).splitlines()
+"""One instruction each."""
+
+
+def pip_commands() -> list[list[str]]:
+    """What pip is told to do, without the name of the program."""
+    steps = [step for run in instructions("RUN") for step in run.split("&&")]
+    words = [shlex.split(step) for step in steps]
+    return [each[1:] for each in words if each[0].endswith("/pip")]
+
+
+def test_pip_understands_what_it_is_told() -> None:
+    """Its own parser reads the options; nothing is fetched."""
+    if importlib.util.find_spec("pip") is None:
+        pytest.skip("the environment was made without pip")
+    installs = [each for each in pip_commands() if each[0] == "install"]
+    assert len(installs) == 2
+    for arguments in pip_commands():
+        read = subprocess.run(
+            [sys.executable, "-m", "pip", *arguments, "--help"], capture_output=True, text=True
+        )
+        assert read.returncode == 0, read.stderr
+
+
+def test_every_requirement_is_exact_and_has_hashes() -> None:
+    text = (ROOT / "requirements" / "runtime.txt").read_text()
+    wanted = re.sub(r"\\\n\s*", " ", text).splitlines()
+    listed = [line for line in wanted if line.strip() and not line.lstrip().startswith("#")]
+
+    assert len(listed) > 10
+    assert all(re.match(r"[a-z0-9.\-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", each) for each in listed)
+    names = {each.partition("==")[0] for each in listed}
+    built_with = {"hatchling", "editables"}
+    assert built_with <= names, "the second install has no build isolation"
+    assert ["uninstall", "--yes", *sorted(built_with, reverse=True)] in pip_commands()
+
+
+def test_the_layers_are_as_a_linter_wants_them() -> None:
+    names = [line.split(" ")[0] for line in LINES if re.match(r"[A-Z]+ ", line)]
+
+    assert all(re.search(r"FROM \S+:\d", line) for line in LINES if line.startswith("FROM "))
+    assert "ADD" not in names, "COPY says what it does"
+    assert "MAINTAINER" not in names
+    assert not re.search(r"\bsudo\b|\bcurl\b|\bwget\b|chmod 777", DOCKERFILE)
+    assert names.count("CMD") == names.count("ENTRYPOINT") == 1
+    assert all(json.loads(instructions(name)[0]) for name in ("ENTRYPOINT", "CMD"))
+    last_user = len(names) - 1 - names[::-1].index("USER")
+    assert "RUN" not in names[last_user:], "nothing is made after the rights are given up"
+    assert all(Path(each).is_absolute() for each in instructions("WORKDIR"))
+    assert "--no-cache-dir" in " ".join(" ".join(each) for each in pip_commands())
+
+
+def test_the_image_holds_no_secret() -> None:
+    assert not [name for name in variables() if re.search(r"TOKEN|KEY|SECRET|PASSW", name)]
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert ignored[0] == "*" or "*" in ignored, "only what is named gets in"
+
+
 # ── what is watched ─────────────────────────────────────────────────────────────────────────────
 
 
 def known_metrics() -> set[str]:
-    source = (ROOT / "src" / "koboshi" / "runtime" / "metrics.py").read_text()
-    return set(re.findall(r'"((?:koboshi|process)_[a-z_]+)"', source)) | set(COUNTERS)
+    """As they are asked for: a histogram by its parts."""
+    parts = ("_bucket", "_sum", "_count")
+    return {
+        f"{name}{part}"
+        for name, told in METRICS.items()
+        for part in (parts if told.kind == "histogram" else ("",))
+    }
+
+
+def labels_in(expression: str) -> Iterator[tuple[str, str]]:
+    """Each metric with a label that it is asked for by."""
+    for name, chosen in re.findall(r"\b(koboshi_[a-z_]+)\{([^}]*)\}", expression):
+        for label in re.findall(r"(\w+)=", chosen):
+            yield re.sub(r"_(?:bucket|sum|count)$", "", name), label
 
 
 def test_the_dashboard_is_up_to_date() -> None:
@@ -158,3 +233,20 @@ def test_only_metrics_that_exist_are_looked_at(expression: str) -> None:
 
     assert named or expression.startswith("up{")
     assert set(named) <= known_metrics()
+    assert all(label in METRICS[name].labels for name, label in labels_in(expression))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "koboshi_inbox_oldest_age_seconds > 120",
+        "koboshi_outbox_oldest_age_seconds > 300",
+        "koboshi_outbox_ambiguous > 0",
+        "koboshi_turn_quarantines_total > 0",
+        "increase(koboshi_unclean_boots_total[10m]) >= 3",
+        "koboshi_db_backup_age_seconds > 93600",
+        "increase(koboshi_lease_fenced_total[1h]) > 0",
+    ],
+)
+def test_somebody_is_told_of_what_needs_them(expression: str) -> None:
+    assert [rule for rule in RULES["groups"][0]["rules"] if expression in rule["expr"]]

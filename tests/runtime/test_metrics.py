@@ -4,9 +4,12 @@ import re
 
 import pytest
 
-from koboshi.ports.views import Happened
-from koboshi.runtime.metrics import COUNTERS, counted_as
-from koboshi.runtime.metrics_text import Metric, labelled, render
+from koboshi.domain.timing import BOUNDS_S, Timing
+from koboshi.ports.tally import Called, Happened, Took
+from koboshi.runtime.meter import COUNTED, TIMED, labelled
+from koboshi.runtime.metric_table import METRICS
+from koboshi.runtime.metrics import COUNTERS, called_as, counted_as, taken_as
+from koboshi.runtime.metrics_text import Histogram, Metric, render
 
 
 def happened(subject: str, event: str, **more: str) -> Happened:
@@ -60,14 +63,90 @@ def test_what_is_no_label_of_ours_is_not_one() -> None:
 
 def test_the_text_can_not_be_broken_by_what_is_in_it() -> None:
     samples = {labelled(a='quote " slash \\ line\n'): 1.5}
-    page = render([Metric(name="x", kind="gauge", words="two\nlines", samples=samples)])
+    page = render([Metric("koboshi_draining", samples)])
 
     assert page.splitlines() == [
-        "# HELP x two\\nlines",
-        "# TYPE x gauge",
-        'x{a="quote \\" slash \\\\ line\\n"} 1.5',
+        "# HELP koboshi_draining 1 while the gateway leaves.",
+        "# TYPE koboshi_draining gauge",
+        'koboshi_draining{a="quote \\" slash \\\\ line\\n"} 1.5',
     ]
 
 
-def test_names_are_those_that_prometheus_takes() -> None:
-    assert all(re.fullmatch(r"koboshi_[a-z_]+_total", name) for name in COUNTERS)
+ENDS = {"counter": "_total", "histogram": "_seconds"}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_names_are_those_that_prometheus_takes(name: str) -> None:
+    told = METRICS[name]
+
+    assert re.fullmatch(r"(?:koboshi|process)_[a-z_]+", name)
+    assert name.endswith(ENDS.get(told.kind, ""))
+    assert told.words.endswith(".")
+
+
+def test_what_is_counted_is_in_the_table() -> None:
+    assert {METRICS[name].kind for name in (*COUNTERS, *COUNTED)} == {"counter"}
+    assert {METRICS[name].kind for name in TIMED} == {"histogram"}
+
+
+def test_a_turn_that_is_given_up_counts_as_such() -> None:
+    given_up = happened("turn", "gave-up", after="failed", label="worn-out")
+
+    assert ("koboshi_turn_quarantines_total", labelled(reason="worn-out")) in counted_as(given_up)
+
+
+@pytest.mark.parametrize(
+    "call, names",
+    [
+        (Called(tool="terminal", effect="once", outcome="ok", decision=None, count=1), []),
+        (
+            Called(tool="terminal", effect="once", outcome="unknown", decision="approved", count=1),
+            [
+                (
+                    "koboshi_tool_unknown_outcomes_total",
+                    labelled(tool="terminal", effect="once"),
+                ),
+                ("koboshi_approvals_total", labelled(decision="approved")),
+            ],
+        ),
+    ],
+)
+def test_calls_count_by_what_became_of_them(call: Called, names: list[object]) -> None:
+    assert list(called_as(call)) == names
+
+
+@pytest.mark.parametrize(
+    "what, label, labels",
+    [
+        ("turn", "done", {"outcome": "done"}),
+        ("message", "telegram:main", {"platform": "telegram"}),
+        ("tool", "read_file", {"tool": "read_file"}),
+        ("tool", "what ann said", {"tool": "other"}),
+    ],
+)
+def test_times_are_told_by_what_took_them(what: str, label: str, labels: dict[str, str]) -> None:
+    name, found = taken_as(Took(what=what, label=label, bound_ms=1, count=1, total_ms=1))
+
+    assert METRICS[name].kind == "histogram"
+    assert {*METRICS[name].labels} == {*labels}
+    assert found == labelled(**labels)
+
+
+def test_a_histogram_grows_from_bound_to_bound() -> None:
+    name, timing = "koboshi_tool_duration_seconds", Timing()
+    for seconds in (0.001, 0.0011, 3.0, 9_999.0):
+        timing.note(seconds)
+    timing.add(None, 2, 20_000.0)
+    timing.add(0.002, 1, 0.002)
+    page = render([Histogram("koboshi_tool_duration_seconds", {labelled(tool="t"): timing})])
+    lines = page.splitlines()
+
+    assert lines[1] == "# TYPE koboshi_tool_duration_seconds histogram"
+    assert f'{name}_bucket{{tool="t",le="0.001"}} 1' in lines
+    assert f'{name}_bucket{{tool="t",le="0.002"}} 3' in lines
+    assert f'{name}_bucket{{tool="t",le="1800"}} 4' in lines
+    assert f'{name}_bucket{{tool="t",le="+Inf"}} 7' in lines
+    assert f'{name}_count{{tool="t"}} 7' in lines
+    assert timing.count == 7
+    assert list(BOUNDS_S) == sorted(BOUNDS_S)
+    assert all(bound * 1000 == round(bound * 1000) for bound in BOUNDS_S)

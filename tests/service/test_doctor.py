@@ -16,24 +16,12 @@ from koboshi.cli.doctor_checks import (
     exit_code,
 )
 from koboshi.cli.doctor_facts import parse_properties
-from tests.cli.process import Ended, environment, forked, gateway, starting, until
+from tests.cli.process import Ended, gateway, starting, until
 from tests.cli.test_run import has_open
+from tests.service.desk import RECOMMENDED, doctor
 
 NOW_MS = 1_763_240_400_000
 GB = 1_000_000_000
-
-RECOMMENDED = """\
-Type=notify
-Restart=on-failure
-TimeoutStopUSec=1min 30s
-WatchdogUSec=1min
-OOMPolicy=continue
-Delegate=yes
-KillMode=process
-LoadState=loaded
-ActiveState=active
-NeedDaemonReload=no
-"""
 
 HEALTHY = Facts(
     home=Path("/srv/koboshi"),
@@ -115,6 +103,11 @@ def test_each_trouble_is_found_alone(
     facts = replace(HEALTHY, **changes)  # type: ignore[arg-type]
 
     assert troubles(facts) == [trouble]
+    assert all(
+        found.remedy
+        for _, found in examine(facts)
+        if found.severity in (Severity.WARNING, Severity.ERROR)
+    )
     assert exit_code(examine(facts)) == code
 
 
@@ -126,6 +119,8 @@ def test_each_trouble_is_found_alone(
         {"units": (), "lingers": False},
         {"units": unit(), "lingers": False},
         {"units": unit(TimeoutStopUSec="infinity")},
+        {"is_clock_kept": False},
+        {"is_clock_kept": True},
         {"units": unit(Restart="always")},
         {"units": unit(WatchdogUSec="0", ActiveState="inactive")},
         {"home_facts": replace(HOME, uid=1000), "uid": 0},
@@ -142,27 +137,7 @@ def test_a_wrong_set_up_counts_before_other_errors() -> None:
     assert exit_code(examine(facts)) == 78
 
 
-def test_every_trouble_comes_with_a_remedy() -> None:
-    facts = replace(
-        HEALTHY, disk_free=0, sqlite=(3, 0, 0), files_max=1, units=unit(KillMode="mixed")
-    )
-
-    bad = [each for _, each in examine(facts) if each.severity is not Severity.OK]
-    assert len(bad) == 4
-    assert all(each.remedy for each in bad)
-
-
 # ── the command ─────────────────────────────────────────────────────────────────────────────────
-
-
-def doctor(home: Path, *arguments: str, systemctl: str = "exit 1", **more: str) -> Ended:
-    """Run it with a systemctl that does as told."""
-    tools = home.parent / "tools"
-    tools.mkdir(exist_ok=True)
-    (tools / "systemctl").write_text(f"#!/bin/sh\n{systemctl}\n")
-    (tools / "systemctl").chmod(0o755)
-    path = f"{tools}:{os.environ['PATH']}"
-    return forked(["doctor", *arguments], environment(home, PATH=path, **more))
 
 
 def of(told: Ended, check: str) -> list[dict[str, str]]:

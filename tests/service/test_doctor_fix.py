@@ -1,84 +1,12 @@
 """`koboshi doctor --fix`: what is safe is mended and told, everything else is left as it is."""
 
 import os
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from koboshi.cli.service_files import signed
-from tests.cli.process import Ended, as_nobody, environment, forked, passable_folder
-
-SHOWN = """\
-Type=notify
-Restart=on-failure
-TimeoutStopUSec=1min 30s
-WatchdogUSec=1min
-OOMPolicy=continue
-Delegate=yes
-KillMode=process
-LoadState=loaded
-ActiveState=active
-NeedDaemonReload={reload}
-FragmentPath={file}
-"""
-
-
-@dataclass
-class Desk:
-    """A home, a user's unit, and a systemctl and loginctl that note what they are asked for."""
-
-    folder: Path
-    home_name: str = "home"
-    is_reload_due: bool = False
-    fails: bool = False
-
-    @property
-    def home(self) -> Path:
-        return self.folder / self.home_name
-
-    @property
-    def unit(self) -> Path:
-        return self.folder / "config/systemd/user/koboshi.service"
-
-    @property
-    def asked(self) -> list[str]:
-        """What was asked for beside showing."""
-        log = self.folder / "asked"
-        return log.read_text().splitlines() if log.exists() else []
-
-    def run(self, *arguments: str, path: str = "") -> Ended:
-        tools = self.folder / "tools"
-        tools.mkdir(exist_ok=True)
-        shown = SHOWN.format(file=self.unit, reload="yes" if self.is_reload_due else "no")
-        (self.folder / "shown").write_text(shown)
-        answer = "exit 1" if self.fails else ":"
-        note = f"echo ${{0##*/}} $* >> {self.folder}/asked; {answer}"
-        show = f'case "$*" in *--version) exit 1;; "--user show "*) cat {self.folder}/shown;;'
-        programs = {"systemctl": f"{show} show*) exit 1;; *) {note};; esac", "loginctl": note}
-        for name, program in programs.items():
-            (tools / name).write_text(f"#!/bin/sh\n{program}\n")
-            (tools / name).chmod(0o755)
-        more = {
-            "PATH": f"{tools}:{path or os.environ['PATH']}",
-            "XDG_CONFIG_HOME": str(self.folder / "config"),
-            "HOME": str(self.folder),
-        }
-        return forked(arguments, environment(self.home, **more))
-
-    def fix(self, *arguments: str) -> Ended:
-        return self.run("doctor", "--fix", "--json", *arguments)
-
-    def write_unit(self, change: str = "", into: str = "", *, is_signed: bool = True) -> str:
-        """The recommended unit with a change, as an earlier koboshi may have written it."""
-        shown = self.run("service", "show", "--user", "--kind", "systemd").out
-        body = shown.split("\n", 1)[1]
-        assert re.search(change, body)
-        text = re.sub(change, into, body, count=1)
-        self.unit.parent.mkdir(parents=True, exist_ok=True)
-        self.unit.write_text(signed(text, "0.0.9") if is_signed else shown.replace(body, text))
-        return shown
+from tests.cli.process import Ended, as_nobody, passable_folder
+from tests.service.desk import Desk
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
 """The further checks of `koboshi doctor`, over made-up facts and a real home."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from koboshi.app.trying import WebhookStanding
 from koboshi.cli.doctor_checks import Severity
 from koboshi.cli.doctor_more import CHECKS, MoreFacts, file_system_of
+from koboshi.cli.doctor_online import judged_clock, judged_webhook
+from koboshi.cli.options import Failure
 from tests.cli.process import gateway, koboshi
 from tests.fakes.telegram.server import serving_in_thread
 
@@ -21,6 +25,20 @@ HEALTHY = MoreFacts(
     held=0,
     dead=0,
 )
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("lived") / "home"
+    with gateway(home) as one:
+        one.stop()
+    return home
+
+
+@pytest.fixture
+def home_of_old(lived: Path, tmp_path: Path) -> Path:
+    """A home in which a gateway has run, and does not any more."""
+    return Path(shutil.copytree(lived, tmp_path / "home"))
 
 
 def severities(more: MoreFacts) -> dict[str, Severity]:
@@ -41,7 +59,7 @@ def test_a_machine_that_is_well_has_no_findings() -> None:
         ("backups", Severity.WARNING, {"backup_ms": 70 * HOUR_MS}),
         ("outbox", Severity.WARNING, {"held": 2}),
         ("outbox", Severity.NOTE, {"dead": 1}),
-        ("secrets", Severity.WARNING, {"open_secrets": (Path("/srv/koboshi/web-token"),)}),
+        ("database", Severity.ERROR, {"trouble": Failure(78, "home", "it is damaged")}),
         ("program", Severity.WARNING, {"writable_code": Path("/opt/koboshi")}),
     ],
 )
@@ -70,10 +88,31 @@ def test_a_real_home_is_looked_at_and_left_as_it_is(tmp_path: Path) -> None:
     assert before == after
 
 
+def test_without_a_gateway_the_outbox_is_looked_at_all_the_same(home_of_old: Path) -> None:
+    told = koboshi("doctor", "--json", home=home_of_old)
+
+    checks = {found["check"]: found["severity"] for found in told.document["findings"]}
+    assert (checks["outbox"], checks["database"]) == ("ok", "ok")
+
+
+def test_a_damaged_database_is_found_and_left_where_it_is(home_of_old: Path) -> None:
+    database = home_of_old / "koboshi.db"
+    damaged = b"no database" * 1000
+    database.write_bytes(damaged)
+
+    told = koboshi("doctor", "--json", home=home_of_old)
+
+    (found,) = [each for each in told.document["findings"] if each["check"] == "database"]
+    assert (told.code, found["severity"]) == (78, "error")
+    assert "koboshi restore FILE" in found["remedy"]
+    assert database.read_bytes() == damaged
+
+
 def test_a_bot_and_the_model_are_called_when_that_is_asked_for(tmp_path: Path) -> None:
     with serving_in_thread() as fake:
         variables = {
             "KOBOSHI__CHANNELS__TELEGRAM__MAIN__API_BASE": fake.url,
+            "KOBOSHI__CHANNELS__TELEGRAM__MAIN__WEBHOOK_URL": "http://127.0.0.1:9/hook",
             "TELEGRAM_BOT_TOKEN": fake.token,
         }
         good = koboshi("doctor", "--online", "--json", home=tmp_path, **variables)
@@ -86,8 +125,45 @@ def test_a_bot_and_the_model_are_called_when_that_is_asked_for(tmp_path: Path) -
         )
 
     found = {each["check"]: each for each in good.document["findings"]}
-    assert "the bot is @" in found["telegram:main"]["words"]
+    bot = [each for each in good.document["findings"] if each["check"] == "telegram:main"]
+    assert "the bot is @" in bot[0]["words"]
+    assert "our clock is " in bot[1]["words"]
+    assert "http://127.0.0.1:9/hook was not reached from here" in bot[-1]["words"]
+    assert all(each["remedy"] for each in bot if each["severity"] == "warning")
     assert found["model"]["severity"] == "ok"
     assert bad.code == 1
     wrong = {each["check"]: each for each in bad.document["findings"]}["telegram:main"]
     assert "does not take the token" in wrong["words"]
+
+
+@pytest.mark.parametrize(
+    "ahead_s, severity",
+    [(None, Severity.NOTE), (2.0, Severity.OK), (-59.0, Severity.OK), (-61.0, Severity.WARNING)],
+)
+def test_our_clock_is_held_beside_the_platforms(ahead_s: float | None, severity: Severity) -> None:
+    assert judged_clock(ahead_s).severity is severity
+
+
+HOOK = "https://bot.example/hook"
+CALLED = WebhookStanding(registered=HOOK, error="", answered=403)
+
+
+@pytest.mark.parametrize(
+    "standing, words",
+    [
+        (replace(CALLED, registered=""), "Telegram calls nobody"),
+        (replace(CALLED, error="Connection refused"), "could not call"),
+        (replace(CALLED, answered=None, why="ConnectError"), "not reached from here: ConnectError"),
+        (replace(CALLED, answered=502), "answered with 502"),
+    ],
+)
+def test_a_webhook_that_is_not_called_is_found(standing: WebhookStanding, words: str) -> None:
+    (found,) = judged_webhook(HOOK, standing)
+
+    assert found.severity is Severity.WARNING
+    assert words in found.words
+    assert found.remedy
+
+
+def test_a_webhook_that_is_called_is_right() -> None:
+    assert [found.severity for found in judged_webhook(HOOK, CALLED)] == [Severity.OK]

@@ -11,12 +11,15 @@ from koboshi.domain.process import ProcessState
 from koboshi.domain.recovery import RULES, Rule
 from koboshi.domain.turn import TRANSITIONS, TurnState
 from koboshi.domain.watch import WatcherState
-from scripts import rules_table, state_diagrams
+from koboshi.runtime.metric_table import METRICS
+from scripts import reference_tables, rules_table, state_diagrams
+from scripts.key_words import KEY_WORDS
 from tests.fakes.plugins.installing import EXAMPLE
 
 PAGES = {
     "state-machines": (state_diagrams.PAGE, state_diagrams.render),
     "recovery-rules": (rules_table.PAGE, rules_table.render),
+    "reference": (reference_tables.PAGE, reference_tables.render),
 }
 
 
@@ -76,3 +79,41 @@ def test_the_example_of_a_tool_is_the_one_that_is_tested(name: str) -> None:
     example = (EXAMPLE / name).read_text(encoding="utf-8")
 
     assert f"\n{example}```\n" in page
+
+
+def test_no_key_is_explained_that_is_none() -> None:
+    page = reference_tables.render()
+    known = set(re.findall(r"^\| `([a-z]+\.[\w.<>]+)` \| ", page, re.M))
+    servers = re.findall(r"^\| `(\w+)` \| ", "\n".join(reference_tables.servers()), re.M)
+
+    assert {*KEY_WORDS} == known | {f"mcp.<name>.{key}" for key in servers}
+    assert all(KEY_WORDS.values())
+
+
+WISHED = """
+build_info boot_time_seconds unclean_boots_total safe_mode draining
+inbox_received_total inbox_duplicates_total inbox_refused_total inbox_depth
+inbox_oldest_age_seconds accept_duration_seconds message_latency_seconds
+turns_total turn_duration_seconds turns_running turns_waiting
+turn_resumes_total turn_attempts turn_quarantines_total
+steps_total tool_unknown_outcomes_total tool_duration_seconds
+llm_request_duration_seconds llm_tokens_total llm_stream_truncated_total llm_retries_total
+outbox_depth outbox_oldest_age_seconds outbox_sent_total outbox_ambiguous_total outbox_dead_total
+send_duration_seconds rate_limited_seconds_total
+adapter_up adapter_reconnects_total adapter_cursor_lag_seconds thaw_events_total
+jobs_running jobs_total job_output_dropped_bytes_total
+lease_held lease_takeovers_total lease_fenced_total lease_renew_duration_seconds
+db_commit_duration_seconds db_errors_total db_wal_bytes db_size_bytes db_backup_age_seconds
+db_integrity_last_ok_timestamp_seconds event_loop_lag_seconds disk_free_bytes
+auth_failures_total approvals_total sandbox_denials_total
+"""
+"""What an operator of such a program would look for."""
+
+
+@pytest.mark.parametrize("name", WISHED.split())
+def test_a_metric_is_there_or_the_page_says_why_not(name: str) -> None:
+    page = reference_tables.PAGE.read_text(encoding="utf-8")
+    _, _, absent = page.partition("What others have, and we have not:")
+    is_excused = re.search(rf"^\|[^|]*`koboshi_{name}`[^|]*\| [^|]{{10,}} \|$", absent, re.M)
+
+    assert (f"koboshi_{name}" in METRICS) != bool(is_excused)

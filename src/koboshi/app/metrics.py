@@ -5,12 +5,18 @@ from pathlib import Path
 from koboshi.domain.worker import Worker
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.health import GatewayHealth
+from koboshi.runtime.meter import Meter
 from koboshi.runtime.metrics import Metrics
 from koboshi.stores.sqlite.store import SqliteStore
 
 
 def metrics_of(
-    store: SqliteStore, clock: SystemClock, worker: Worker, home: Path, health: GatewayHealth
+    store: SqliteStore,
+    clock: SystemClock,
+    worker: Worker,
+    home: Path,
+    health: GatewayHealth,
+    meter: Meter,
 ) -> Metrics:
     return Metrics(
         store=store,
@@ -18,5 +24,6 @@ def metrics_of(
         health=health,
         worker=worker,
         home=home,
-        commits=lambda: store.commits,
+        writes=store,
+        meter=meter,
     )

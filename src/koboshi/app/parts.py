@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
 from koboshi.app.web import pages_of, web_limits
-from koboshi.app.world import make_tokens, redactor_of, web_token
+from koboshi.app.world import environment_of_commands, make_tokens, redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
@@ -43,7 +43,9 @@ from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.jobs import Jobs, until_written_to
 from koboshi.runtime.leave import Leave
+from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
 from koboshi.runtime.memory import count_kills
+from koboshi.runtime.meter import Meter, labelled
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
@@ -67,9 +69,6 @@ from koboshi.tools.terminal import TerminalTool
 if TYPE_CHECKING:
     from koboshi.channels.telegram.channel import TelegramChannel
 
-KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
-"""What commands inherit of our environment: nothing that may hold a key, or bend a program."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
@@ -85,6 +84,7 @@ class Parts:
     wakeups: LocalWakeups
     has_recovered: Event
     runners: LocalRunners
+    meter: Meter = field(default_factory=Meter)
     is_supervised: bool = False
     """Whether a parent of ours starts the gateway again whenever it dies."""
 
@@ -133,8 +133,11 @@ class Parts:
                 clock=self.clock,
                 limits=web_limits(self.config),
                 metrics=metrics_of(
-                    self.store, self.clock, self.worker, self.config.home, health
+                    self.store, self.clock, self.worker, self.config.home, health, self.meter
                 ).text,
+                on_refused=partial(
+                    self.meter.count, "koboshi_auth_failures_total", labelled(surface="web")
+                ),
                 pages=pages_of(
                     ChannelName(channel.name),
                     self.config.model.name,
@@ -283,7 +286,9 @@ class Parts:
         return Asking(
             drafts=Drafts(channels=channels),
             store=self.store,
-            model=self.model,
+            model=MeasuredModel(
+                model=self.model, meter=self.meter, clock=self.clock, name=self.config.model.name
+            ),
             clock=self.clock,
             system=system_prompt(self.config.model.system_prompt),
             context=ContextLimits(
@@ -355,6 +360,7 @@ def build(
         leave=parts.drain.ask,
         login_link=lambda: next((channel.login_link() for channel in web), None),
         channels=health.channels,
+        web_address=lambda: next((channel.address for channel in web), None),
     )
     web += parts.web_channels(health, jobs)
     reached += web
@@ -363,7 +369,9 @@ def build(
     servers = open_servers(parts.config, environment, taken=taken)
     plugins = open_plugins(parts.config, environment, taken=taken)
     store = parts.store
-    channels: dict[ChannelName, Channel] = {channel.name: channel for channel in reached}
+    channels: dict[ChannelName, Channel] = {
+        channel.name: MeasuredChannel(channel, parts.meter, parts.clock) for channel in reached
+    }
     gateway = Gateway(
         store=store,
         channels=list(channels.values()),
@@ -390,10 +398,3 @@ def _split(
     """The parts of an answer; for a channel that is not configured, what every platform takes."""
     channel = channels.get(name)
     return split_text(words, 4_000) if channel is None else channel.split(words)
-
-
-def environment_of_commands(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of every command."""
-    kept = {name: environ[name] for name in KEPT_VARIABLES if name in environ}
-    kept |= {name: value for name, value in environ.items() if name.startswith("LC_")}
-    return kept | {"TERM": "dumb", "PYTHONUNBUFFERED": "1", "PAGER": "cat"}

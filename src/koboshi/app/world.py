@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 WEB_TOKEN_NAME = "web-token"
 EVERYONE = "*"
+KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
+"""What commands inherit of our environment: nothing that may hold a key, or bend a program."""
 
 
 def world_of(config: Config) -> World:
@@ -172,3 +174,10 @@ def _made_token(path: Path) -> str:
     except OSError as error:
         raise StoreFailed(f"{path} can not be written: {error}") from error
     return token
+
+
+def environment_of_commands(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of every command."""
+    kept = {name: environ[name] for name in KEPT_VARIABLES if name in environ}
+    kept |= {name: value for name, value in environ.items() if name.startswith("LC_")}
+    return kept | {"TERM": "dumb", "PYTHONUNBUFFERED": "1", "PAGER": "cat"}

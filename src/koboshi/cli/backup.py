@@ -16,6 +16,7 @@ from koboshi.cli.ask_owner import (
     refusal_of,
 )
 from koboshi.cli.backup_words import made_lines, restored_lines
+from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
     Failure,
@@ -36,11 +37,10 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.1
 KEPT = 14
-_HELP = {"help_option_names": ["-h", "--help"]}
 _FILE = click.Path(path_type=Path)
 
 
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def backup() -> None:
     """Whole copies of the database, made while the gateway runs."""
 
@@ -110,7 +110,7 @@ def list_backups(home: Path | None, config_file: Path | None, as_json: bool) -> 
         echo_table(("made", "bytes", "file"), cells, lines, nothing)
 
 
-@click.command(context_settings=_HELP)
+@click.command()
 @click.argument("file", type=_FILE)
 @home_options
 @json_option

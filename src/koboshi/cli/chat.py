@@ -7,9 +7,11 @@ from pathlib import Path
 import anyio
 import click
 
+from koboshi.cli.ask_owner import ask_gateway
 from koboshi.cli.chat_input import typed_lines
 from koboshi.cli.chat_link import ChatOver, Link
 from koboshi.cli.chat_talk import Screen, Talk, one_line
+from koboshi.cli.options import Failure, home_options
 from koboshi.config import WebConfig, load
 from koboshi.config.places import find_places, read_secret_text
 from koboshi.config.problems import ConfigError, Unfit
@@ -21,7 +23,7 @@ WRONG_SETUP = 78
 @click.command()
 @click.option("--chat", "chat_name", default="terminal", show_default=True, help="Which chat.")
 @click.option("--thread", default="", help="A thread of the chat.")
-@click.option("--home", type=click.Path(path_type=Path), help="The gateway's home.")
+@home_options
 @click.option("--url", help="Where the gateway listens, if not where its configuration says.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="Instead of HOME/web-token.")
 @click.option("--once", metavar="TEXT", help="Send this, show what comes back, and leave.")
@@ -29,6 +31,7 @@ def chat(
     chat_name: str,
     thread: str,
     home: Path | None,
+    config_file: Path | None,
     url: str | None,
     token_file: Path | None,
     once: str | None,
@@ -41,8 +44,8 @@ def chat(
     screen = Screen(sys.stdout, sys.stderr, has_color="NO_COLOR" not in os.environ)
 
     try:
-        file = token_file or find_places(home, None, os.environ).home / "web-token"
-        url = url or configured_url(home)
+        file = token_file or find_places(home, config_file, os.environ).home / "web-token"
+        url = url or served_url(home, config_file) or configured_url(home, config_file)
         link = Link(
             url=checked(url),
             chat=chat_name,
@@ -70,9 +73,21 @@ async def _run(talk: Talk, once: str | None) -> int:
         return await talk.run(lines)
 
 
-def configured_url(home: Path | None) -> str:
+def served_url(home: Path | None, config_file: Path | None) -> str | None:
+    """Where the gateway of the home listens, in its own words; None if none tells. Whoever started
+    it may have had other variables than we have, or let it take any free port."""
+    try:
+        place = find_places(home, config_file, os.environ).home
+        answer = ask_gateway(place, {"ask": "address"}) or {}
+    except Failure:
+        return None
+    address = answer.get("address")
+    return address if isinstance(address, str) else None
+
+
+def configured_url(home: Path | None, config_file: Path | None = None) -> str:
     """Where the configuration has the web channel. Raises ConfigError."""
-    channels = load(home, None, os.environ, needs_secrets=False).enabled_channels
+    channels = load(home, config_file, os.environ, needs_secrets=False).enabled_channels
     web = [channel for channel in channels if isinstance(channel, WebConfig)]
     if not web or not web[0].port:
         return URL

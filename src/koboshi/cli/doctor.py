@@ -12,7 +12,7 @@ from koboshi.cli.ask_owner import loaded
 from koboshi.cli.doctor_checks import Finding, Severity, examine, exit_code
 from koboshi.cli.doctor_facts import gather
 from koboshi.cli.doctor_fixes import Fix, mend
-from koboshi.cli.doctor_more import examine_more, examine_online
+from koboshi.cli.doctor_more import examine_more
 from koboshi.cli.options import (
     OK,
     WRONG_SETUP,
@@ -23,6 +23,7 @@ from koboshi.cli.options import (
     json_option,
     show_json,
 )
+from koboshi.cli.progress_bar import Show, bar
 from koboshi.config import ConfigError
 from koboshi.config.problems import escaped
 
@@ -55,12 +56,14 @@ def doctor(
     Ends with 0 if nothing is wrong (warnings do not count), 78 if the configuration or the home
     is, and 1 for everything else; with --fix, as it is afterwards.
     """
-    with failures_told(as_json):
-        findings = _examined(home, config_file, online=online)
+    with failures_told(as_json), bar(not as_json) as show:
+        findings = _examined(home, config_file, show)
         mended: tuple[Mended, ...] = ()
         if fixes:
-            mended = mend_all(findings)
-            findings = _examined(home, config_file, online=online) if mended else findings
+            mended = mend_all(findings, show)
+            findings = _examined(home, config_file, show) if mended else findings
+        if online:
+            findings += _called(home, config_file, show)
     code = exit_code(findings)
     if as_json:
         show_json(_document(findings, mended, is_ok=code == OK))
@@ -69,23 +72,29 @@ def doctor(
     sys.exit(code)
 
 
-def _examined(home: Path | None, config_file: Path | None, *, online: bool) -> Findings:
+def _examined(home: Path | None, config_file: Path | None, show: Show) -> Findings:
+    show("looking", 0, 0)
     try:
         facts = gather(home, config_file, os.environ)
-        found = examine(facts) + examine_more(facts)
-        if online:
-            config = loaded(home, config_file, needs_secrets=True)
-            found += tuple(examine_online(config))
-        return found
     except ConfigError as error:
         raise Failure(WRONG_SETUP, "config", str(error)) from error
+    config = None if facts.config_error else loaded(home, config_file)
+    return examine(facts) + examine_more(facts, config)
 
 
-def mend_all(findings: Findings) -> tuple[Mended, ...]:
+def _called(home: Path | None, config_file: Path | None, show: Show) -> Findings:
+    from koboshi.cli.doctor_online import examine_online
+
+    return tuple(examine_online(loaded(home, config_file, needs_secrets=True), show))
+
+
+def mend_all(findings: Findings, show: Show) -> tuple[Mended, ...]:
     """Do whatever the findings offer, each thing once."""
     done: dict[Fix, Mended] = {}
+    fixes = len({found.fix for _, found in findings if found.fix is not None})
     for check, found in findings:
         if found.fix is not None and found.fix not in done:
+            show(f"mending: {check}", len(done), fixes)
             error = mend(found.fix) or ""
             words, did = found.words, found.fix.words
             done[found.fix] = Mended(check=check, words=words, did=did, error=error)

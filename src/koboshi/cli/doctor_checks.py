@@ -101,6 +101,8 @@ class Facts:
     written_ms: int | None = None
     """When the database was written last; None if there is none."""
     units: tuple[LoadedUnit, ...] = ()
+    is_clock_kept: bool | None = None
+    """Whether something keeps the machine's clock right; None if the kernel does not tell."""
     lingers: bool = False
     holders: tuple[int, ...] = ()
     """The processes that have the home's lock open: its owner, and those that wait for it."""
@@ -129,7 +131,7 @@ def check_configuration(facts: Facts) -> Iterator[Finding]:
         yield _error(facts.config_error, "`koboshi config check` says the same", WRONG_SETUP)
         return
     for warning in facts.config_warnings:
-        yield Finding(severity=Severity.WARNING, words=warning)
+        yield _warning(warning, "`koboshi config show` says where each key was set")
     if not facts.config_warnings:
         yield _ok("can be used")
 
@@ -164,7 +166,8 @@ def check_secrets(facts: Facts) -> Iterator[Finding]:
 def check_disk(facts: Facts) -> Iterator[Finding]:
     free = facts.disk_free
     if free is None:
-        yield _warning(f"nobody can tell how much space there is for {facts.home}", "")
+        words = f"nobody can tell how much space there is for {facts.home}"
+        yield _warning(words, "give a home that can be looked at")
         return
     words = f"{free // MEGABYTE} MB are free at {facts.home}"
     is_low = free < DISK_BYTES_ENOUGH or free < DISK_PART_ENOUGH * facts.disk_size
@@ -185,7 +188,11 @@ def check_clock(facts: Facts) -> Iterator[Finding]:
         words = f"the database was written {duration(ahead_ms)} in the future: the clock went back"
         yield _warning(words, remedy)
         return
-    yield _ok("plausible")
+    if facts.is_clock_kept is False:
+        words = "plausible, but nothing keeps it right: times in lists and logs may be wrong"
+        yield Finding(severity=Severity.NOTE, words=words, remedy=remedy)
+        return
+    yield _ok("plausible" if facts.is_clock_kept is None else "plausible, and kept right")
 
 
 def check_sqlite(facts: Facts) -> Iterator[Finding]:
@@ -217,7 +224,7 @@ def check_gateways(facts: Facts) -> Iterator[Finding]:
         words = "the user's service and the system's both run"
         yield _warning(words, "keep one: koboshi service uninstall --user")
     if not facts.silence and len(facts.holders) <= 1:
-        yield _ok(f"one runs (pid {pids})" if pids else "none runs")
+        yield _ok(f"one runs (pid {pids})" if pids else "none runs, and nothing holds the lock")
 
 
 def check_service(facts: Facts) -> Iterator[Finding]:
@@ -232,6 +239,16 @@ def check_service(facts: Facts) -> Iterator[Finding]:
         yield from problems
         if not problems:
             yield _ok(f"the {_whose(unit)} unit is as recommended")
+
+
+def check_commands(facts: Facts) -> Iterator[Finding]:
+    """There is no sandbox, and whoever reads this should know."""
+    who = "root" if facts.uid == 0 else "this user"
+    yield Finding(
+        severity=Severity.NOTE,
+        words=f"those of the agent run as {who}, without a sandbox",
+        remedy="run the gateway as a user of its own: koboshi service install --system --run-as",
+    )
 
 
 def check_lingering(facts: Facts) -> Iterator[Finding]:
@@ -252,6 +269,7 @@ CHECKS: dict[str, Check] = {
     "gateways": check_gateways,
     "service": check_service,
     "lingering": check_lingering,
+    "commands": check_commands,
 }
 
 

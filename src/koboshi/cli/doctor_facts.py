@@ -1,5 +1,6 @@
 """Gathering what `koboshi doctor` judges. Nothing is changed, and the database is not opened."""
 
+import ctypes
 import getpass
 import os
 import resource
@@ -24,8 +25,11 @@ from koboshi.config.places import find_places
 from koboshi.runtime.clock import SystemClock
 
 ASK_SECONDS = 5.0
+TIME_ERROR = 5
+"""What adjtimex(2) answers where the clock is not synchronised."""
+TIMEX_BYTES = 512
 LINGERING = Path("/var/lib/systemd/linger")
-SECRETS = ("environment", "web-token")
+SECRETS = ("environment", "koboshi.env", "web-token")
 """Files in the home that only its owner should read."""
 
 
@@ -53,6 +57,7 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         units=tuple(
             unit for is_user in (False, True) if (unit := loaded_unit(is_user, environ)) is not None
         ),
+        is_clock_kept=_is_clock_kept(),
         lingers=_lingers(),
         holders=lock_holders(place / "koboshi.lock"),
         silence=_silence(place) if home_facts and home_facts.is_folder else "",
@@ -186,6 +191,16 @@ def _changed_ms(file: Path) -> int | None:
 def _files_max() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1_000_000_000 if soft == resource.RLIM_INFINITY else soft
+
+
+def _is_clock_kept() -> bool | None:
+    """What the kernel says; nothing is set by asking."""
+    try:
+        adjtimex = ctypes.CDLL(None).adjtimex
+    except (OSError, AttributeError):
+        return None
+    state = adjtimex(ctypes.create_string_buffer(TIMEX_BYTES))
+    return None if state < 0 else state != TIME_ERROR
 
 
 def _lingers() -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from koboshi.cli.ask_owner import ask_gateway
+from koboshi.cli.ask_owner import ask_owner
 from koboshi.cli.doctor_checks import Facts, Finding, Severity
 from koboshi.cli.options import WRONG_SETUP, Failure
-from koboshi.config import Config, TelegramConfig, secrets_of
+from koboshi.config import Config
 from koboshi.domain.durations import duration
 from koboshi.runtime.clock import SystemClock
 
@@ -36,18 +36,19 @@ class MoreFacts:
     backup_ms: int | None = None
     has_database: bool = False
     held: int | None = None
-    """Deliveries that wait for somebody; None if no gateway could be asked."""
+    """Deliveries that wait for somebody; None if the database could not be asked."""
     dead: int | None = None
     """Of the newest deliveries, those that did not arrive."""
-    open_secrets: tuple[Path, ...] = ()
-    """Files with secrets that others can read."""
+    trouble: Failure | None = None
+    """Why the database can not be asked."""
     writable_code: Path | None = None
     """A folder of the program that everybody may write to."""
 
 
-def examine_more(facts: Facts) -> tuple[tuple[str, Finding], ...]:
-    """Every further finding with the name of its check."""
-    more = gather_more(facts)
+def examine_more(facts: Facts, config: Config | None) -> tuple[tuple[str, Finding], ...]:
+    """Every further finding with the name of its check; without a configuration that can be used,
+    the database is left alone."""
+    more = gather_more(facts, config)
     return tuple((name, found) for name, check in CHECKS.items() for found in check(more))
 
 
@@ -109,10 +110,17 @@ def check_outbox(more: MoreFacts) -> Iterator[Finding]:
         yield _ok("nothing is held, nothing was given up lately")
 
 
-def check_secrets(more: MoreFacts) -> Iterator[Finding]:
-    for path in more.open_secrets:
-        words = f"other users can read {path}, which holds a secret"
-        yield Finding(severity=Severity.WARNING, words=words, remedy=f"chmod 600 {path}")
+def check_database(more: MoreFacts) -> Iterator[Finding]:
+    if more.trouble is not None:
+        remedy = "koboshi backup list; `koboshi restore FILE` puts one in its place"
+        yield Finding(
+            severity=Severity.ERROR,
+            words=more.trouble.message,
+            remedy=remedy,
+            code=more.trouble.code,
+        )
+    elif more.held is not None:
+        yield _ok("it can be read")
 
 
 def check_program(more: MoreFacts) -> Iterator[Finding]:
@@ -127,14 +135,14 @@ def check_program(more: MoreFacts) -> Iterator[Finding]:
 CHECKS: dict[str, Callable[[MoreFacts], Iterator[Finding]]] = {
     "file system": check_file_system,
     "disk speed": check_sync,
+    "database": check_database,
     "backups": check_backups,
     "outbox": check_outbox,
-    "secrets": check_secrets,
     "program": check_program,
 }
 
 
-def gather_more(facts: Facts) -> MoreFacts:
+def gather_more(facts: Facts, config: Config | None) -> MoreFacts:
     home = facts.home
     more = MoreFacts(
         home=home,
@@ -142,12 +150,14 @@ def gather_more(facts: Facts) -> MoreFacts:
         file_system=file_system_of(home),
         has_database=(home / "koboshi.db").exists(),
         backup_ms=_newest_ms(home / "backups"),
-        open_secrets=_open_secrets(home),
         writable_code=_writable_code(),
     )
-    if facts.home_facts is not None and facts.home_facts.is_writable:
-        more = replace(more, sync_s=_sync_seconds(home))
-    return _with_outbox(more) if not facts.silence else more
+    if facts.home_facts is None or not facts.home_facts.is_writable:
+        return more
+    more = replace(more, sync_s=_sync_seconds(home))
+    if config is None or facts.silence or not more.has_database:
+        return more
+    return _with_outbox(more, config)
 
 
 def file_system_of(place: Path, mounts: str | None = None) -> str:
@@ -192,11 +202,6 @@ def _newest_ms(folder: Path) -> int | None:
     return max(made, default=None)
 
 
-def _open_secrets(home: Path) -> tuple[Path, ...]:
-    named = (home / "web-token", home / "environment", home / "koboshi.env")
-    return tuple(path for path in named if _mode(path) & 0o044)
-
-
 def _writable_code() -> Path | None:
     folders = (Path(__file__).parent.parent, Path(sys.prefix))
     return next((folder for folder in folders if _mode(folder) & 0o002), None)
@@ -209,41 +214,18 @@ def _mode(path: Path) -> int:
         return 0
 
 
-def _with_outbox(more: MoreFacts) -> MoreFacts:
-    """Asked of the gateway that runs; without one nobody opens the database for this."""
+def _with_outbox(more: MoreFacts, config: Config) -> MoreFacts:
+    """Asked of the gateway that runs; without one, this command is the owner for a moment."""
     try:
-        standing = ask_gateway(more.home, {"ask": "held"})
-        newest = ask_gateway(more.home, {"ask": "list", "kind": "delivery", "limit": LISTED})
-    except Failure:
-        return more
-    held, rows = (standing or {}).get("held"), (newest or {}).get("deliveries")
+        held = ask_owner(config, {"ask": "held"}).get("held")
+        newest = ask_owner(config, {"ask": "list", "kind": "delivery", "limit": LISTED})
+    except Failure as failure:
+        return replace(more, trouble=failure)
+    rows = newest.get("deliveries")
     if not isinstance(held, int) or not isinstance(rows, list):
         return more
     states = [row.get("state") for row in rows if isinstance(row, dict)]
     return replace(more, held=held, dead=states.count("rejected"))
-
-
-def examine_online(config: Config) -> Iterator[tuple[str, Finding]]:
-    """One call of each bot and of the model, where somebody asked for it."""
-    import anyio
-
-    from koboshi import logs
-    from koboshi.app.trying import Disappointed, try_model, try_telegram
-
-    # On stderr, and only what is wrong: stdout is for the answer.
-    logs.configure("error", False, secrets_of(config))
-    remedy = "koboshi config show says what is set; is the key the right one, and the address?"
-    for bot in config.enabled_channels:
-        if isinstance(bot, TelegramConfig):
-            try:
-                yield bot.name, _ok(f"the bot is @{anyio.run(try_telegram, bot)}")
-            except Disappointed as error:
-                wrong = Finding(severity=Severity.ERROR, words=str(error), remedy=remedy)
-                yield bot.name, wrong
-    try:
-        yield "model", _ok(f"{config.model.name} says: {anyio.run(try_model, config)}")
-    except Disappointed as error:
-        yield "model", Finding(severity=Severity.ERROR, words=str(error), remedy=remedy)
 
 
 def _ok(words: str) -> Finding:

@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from koboshi.cli.init_text import KEY_VARIABLES, PORT, TELEGRAM_BASE, Answers, Telegram, render
+from koboshi.cli.init_asking import Wanted, answers_of, ask_all, ask_model, ask_telegram
+from koboshi.cli.init_text import PORT, TELEGRAM_BASE, Answers, render
 from koboshi.cli.options import FAILED, WRONG_SETUP, Failure, failures_told, home_options
 from koboshi.config import (
     Config,
@@ -23,20 +23,6 @@ from koboshi.config.problems import escaped
 from koboshi.config.write import write_new
 
 UNSET = "not-set-yet"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What was said by options; the rest is asked for, or has its default."""
-
-    model: str | None
-    base_url: str
-    api_key_env: str
-    telegram_token_env: str | None
-    api_base: str
-    allow: tuple[int, ...]
-    port: int | None
-    writes_token: bool
 
 
 @click.command()
@@ -81,12 +67,12 @@ def init(
         if not yes and not sys.stdin.isatty():
             words = "there is no terminal to ask at; say --yes, and what you want by options"
             raise Failure(FAILED, "no-terminal", words)
-        answers = _answers(_wanted(said), is_asked=not yes)
-        text = render(answers)
-        config = _checked(home, text, answers)
+        wanted = _wanted(said)
+        answers = answers_of(wanted) if yes else ask_all(wanted)
         if not no_check:
-            _try_all(config, answers, may_ask=not yes)
-        _write(places, text, config.home, is_replacing=force)
+            answers = _tried(home, wanted, answers, may_ask=not yes)
+        config = _checked(home, answers)
+        _write(places, render(answers), config.home, is_replacing=force)
         _say_what_next(places, answers)
 
 
@@ -107,54 +93,6 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _answers(wanted: Wanted, *, is_asked: bool) -> Answers:
-    ask = _ask if is_asked else (lambda _question, default: default)
-    model = wanted.model or ask(
-        "Which model? scripted (offline), openai:<model>, anthropic:<model>, google:<model>, "
-        "ollama:<model>",
-        "scripted",
-    )
-    provider = model.partition(":")[0]
-    key, base = wanted.api_key_env or KEY_VARIABLES.get(provider, ""), wanted.base_url
-    if is_asked and provider != "scripted":
-        key = wanted.api_key_env or ask("The variable with its key (- for none)", key or "-")
-        base = base or ask("The address of a server of your own (- for the provider's)", "-")
-    return Answers(
-        model=model,
-        base_url="" if base == "-" else base,
-        api_key_env="" if key == "-" else key,
-        port=_port(wanted.port, is_asked=is_asked),
-        telegram=_telegram(wanted, ask),
-    )
-
-
-def _port(wanted: int | None, *, is_asked: bool) -> int:
-    if wanted is not None or not is_asked:
-        return PORT if wanted is None else wanted
-    kind = click.IntRange(0, 65_535)
-    port: int = click.prompt("Port of the web chat", type=kind, default=PORT, err=True)
-    return port
-
-
-def _telegram(wanted: Wanted, ask: Callable[[str, str], str]) -> Telegram | None:
-    variable = wanted.telegram_token_env
-    if variable is None:
-        variable = ask("The variable with the token of a Telegram bot (- for no bot)", "-")
-    if variable == "-":
-        return None
-    allow = wanted.allow
-    if not allow:
-        said = ask("Your id at Telegram, if you know it (- to be let in by a code)", "-")
-        allow = tuple(int(part) for part in said.split(",") if part.strip("- ").isdigit())
-    token = os.environ.get(variable, "") if wanted.writes_token else ""
-    return Telegram(token_env=variable, token=token, api_base=wanted.api_base, allow=allow)
-
-
-def _ask(question: str, default: str) -> str:
-    said: str = click.prompt(question, default=default, err=True)
-    return said.strip()
-
-
 def _places(home: Path | None, config_file: Path | None) -> Path:
     try:
         return find_places(home, config_file, os.environ).file
@@ -162,14 +100,14 @@ def _places(home: Path | None, config_file: Path | None) -> Path:
         raise Failure(WRONG_SETUP, "config", str(error)) from error
 
 
-def _checked(home: Path | None, text: str, answers: Answers) -> Config:
-    """The configuration that the text makes, with a word for each secret that is not set yet."""
+def _checked(home: Path | None, answers: Answers) -> Config:
+    """The configuration that the answers make, with a word for each secret that is not set yet."""
     import tempfile
 
     named = [answers.api_key_env, answers.telegram.token_env if answers.telegram else ""]
     unset = {name: UNSET for name in named if name and not os.environ.get(name)}
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
-        file.write(text)
+        file.write(render(answers))
         file.flush()
         try:
             return load(home, Path(file.name), {**os.environ, **unset})
@@ -178,27 +116,58 @@ def _checked(home: Path | None, text: str, answers: Answers) -> Config:
             raise Failure(WRONG_SETUP, "config", said) from error
 
 
-def _try_all(config: Config, answers: Answers, *, may_ask: bool) -> None:
-    """One call of each; where it fails, a person decides, and a script goes no further."""
+def _tried(home: Path | None, wanted: Wanted, answers: Answers, *, may_ask: bool) -> Answers:
+    """One call of each. Where it fails a person answers anew, or decides; a script goes no
+    further."""
+    from koboshi import logs
+
+    for what, attempt, ask_again in (
+        ("telegram", _call_telegram, ask_telegram),
+        ("model", _call_model, ask_model),
+    ):
+        while True:
+            config = _checked(home, answers)
+            # On stderr, and only what is wrong: stdout is for the answer.
+            logs.configure("error", False, secrets_of(config))
+            wrong = attempt(config, answers)
+            if not wrong:
+                break
+            click.echo(escaped(f"{what}: {wrong}"), err=True)
+            if _writes_nevertheless(what, may_ask=may_ask):
+                break
+            answers = ask_again(wanted, answers, is_again=True)
+    return answers
+
+
+def _call_telegram(config: Config, _answers: Answers) -> str:
+    """Why the bot can not be used; empty if it can, or there is none to try."""
     import anyio
 
-    from koboshi import logs
-    from koboshi.app.trying import Disappointed, try_model, try_telegram
+    from koboshi.app.trying import Disappointed, try_telegram
 
-    # On stderr, and only what is wrong: stdout is for the answer.
-    logs.configure("error", False, secrets_of(config))
     for channel in config.enabled_channels:
         if isinstance(channel, TelegramConfig) and _is_known(channel.token):
             try:
                 click.echo(f"telegram: the bot is @{anyio.run(try_telegram, channel)}", err=True)
             except Disappointed as error:
-                _go_on_or_end("telegram", str(error), may_ask=may_ask)
+                return str(error)
+    return ""
+
+
+def _call_model(config: Config, answers: Answers) -> str:
+    """Why the model can not be used; empty if it can, or its key is not here to try it."""
+    import anyio
+
+    from koboshi.app.trying import Disappointed, try_model
+
     if answers.provider == "scripted" or (answers.api_key_env and not _is_set(answers)):
-        return
+        return ""
     try:
-        click.echo(f"model: {config.model.name} says: {anyio.run(try_model, config)}", err=True)
+        said = anyio.run(try_model, config)
     except Disappointed as error:
-        _go_on_or_end("model", str(error), may_ask=may_ask)
+        return str(error)
+    click.echo(escaped(f"model: {config.model.name} says: {said}"), err=True)
+    return ""
 
 
 def _is_known(token: object) -> bool:
@@ -211,10 +180,15 @@ def _is_set(answers: Answers) -> bool:
     return bool(os.environ.get(answers.api_key_env))
 
 
-def _go_on_or_end(what: str, said: str, *, may_ask: bool) -> None:
-    click.echo(escaped(f"{what}: {said}"), err=True)
-    if may_ask and click.confirm("Write the configuration nevertheless?", err=True):
-        return
+def _writes_nevertheless(what: str, *, may_ask: bool) -> bool:
+    """Whether it is written as it is; else it is asked again. Raises Failure for the end."""
+    choice = "end"
+    if may_ask:
+        kind = click.Choice(["again", "write", "end"])
+        words = "Answer again, write it nevertheless, or end?"
+        choice = click.prompt(words, type=kind, default="again", err=True)
+    if choice != "end":
+        return choice == "write"
     words = f"the {what} does not work, and nothing was written; --no-check writes without trying"
     raise Failure(FAILED, "not-working", words)
 

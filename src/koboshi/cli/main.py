@@ -1,6 +1,5 @@
 """`koboshi`: commands are imported when they are called, so that the quick ones stay quick."""
 
-import difflib
 import gc
 import io
 import sys
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from koboshi import __version__
+from koboshi.cli.groups import NearGroup
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -48,7 +48,7 @@ _BRIEF = frozenset(
 """What ends before there is garbage to collect: looking for some would take a tenth of the time."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(NearGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
 
@@ -75,16 +75,6 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, words) for name, (_, words) in _COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name not in _COMMANDS and not name.startswith("-"):
-            near = difflib.get_close_matches(name, _COMMANDS, n=1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            ctx.fail(f'there is no command "{name}"{hint}')
-        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

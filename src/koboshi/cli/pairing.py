@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
     Failure,
@@ -22,7 +23,7 @@ from koboshi.domain.people import Pairing, Person, Revoked
 from koboshi.runtime.clock import SystemClock
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=NearGroup)
 def pairing() -> None:
     """People who may use the gateway without being in the configuration."""
 

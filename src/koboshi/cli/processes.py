@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
     Failure,
@@ -34,7 +35,7 @@ COMMAND_CHARS_MAX = 60
 _TITLES = ("id", "state", "started", "command", "chat")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=NearGroup)
 def processes() -> None:
     """Background processes, of all chats and of any earlier boot."""
 

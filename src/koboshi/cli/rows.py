@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import look, read_answer
+from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     Command,
     counted,
@@ -41,25 +42,23 @@ from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, 
 from koboshi.runtime.browse import LIMIT, LIMIT_MAX
 from koboshi.runtime.clock import SystemClock
 
-_HELP = {"help_option_names": ["-h", "--help"]}
 
-
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def sessions() -> None:
     """Conversations, one for each chat or thread."""
 
 
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def turns() -> None:
     """Units of agent work, from what woke them to their answers."""
 
 
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def inbox() -> None:
     """What arrived: messages, commands, reports of processes, and what was ignored."""
 
 
-@click.group(context_settings=_HELP)
+@click.group(cls=NearGroup)
 def outbox() -> None:
     """What is owed to people, and what became of it."""
 
@@ -85,7 +84,7 @@ def open_option(words: str) -> Callable[[Command], Command]:
 def list_sessions(
     limit: int, before: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
-    """The newest first."""
+    """Conversations, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "session", limit, before)
         if as_json:
@@ -127,7 +126,7 @@ def list_turns(
     config_file: Path | None,
     as_json: bool,
 ) -> None:
-    """The newest first."""
+    """Turns, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "turn", limit, before, is_open=is_open)
         if as_json:
@@ -163,7 +162,7 @@ def resume_turn(turn: str, home: Path | None, config_file: Path | None, as_json:
 @home_options
 @json_option
 def drop_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """End such a turn for good; what waits behind it goes on."""
+    """End for good a turn that nobody works on; what waits behind it goes on."""
     _ask_about_turn("turn-drop", turn, home, config_file, as_json)
 
 
@@ -180,7 +179,7 @@ def list_messages(
     config_file: Path | None,
     as_json: bool,
 ) -> None:
-    """The newest first."""
+    """What arrived, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "message", limit, before, is_open=is_open)
         if as_json:
@@ -221,7 +220,7 @@ def list_deliveries(
     config_file: Path | None,
     as_json: bool,
 ) -> None:
-    """The newest first."""
+    """What is or was owed, the newest first."""
     with failures_told(as_json):
         answer = _page(home, config_file, "delivery", limit, before, is_open=is_open)
         if as_json:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import FAILED, Command, Failure, failures_told, home_options
 from koboshi.cli.service_files import Standing, standing, write_whole
 from koboshi.cli.service_plan import (
@@ -27,7 +28,7 @@ RUN_SECONDS = 150.0
 """Longer than the start of a service may take."""
 
 
-@click.group()
+@click.group(cls=NearGroup)
 def service() -> None:
     """Run the gateway as a service: systemd (user and system), launchd."""
 

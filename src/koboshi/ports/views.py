@@ -20,6 +20,7 @@ from koboshi.domain.session import Settings
 from koboshi.domain.transcript import Body, Call, Choice
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
+from koboshi.ports.tally import Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,34 +203,6 @@ class ProcessView:
     process: Process
     route: Route
     watchers: tuple[Watcher, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
-    """Lines of the journal that are alike, and how many there are."""
-
-    subject: str
-    event: str
-    after: str | None
-    label: str | None
-    """Why: the rule of a turn, the reason for which a message was set aside."""
-    channel: str | None
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """What happened since a line of the journal, and how things stand now."""
-
-    place: int
-    """The newest line that was counted."""
-    happened: tuple[Happened, ...]
-    waiting_since_ms: int | None
-    owed_since_ms: int | None
-    held: int
-    ambiguous: int
-    processes: int
-    unclean_boots: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

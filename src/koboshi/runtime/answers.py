@@ -38,6 +38,8 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
             return await jobs.log(what, _chars(request)) or _no_process(what)
         case "login":
             return _login(jobs)
+        case "address":
+            return {"ok": True, "address": jobs.web_address()}
         case "stop" | "restart" | "drain" as how:
             return await _leave(jobs, Leave(how))
         case "process-kill":

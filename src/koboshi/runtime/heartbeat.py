@@ -1,7 +1,7 @@
 """The sign of life of this boot, and how fresh it is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anyio import Event
 
@@ -10,6 +10,24 @@ from koboshi.domain.worker import MemoryKills
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import WORKERS, Wakeups
+
+THAW_SECONDS = 15.0
+
+
+@dataclass(slots=True)
+class Thaws:
+    """How often the wall clock went on while our own stood still: the machine slept, or somebody
+    set the clock forward."""
+
+    count: int = 0
+    _apart: float | None = None
+
+    def look(self, clock: Clock) -> None:
+        """Compare the two clocks with how far apart they were before."""
+        apart = clock.now_ms() / 1000 - clock.monotonic()
+        if self._apart is not None and apart - self._apart > THAW_SECONDS:
+            self.count += 1
+        self._apart = apart
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,6 +41,9 @@ class Heartbeat:
     count_kills: Callable[[], MemoryKills] = MemoryKills
     """What the kernel tells of processes that it killed for want of memory."""
     last_beat: float = 0.0
+    lag_seconds: float = 0.0
+    """How late the event loop came back to us, the last time that nobody woke us before."""
+    thaws: Thaws = field(default_factory=Thaws)
 
     async def keep_beating(self) -> None:
         """Beat through the writer, so that a stuck disk is seen as what it is. Learns of a restart
@@ -32,7 +53,11 @@ class Heartbeat:
             if await self.store.workers.beat(self.worker_id, self.count_kills()):
                 self.restart_asked.set()
             self.last_beat = self.clock.monotonic()
+            self.thaws.look(self.clock)
             await self.wakeups.wait(WORKERS, self.every_seconds, since=seen)
+            late = self.clock.monotonic() - self.last_beat - self.every_seconds
+            if late >= 0:
+                self.lag_seconds = late
 
     def age_seconds(self) -> float:
         return self.clock.monotonic() - self.last_beat

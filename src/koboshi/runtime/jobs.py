@@ -29,6 +29,8 @@ class Jobs:
     leave: Callable[[Leave], None] | None = None
     """Asks the gateway to end; None where none runs."""
     login_link: Callable[[], str | None] = lambda: None
+    web_address: Callable[[], str | None] = lambda: None
+    """Where the web channel listens; None if none does."""
     """An address that lets one browser in, once; None where nobody serves pages."""
     channels: Callable[[], Mapping[str, str | None]] = dict
     """The channels that have to be reached, and why one can not be."""

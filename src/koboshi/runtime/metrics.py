@@ -1,7 +1,8 @@
 """What `/metrics` tells: counted from the journal since this boot, and how things stand now.
 
-Counters begin at 0 with each boot, as Prometheus expects. Nothing is counted in the paths of
-messages: a look reads the journal behind the last look. No label names a person or a chat.
+Counters begin at 0 with each boot, as Prometheus expects. A look reads the journal behind the last
+look; what no row tells is noted in memory where it happens (`meter.py`, `measured.py`). No label
+names a person or a chat.
 """
 
 import os
@@ -10,34 +11,64 @@ import re
 import resource
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from anyio import Lock
 
+from koboshi.domain.timing import Timing
 from koboshi.domain.worker import Breaker, Worker
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
-from koboshi.ports.views import Happened, Status, Tally
+from koboshi.ports.tally import Called, Happened, Tally, Took
+from koboshi.ports.views import Status
 from koboshi.runtime.health import GatewayHealth
-from koboshi.runtime.metrics_text import Metric, gauge, labelled, render
+from koboshi.runtime.meter import COUNTED, TIMED, Labels, Meter, labelled
+from koboshi.runtime.metrics_text import Histogram, Metric, one, render
 
 DATABASE_NAME = "koboshi.db"
 _SLUG = re.compile(r"[a-z][a-z-]{0,39}")
+_TOOL = re.compile(r"[a-z0-9_]{1,64}")
 
-COUNTERS = {
-    "koboshi_inbox_received_total": "Messages, commands and reports that were stored.",
-    "koboshi_inbox_refused_total": "What arrived and was set aside, by reason.",
-    "koboshi_turns_total": "Turns that ended, by outcome.",
-    "koboshi_turn_resumes_total": "What recovery decided, by the rule that spoke.",
-    "koboshi_steps_total": "Steps appended to transcripts, by kind.",
-    "koboshi_calls_started_total": "Calls of tools that were started.",
-    "koboshi_outbox_sent_total": "Deliveries that a platform has taken.",
-    "koboshi_outbox_dead_total": "Deliveries that were rejected or given up.",
-    "koboshi_outbox_postponed_total": "Sends that have to be made again.",
-    "koboshi_jobs_total": "Processes that ended, by how.",
+COUNTERS = (
+    "koboshi_inbox_received_total",
+    "koboshi_inbox_refused_total",
+    "koboshi_turns_total",
+    "koboshi_turn_resumes_total",
+    "koboshi_steps_total",
+    "koboshi_calls_started_total",
+    "koboshi_outbox_sent_total",
+    "koboshi_outbox_dead_total",
+    "koboshi_outbox_postponed_total",
+    "koboshi_jobs_total",
+    "koboshi_turn_quarantines_total",
+    "koboshi_tool_unknown_outcomes_total",
+    "koboshi_approvals_total",
+)
+"""Counted from what is stored."""
+_TAKEN = {
+    "turn": ("koboshi_turn_duration_seconds", "outcome"),
+    "message": ("koboshi_message_latency_seconds", "platform"),
+    "tool": ("koboshi_tool_duration_seconds", "tool"),
 }
+
+
+class Writes(Protocol):
+    """What whoever writes the database tells about it."""
+
+    @property
+    def commits(self) -> int: ...
+
+    @property
+    def commit_times(self) -> Timing: ...
+
+    @property
+    def refusals(self) -> Mapping[str, int]: ...
+
+    @property
+    def fenced(self) -> int: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,8 +78,12 @@ class Metrics:
     health: GatewayHealth
     worker: Worker
     home: Path
-    commits: Callable[[], int]
-    _totals: dict[str, Counter[tuple[tuple[str, str], ...]]] = field(default_factory=dict)
+    writes: Writes
+    meter: Meter
+    _totals: dict[str, Counter[Labels]] = field(default_factory=dict)
+    _times: dict[str, dict[Labels, Timing]] = field(
+        default_factory=lambda: {name: {} for name, _ in _TAKEN.values()}
+    )
     _place: int | None = None
     _looking: Lock = field(default_factory=Lock)
 
@@ -58,96 +93,98 @@ class Metrics:
             status = await self.store.views.status()
             tally = await self.store.views.tally(self.worker.worker_id, self._place)
             self._place = tally.place
-            for each in tally.happened:
-                self._count(each)
+            self._count(tally)
         return render(
             (
                 *self._gateway(status, tally),
                 *self._standing(status, tally),
                 *self._counters(),
+                *self._histograms(),
                 *self._files(),
                 *_process(self.worker),
             )
         )
 
-    def _count(self, each: Happened) -> None:
-        for name, labels in counted_as(each):
-            self._totals.setdefault(name, Counter())[labels] += each.count
+    def _count(self, tally: Tally) -> None:
+        for each in tally.happened:
+            for name, labels in counted_as(each):
+                self._totals.setdefault(name, Counter())[labels] += each.count
+        for call in tally.called:
+            for name, labels in called_as(call):
+                self._totals.setdefault(name, Counter())[labels] += call.count
+        for took in tally.took:
+            name, labels = taken_as(took)
+            bound_s = None if took.bound_ms is None else took.bound_ms / 1000
+            timing = self._times[name].setdefault(labels, Timing())
+            timing.add(bound_s, took.count, took.total_ms / 1000)
 
     def _counters(self) -> Iterator[Metric]:
-        for name, words in COUNTERS.items():
-            samples = dict(self._totals.get(name, {}))
-            yield Metric(name=name, kind="counter", words=words, samples=samples)
+        for name in COUNTERS:
+            yield Metric(name, dict(self._totals.get(name, {})))
+        for name in COUNTED:
+            yield Metric(name, dict(self.meter.counts[name]))
+        again = {labelled(code=code): times for code, times in self.writes.refusals.items()}
+        yield Metric("koboshi_db_errors_total", again)
+        yield one("koboshi_lease_fenced_total", self.writes.fenced)
+        yield one("koboshi_db_commits_total", self.writes.commits)
+        yield one("koboshi_thaw_events_total", self.health.heartbeat.thaws.count)
+
+    def _histograms(self) -> Iterator[Histogram]:
+        for name, times in self._times.items():
+            yield Histogram(name, times)
+        for name in TIMED:
+            yield Histogram(name, dict(self.meter.times[name]))
+        commits = {labelled(): self.writes.commit_times}
+        yield Histogram("koboshi_db_commit_duration_seconds", commits)
 
     def _gateway(self, status: Status, tally: Tally) -> Iterator[Metric]:
         about = {"sqlite": status.sqlite, "python": platform.python_version()}
-        words = "What runs here."
-        yield gauge("koboshi_build_info", words, 1, version=self.worker.version, **about)
-        started = self.worker.started_ms / 1000
-        yield gauge("koboshi_boot_time_seconds", "When this boot began, since 1970.", started)
-        yield Metric(
-            name="koboshi_unclean_boots_total",
-            kind="counter",
-            words="Boots of this home that did not end by their own will.",
-            samples={labelled(cause=how): n for how, n in tally.unclean_boots.items()},
-        )
-        is_safe = status.breaker != Breaker.CLOSED
-        yield gauge("koboshi_safe_mode", "1 while the boot breaker holds turns back.", is_safe)
-        is_draining = self.health.stop_asked.is_set()
-        yield gauge("koboshi_draining", "1 while the gateway leaves.", is_draining)
+        yield one("koboshi_build_info", 1, version=self.worker.version, **about)
+        yield one("koboshi_boot_time_seconds", self.worker.started_ms / 1000)
+        unclean = {labelled(cause=how): count for how, count in tally.unclean_boots.items()}
+        yield Metric("koboshi_unclean_boots_total", unclean)
+        yield one("koboshi_safe_mode", status.breaker != Breaker.CLOSED)
+        yield one("koboshi_draining", self.health.stop_asked.is_set())
         ready = {labelled(check=name): float(ok) for name, ok, _ in self.health.readiness()}
-        words = "1 where a check of /readyz holds."
-        yield Metric(name="koboshi_ready", kind="gauge", words=words, samples=ready)
+        yield Metric("koboshi_ready", ready)
         up = {
             labelled(platform=name.partition(":")[0], account=name.partition(":")[2]): float(
                 why is None
             )
             for name, why in self.health.channels().items()
         }
-        words = "1 where a platform is reached."
-        yield Metric(name="koboshi_adapter_up", kind="gauge", words=words, samples=up)
+        yield Metric("koboshi_adapter_up", up)
+        yield one("koboshi_event_loop_lag_seconds", self.health.heartbeat.lag_seconds)
 
     def _standing(self, status: Status, tally: Tally) -> Iterator[Metric]:
         now_ms = self.clock.now_ms()
-        yield gauge("koboshi_inbox_depth", "What waits to be worked on.", status.inbox_waiting)
-        age = _age_s(tally.waiting_since_ms, now_ms)
-        yield gauge("koboshi_inbox_oldest_age_seconds", "How long the oldest waits.", age)
-        yield gauge("koboshi_outbox_depth", "Deliveries that are owed.", status.outbox_unsettled)
-        age = _age_s(tally.owed_since_ms, now_ms)
-        yield gauge("koboshi_outbox_oldest_age_seconds", "How long the oldest is owed.", age)
-        yield gauge("koboshi_outbox_held", "Deliveries that somebody has to release.", tally.held)
-        words = "Owed deliveries of which an earlier send has an unknown outcome."
-        yield gauge("koboshi_outbox_ambiguous", words, tally.ambiguous)
-        running = status.turns.get("running", 0)
-        yield gauge("koboshi_turns_running", "Turns that are worked on.", running)
-        yield Metric(
-            name="koboshi_turns_waiting",
-            kind="gauge",
-            words="Open turns that nobody works on, by state.",
-            samples={
-                labelled(**{"for": state}): status.turns.get(state, 0)
-                for state in ("queued", "waiting", "suspended", "answered")
-            },
-        )
-        yield gauge("koboshi_jobs_running", "Processes that have no end.", tally.processes)
+        yield one("koboshi_inbox_depth", status.inbox_waiting)
+        yield one("koboshi_inbox_oldest_age_seconds", _age_s(tally.waiting_since_ms, now_ms))
+        yield one("koboshi_outbox_depth", status.outbox_unsettled)
+        yield one("koboshi_outbox_oldest_age_seconds", _age_s(tally.owed_since_ms, now_ms))
+        yield one("koboshi_outbox_held", tally.held)
+        yield one("koboshi_outbox_ambiguous", tally.ambiguous)
+        yield one("koboshi_turns_running", status.turns.get("running", 0))
+        waiting: dict[Labels, float] = {
+            labelled(**{"for": state}): status.turns.get(state, 0)
+            for state in ("queued", "waiting", "suspended", "answered")
+        }
+        yield Metric("koboshi_turns_waiting", waiting)
+        yield one("koboshi_jobs_running", tally.processes)
 
     def _files(self) -> Iterator[Metric]:
         path = self.home / DATABASE_NAME
-        size, log_size = _size(path), _size(path.with_name(f"{path.name}-wal"))
-        yield gauge("koboshi_db_size_bytes", "The database.", size)
-        yield gauge("koboshi_db_wal_bytes", "Its log.", log_size)
-        words = "Transactions of this boot."
-        commits = {labelled(): float(self.commits())}
-        yield Metric(name="koboshi_db_commits_total", kind="counter", words=words, samples=commits)
+        yield one("koboshi_db_size_bytes", _size(path))
+        yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
         newest = self.store.backups.newest_ms()
         if newest is not None:
-            age = _age_s(newest, self.clock.now_ms())
-            yield gauge("koboshi_db_backup_age_seconds", "Since the newest backup.", age)
-        free = shutil.disk_usage(self.home).free
-        yield gauge("koboshi_disk_free_bytes", "Free space where the home is.", free)
+            yield one("koboshi_db_backup_age_seconds", _age_s(newest, self.clock.now_ms()))
+            # A backup has its name only after all of it was read again.
+            yield one("koboshi_db_integrity_last_ok_timestamp_seconds", newest / 1000)
+        yield one("koboshi_disk_free_bytes", shutil.disk_usage(self.home).free)
 
 
-def counted_as(each: Happened) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+def counted_as(each: Happened) -> Iterator[tuple[str, Labels]]:
     """The counters that a line of the journal moves, with their labels. Pure."""
     name = (each.channel or "").partition(":")[0] or "none"
     match each.subject, each.event:
@@ -160,6 +197,8 @@ def counted_as(each: Happened) -> Iterator[tuple[str, tuple[tuple[str, str], ...
         case "turn", event:
             if each.after in ("done", "stopped", "failed"):
                 yield "koboshi_turns_total", labelled(outcome=each.after)
+            if each.label and each.after == "failed":
+                yield "koboshi_turn_quarantines_total", labelled(reason=_slug(each.label))
             if each.label:
                 labels = labelled(decision=event, reason=_slug(each.label))
                 yield "koboshi_turn_resumes_total", labels
@@ -177,6 +216,30 @@ def counted_as(each: Happened) -> Iterator[tuple[str, tuple[tuple[str, str], ...
             yield "koboshi_jobs_total", labelled(outcome=each.after or "")
         case _:
             return
+
+
+def called_as(each: Called) -> Iterator[tuple[str, Labels]]:
+    """The counters that calls of one kind move. Pure."""
+    if each.outcome == "unknown":
+        labels = labelled(tool=_tool(each.tool), effect=each.effect)
+        yield "koboshi_tool_unknown_outcomes_total", labels
+    if each.decision is not None:
+        yield "koboshi_approvals_total", labelled(decision=each.decision)
+
+
+def taken_as(each: Took) -> tuple[str, Labels]:
+    """The histogram that something belongs to. Pure."""
+    name, label = _TAKEN[each.what]
+    words = {
+        "turn": each.label,
+        "message": each.label.partition(":")[0],
+        "tool": _tool(each.label),
+    }
+    return name, labelled(**{label: words[each.what]})
+
+
+def _tool(name: str) -> str:
+    return name if _TOOL.fullmatch(name) else "other"
 
 
 def _slug(label: str | None) -> str:
@@ -197,16 +260,12 @@ def _size(path: Path) -> int:
 
 def _process(worker: Worker) -> Iterator[Metric]:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = {labelled(): used.ru_utime + used.ru_stime}
-    words = "Processor time."
-    yield Metric(name="process_cpu_seconds_total", kind="counter", words=words, samples=cpu)
-    started = worker.started_ms / 1000
-    yield gauge("process_start_time_seconds", "When it began, since 1970.", started)
+    yield one("process_cpu_seconds_total", used.ru_utime + used.ru_stime)
+    yield one("process_start_time_seconds", worker.started_ms / 1000)
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         opened = len(os.listdir("/proc/self/fd"))
     except OSError:
         return
-    resident = pages * resource.getpagesize()
-    yield gauge("process_resident_memory_bytes", "Memory in use.", resident)
-    yield gauge("process_open_fds", "Open files.", opened)
+    yield one("process_resident_memory_bytes", pages * resource.getpagesize())
+    yield one("process_open_fds", opened)

@@ -1,42 +1,64 @@
 """The text form of metrics that Prometheus reads. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
+
+from koboshi.domain.timing import BOUNDS_S, Timing
+from koboshi.runtime.meter import Labels, labelled
+from koboshi.runtime.metric_table import METRICS
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """One metric with all its samples. The labels of a sample are sorted by name."""
 
     name: str
-    kind: str
-    """counter or gauge."""
-    words: str
-    samples: Mapping[tuple[tuple[str, str], ...], float]
+    samples: Mapping[Labels, float]
+
+    def lines(self) -> Iterator[str]:
+        for labels, value in sorted(self.samples.items()):
+            yield _sample(self.name, labels, value)
 
 
-def gauge(name: str, words: str, value: float, **labels: str) -> Metric:
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How long things took, by their labels."""
+
+    name: str
+    times: Mapping[Labels, Timing]
+
+    def lines(self) -> Iterator[str]:
+        bounds = (*(f"{bound:g}" for bound in BOUNDS_S), "+Inf")
+        for labels, timing in sorted(self.times.items(), key=lambda each: each[0]):
+            sums = list(accumulate(timing.counts))
+            for bound, count in zip(bounds, sums, strict=True):
+                yield _sample(f"{self.name}_bucket", (*labels, ("le", bound)), count)
+            yield _sample(f"{self.name}_sum", labels, timing.seconds)
+            yield _sample(f"{self.name}_count", labels, sums[-1])
+
+
+def one(name: str, value: float, **labels: str) -> Metric:
     """A metric of one sample."""
-    return Metric(name=name, kind="gauge", words=words, samples={labelled(**labels): value})
+    return Metric(name, {labelled(**labels): value})
 
 
-def labelled(**labels: str) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(labels.items()))
-
-
-def render(metrics: Iterable[Metric]) -> str:
+def render(metrics: Iterable[Metric | Histogram]) -> str:
     """One page. A metric without samples is named nevertheless: it is known, and never happened."""
     lines: list[str] = []
     for metric in metrics:
-        lines.append(f"# HELP {metric.name} {_escaped(metric.words)}")
-        lines.append(f"# TYPE {metric.name} {metric.kind}")
-        for labels, value in sorted(metric.samples.items()):
-            inner = ",".join(f'{name}="{_quoted(text)}"' for name, text in labels)
-            named = f"{metric.name}{{{inner}}}" if inner else metric.name
-            lines.append(f"{named} {_number(value)}")
+        told = METRICS[metric.name]
+        lines.append(f"# HELP {metric.name} {_escaped(told.words)}")
+        lines.append(f"# TYPE {metric.name} {told.kind}")
+        lines.extend(metric.lines())
     return "\n".join((*lines, ""))
+
+
+def _sample(name: str, labels: Labels, value: float) -> str:
+    inner = ",".join(f'{label}="{_quoted(text)}"' for label, text in labels)
+    return f"{name}{{{inner}}} {_number(value)}" if inner else f"{name} {_number(value)}"
 
 
 def _number(value: float) -> str:

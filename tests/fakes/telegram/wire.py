@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import Any
 from urllib.parse import unquote
 
@@ -96,6 +97,7 @@ class Connection(asyncio.Protocol):
         reason = REASONS.get(reply.status, "Told")
         head = (
             f"HTTP/1.1 {reply.status} {reason}\r\nContent-Type: {reply.kind}\r\n"
+            f"Date: {formatdate(usegmt=True)}\r\n"
             f"Content-Length: {len(reply.body)}\r\n\r\n"
         )
         self._transport.write(head.encode("latin-1") + reply.body)

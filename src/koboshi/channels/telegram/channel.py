@@ -1,6 +1,5 @@
 """The Telegram channel: one bot, by long polling or by webhook."""
 
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from koboshi.channels.telegram.outcomes import (
     outcome_of,
     wait_ms_of,
 )
+from koboshi.channels.telegram.passing import Passing
 from koboshi.channels.telegram.probe import look, span_of
 from koboshi.channels.telegram.receiving import Receiving
 from koboshi.channels.telegram.types import Answer
@@ -46,7 +46,6 @@ from koboshi.ports.clock import Clock
 
 log = structlog.get_logger()
 
-SHOW_SECONDS = 5.0
 CONNECTIONS_MAX = 40
 SETTLE_SECONDS = 3.0
 """What is not there may still be on its way for so long."""
@@ -71,7 +70,10 @@ class TelegramChannel:
             count_max=CONNECTIONS_MAX, timeout=httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
         )
         self._api = BotApi(lanes=lanes, base=options.api_base, token=options.token)
-        self._receiving = Receiving(api=self._api, options=options, clock=clock)
+        self._passing = Passing(api=self._api, manners=self._manners)
+        self._receiving = Receiving(
+            api=self._api, options=options, clock=clock, passing=self._passing
+        )
 
     @property
     def name(self) -> ChannelName:
@@ -117,7 +119,7 @@ class TelegramChannel:
             return Unsure(reason=str(error))
         except OSError as error:  # before anything was sent: it is the file of ours
             return Refused(reason=f"the file can not be read: {error.strerror}")
-        self._heed(delivery.route.chat, answer)
+        self._passing.heed(delivery.route.chat, answer)
         return outcome_of(answer)
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
@@ -139,16 +141,18 @@ class TelegramChannel:
 
     async def typing(self, route: Route) -> None:
         if _is_place(route):
-            await self._show("sendChatAction", route, place_of(route) | {"action": "typing"})
+            parameters = place_of(route) | {"action": "typing"}
+            await self._passing.show("sendChatAction", route.chat, parameters)
 
     async def edit(self, route: Route, platform_id: str, text: str) -> None:
         parameters = {"chat_id": int(route.chat), "message_id": int(platform_id), "text": text}
-        await self._show("editMessageText", route, parameters)
+        await self._passing.show("editMessageText", route.chat, parameters)
 
     async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:
         """Only people alone with us can be shown a draft."""
         if _is_place(route) and not route.chat.startswith("-") and text.strip():
-            await self._show("sendMessageDraft", route, draft_of(route, turn_id, text))
+            parameters = draft_of(route, turn_id, text)
+            await self._passing.show("sendMessageDraft", route.chat, parameters)
 
     async def fetch(self, attachment: Attachment, path: Path) -> None:
         await fetch(self._api, attachment, path, self._options.file_bytes_max)
@@ -188,22 +192,10 @@ class TelegramChannel:
             )
             if answer.error_code != TOO_MANY:
                 return answer
-            self._heed(delivery.route.chat, answer)
+            self._passing.heed(delivery.route.chat, answer)
             if tries == PROBE_TRIES or wait_ms_of(answer) > PROBE_WAIT_MS_MAX:
                 raise TooMany(answer)
             await sleep(wait_ms_of(answer) / 1000)
-
-    async def _show(self, method: str, route: Route, parameters: dict[str, object]) -> None:
-        """Something that passes: if it can not be shown, nothing is lost."""
-        if not self._manners.may_show(route.chat):
-            return
-        with suppress(NotReached, NoAnswer):
-            answer = await self._api.call(method, parameters, seconds=SHOW_SECONDS)
-            self._heed(route.chat, answer)
-
-    def _heed(self, chat: str, answer: Answer) -> None:
-        if answer.error_code == TOO_MANY:
-            self._manners.be_quiet(chat, wait_ms_of(answer) / 1000)
 
 
 def _is_place(route: Route) -> bool:

@@ -21,6 +21,7 @@ from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
 from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_offset, pieces_of
 from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.channels.telegram.outcomes import TOO_MANY, UNAUTHORIZED, wait_ms_of
+from koboshi.channels.telegram.passing import Passing
 from koboshi.channels.telegram.render import render
 from koboshi.channels.telegram.types import Answer, Parameters, User
 from koboshi.channels.telegram.webhook import Webhook
@@ -72,6 +73,7 @@ class Receiving:
     api: BotApi
     options: TelegramOptions
     clock: Clock
+    passing: Passing
     trouble: str | None = "not connected yet"
     """Why nothing comes in; None if it does."""
     _asides: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ASIDES_MAX))
@@ -187,22 +189,21 @@ class Receiving:
     ) -> None:
         """Show that buttons were seen and that messages wait, without waiting for it."""
         for read, receipt in zip(reads, receipts, strict=True):
+            chat = read.inbound.route.chat
             if read.callback:
                 pressed: dict[str, object] = {"callback_query_id": read.callback}
-                tasks.start_soon(self._aside, "answerCallbackQuery", pressed)
+                tasks.start_soon(self._aside, "answerCallbackQuery", chat, pressed)
             elif receipt.state is EntryState.WAITING and not receipt.is_duplicate:
-                route, anchor = read.inbound.route, read.inbound.words.anchor
                 seen: dict[str, object] = {
-                    "chat_id": int(route.chat),
-                    "message_id": int(anchor),
+                    "chat_id": int(chat),
+                    "message_id": int(read.inbound.words.anchor),
                     "reaction": [{"type": "emoji", "emoji": SEEN}],
                 }
-                tasks.start_soon(self._aside, "setMessageReaction", seen)
+                tasks.start_soon(self._aside, "setMessageReaction", chat, seen)
 
-    async def _aside(self, method: str, parameters: dict[str, object]) -> None:
+    async def _aside(self, method: str, chat: str, parameters: dict[str, object]) -> None:
         async with self._asides:
-            with suppress(NotReached, NoAnswer):
-                await self.api.call(method, parameters, seconds=ANSWER_SECONDS)
+            await self.passing.show(method, chat, parameters)
 
     async def _require(self, method: str, parameters: dict[str, object]) -> object:
         answer = await self.api.call(method, parameters, seconds=ANSWER_SECONDS)

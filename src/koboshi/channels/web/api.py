@@ -61,6 +61,8 @@ class Api:
     followers: Followers
     store: Callable[[Inbound], Awaitable[Receipt]]
     metrics: Callable[[], Awaitable[str]]
+    on_refused: Callable[[], None] = lambda: None
+    """Called for every request of somebody who is not known."""
 
     def routes(self) -> list[BaseRoute]:
         """Everything that is served, by its address."""
@@ -94,7 +96,13 @@ class Api:
             },
         )
         app.router.redirect_slashes = False
-        return Guard(app, logins=self.logins, host=self.host, pages=self.pages)
+        return Guard(
+            app,
+            logins=self.logins,
+            host=self.host,
+            pages=self.pages,
+            on_refused=self.on_refused,
+        )
 
     async def _post(self, request: Request) -> Response:
         """Store a message. Nothing is said about it before it is on disk."""

@@ -45,6 +45,7 @@ class WebChannel:
         clock: Clock,
         limits: WebLimits = WebLimits(),  # noqa: B008  (frozen)
         metrics: Callable[[], Awaitable[str]] = no_metrics,
+        on_refused: Callable[[], None] = lambda: None,
         pages: Pages = NO_PAGES,
     ) -> None:
         if not token:
@@ -60,6 +61,7 @@ class WebChannel:
         self._clock = clock
         self._limits = limits
         self._metrics = metrics
+        self._on_refused = on_refused
         self._followers = Followers(limits.followers_max)
         self._bound_port: int | None = None
         self._server: EmbeddedServer | None = None
@@ -97,11 +99,15 @@ class WebChannel:
             return "not listening"
         return self._server.trouble
 
+    @property
+    def address(self) -> str | None:
+        """Where it answers; None while it does not."""
+        return None if self._bound_port is None else f"http://{self.host}:{self._bound_port}"
+
     def login_link(self) -> str | None:
         """An address that lets one browser in, once; None while nobody would answer there."""
-        if self._bound_port is None:
-            return None
-        return f"http://{self.host}:{self._bound_port}/login#{self._logins.make_code()}"
+        address = self.address
+        return None if address is None else f"{address}/login#{self._logins.make_code()}"
 
     async def listening(self) -> int:
         """Wait until it serves. Returns the port."""
@@ -185,6 +191,7 @@ class WebChannel:
             followers=followers,
             store=store,
             metrics=self._metrics,
+            on_refused=self._on_refused,
         )
 
     async def _store(self, inbound: Inbound, *, accept: Accept, tasks: TaskGroup) -> Receipt:

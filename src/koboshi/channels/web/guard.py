@@ -2,6 +2,7 @@
 
 import hmac
 import re
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -38,8 +39,17 @@ class Guard:
     a cookie of ours.
     """
 
-    def __init__(self, app: ASGIApp, *, logins: Logins, host: str, pages: Pages = NO_PAGES) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        logins: Logins,
+        host: str,
+        pages: Pages = NO_PAGES,
+        on_refused: Callable[[], None] = lambda: None,
+    ) -> None:
         self._app = app
+        self._on_refused = on_refused
         self._logins = logins
         self._open_paths = OPEN_PATHS | pages.open_paths
         self._open_folder = pages.open_folder
@@ -79,6 +89,7 @@ class Guard:
             return Unacceptable(403, "wrong-origin", "pages of other sites may not call this")
         if is_link or path == LOGIN_PATH or is_known(method, headers, self._logins):
             return None
+        self._on_refused()
         message = "needs the header: Authorization: Bearer <the token in <home>/web-token>"
         return Unacceptable(401, "no-token", message)
 

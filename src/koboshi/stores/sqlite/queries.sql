@@ -938,6 +938,47 @@ FROM journal AS j LEFT JOIN sessions AS s ON s.session_id = j.session_id
 WHERE j.seq > :after AND j.seq <= :newest
 GROUP BY 1, 2, 3, 4, 5;
 
+-- name: tally_times
+-- How long turns took that ended after a line, and calls, and people waited for their answers: how
+-- many up to each bound, and how long together. NULL is above all bounds.
+WITH ended AS (
+    SELECT j.after, s.channel, t.turn_id, t.opened_ms, t.closed_ms
+    FROM journal AS j
+    JOIN turns AS t ON t.turn_id = j.number
+    JOIN sessions AS s ON s.session_id = t.session_id
+    WHERE j.seq > :after AND j.seq <= :newest AND j.subject = 'turn'
+      AND j.after IN ('done', 'stopped', 'failed')
+), taken (what, label, ms) AS (
+    SELECT 'turn', after, max(0, closed_ms - opened_ms) FROM ended
+    UNION ALL
+    SELECT 'message', channel, max(0, closed_ms - (
+        SELECT min(received_ms) FROM inbox WHERE inbox.turn_id = ended.turn_id AND kind = 'message'))
+    FROM ended WHERE after = 'done'
+    UNION ALL
+    SELECT 'tool', c.tool, max(0, c.finished_ms - c.started_ms)
+    FROM journal AS j
+    JOIN steps ON steps.seq = j.number
+    JOIN calls AS c ON c.turn_id = j.turn_id
+        AND c.call_id = json_extract(steps.body, '$.call_id')
+    WHERE j.seq > :after AND j.seq <= :newest AND j.subject = 'step' AND j.event = 'result'
+)
+SELECT what, label, (SELECT min(value) FROM json_each(:bounds_ms) WHERE value >= ms),
+       count(*), sum(ms)
+FROM taken WHERE ms IS NOT NULL GROUP BY 1, 2, 3;
+
+-- name: tally_calls
+-- What became of calls whose results were stored after a line, and what people said to those they
+-- were asked about.
+SELECT c.tool, c.effect, c.outcome,
+       CASE WHEN c.need <> 'approval' THEN NULL
+            WHEN c.approved_ms IS NOT NULL THEN 'approved' ELSE 'denied' END,
+       count(*)
+FROM journal AS j
+JOIN steps ON steps.seq = j.number
+JOIN calls AS c ON c.turn_id = j.turn_id AND c.call_id = json_extract(steps.body, '$.call_id')
+WHERE j.seq > :after AND j.seq <= :newest AND j.subject = 'step' AND j.event = 'result'
+GROUP BY 1, 2, 3, 4;
+
 -- name: tally_now
 -- How much waits, is owed, is held and runs, and since when.
 SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),

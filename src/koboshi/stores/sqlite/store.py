@@ -1,6 +1,6 @@
 """The store in a home: one lock, one writer, a few readers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from anyio import CancelScope, to_thread
 from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
+from koboshi.domain.timing import Timing
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
@@ -108,6 +109,21 @@ class SqliteStore:
     def commits(self) -> int:
         """How many transactions were committed, for measuring."""
         return self._writer.commits
+
+    @property
+    def commit_times(self) -> Timing:
+        """How long transactions took, from their first statement until they were durable."""
+        return self._writer.commit_times
+
+    @property
+    def refusals(self) -> Mapping[str, int]:
+        """How often a commit had to be tried again, by why."""
+        return self._writer.refusals
+
+    @property
+    def fenced(self) -> int:
+        """How many writes were refused because their claim no longer held."""
+        return self._writer.fenced
 
     def stop_waiting(self) -> None:
         self._writer.stop_waiting()

@@ -18,6 +18,7 @@ from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
 from koboshi.domain.worker import Worker
+from koboshi.ports.tally import Tally
 from koboshi.ports.views import (
     CallView,
     ChatView,
@@ -33,7 +34,6 @@ from koboshi.ports.views import (
     Shown,
     Status,
     StepView,
-    Tally,
     Trace,
     TurnView,
 )

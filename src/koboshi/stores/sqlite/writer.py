@@ -21,7 +21,8 @@ from typing import Any, TypeAlias, TypeVar
 import apsw
 from anyio import CancelScope
 
-from koboshi.domain.errors import StoreFailed
+from koboshi.domain.errors import Fenced, StoreFailed
+from koboshi.domain.timing import Timing
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
@@ -86,6 +87,11 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self.trouble: str | None = None
         self.commits = 0
+        self.commit_times = Timing()
+        self.refusals = {"full": 0, "busy": 0}
+        """How often a disk or a lock made us try again."""
+        self.fenced = 0
+        """Writes without a claim that holds."""
         self._thread = threading.Thread(target=self._work, name="koboshi-writer", daemon=True)
         self._thread.start()
 
@@ -168,6 +174,7 @@ class Writer:
             except _PATIENT as error:
                 self._roll_back()
                 transaction.hints = set()
+                self.refusals["full" if isinstance(error, apsw.FullError) else "busy"] += 1
                 if self.trouble is None:
                     self._on_trouble(_in_words(error))
                 self.trouble = _in_words(error)
@@ -179,6 +186,7 @@ class Writer:
 
     def _commit(self, transaction: Transaction, batch: list[_Submitted]) -> None:
         execute = self._control.execute
+        began = self._clock.monotonic()
         execute("BEGIN IMMEDIATE")
         transaction.now_ms = self._clock.now_ms()
         if not self._carry_out_together(transaction, batch):
@@ -191,6 +199,7 @@ class Writer:
                 self._carry_out_alone(transaction, submitted)
         execute("COMMIT")
         self.commits += 1
+        self.commit_times.note(self._clock.monotonic() - began)
         if self._crash_point.is_armed:
             for submitted in batch:
                 if submitted.error is None:
@@ -220,6 +229,7 @@ class Writer:
             raise
         except Exception as error:  # it belongs to its caller
             submitted.error = error
+            self.fenced += isinstance(error, Fenced)
             execute("ROLLBACK TO operation")
         execute("RELEASE operation")
 

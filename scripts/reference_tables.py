@@ -1,0 +1,139 @@
+"""Write the tables of docs/reference.md: configuration from its classes, commands from the parser,
+metrics from their table. A key without words is an error. Run it with the project's Python."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import click
+
+from koboshi.cli.main import main
+from koboshi.config.shape import PLATFORMS, SECTIONS, McpConfig, Section
+from koboshi.runtime.metric_table import METRICS
+from scripts.key_words import KEY_WORDS
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
+COMMON = ("--home", "--config", "--help")
+"""Options that nearly every command has; the page says so once."""
+
+
+def render() -> str:
+    """The page with its tables as they are now."""
+    page = PAGE.read_text(encoding="utf-8")
+    for name, lines in (
+        ("configuration", configuration()),
+        ("servers", servers()),
+        ("commands", commands()),
+        ("metrics", metrics()),
+    ):
+        page = _replaced(page, name, "\n".join(lines))
+    return page
+
+
+def configuration() -> Iterator[str]:
+    yield "| key | default | meaning |"
+    yield "|---|---|---|"
+    sections: dict[str, Section] = dict(SECTIONS)
+    platforms: dict[str, Section] = {
+        f"channels.{name}.<name>": section for name, section in PLATFORMS.items()
+    }
+    for prefix, section in (sections | platforms).items():
+        for key, default in _keys(section):
+            name = f"{prefix}.{key}"
+            yield f"| `{name}` | {default} | {KEY_WORDS[name]} |"
+
+
+def servers() -> Iterator[str]:
+    yield "| key | default | meaning |"
+    yield "|---|---|---|"
+    for key, default in _keys(McpConfig):
+        yield f"| `{key}` | {default} | {KEY_WORDS[f'mcp.<name>.{key}']} |"
+
+
+def _keys(section: Section) -> Iterator[tuple[str, str]]:
+    """The keys of a section, and their defaults as they would be written."""
+    for each in fields(section):
+        if each.metadata:
+            default = each.default if each.default is not MISSING else None
+            yield each.name, _written(default)
+
+
+def _written(default: object) -> str:
+    match default:
+        case None:
+            return ""
+        case Path():
+            return f'`"{default}"`'
+        case tuple():
+            return "`[]`"
+        case _:
+            return f"`{json.dumps(default)}`"
+
+
+def commands() -> Iterator[str]:
+    yield "| command | does | options |"
+    yield "|---|---|---|"
+    for words, command in every_command():
+        arguments = [each for each in command.params if isinstance(each, click.Argument)]
+        taken = " ".join(each.human_readable_name for each in arguments)
+        options = [_option(each) for each in command.params if isinstance(each, click.Option)]
+        told = [each for each in options if each.split()[0] not in COMMON]
+        shown = ", ".join(f"`{each}`" for each in told).replace("|", "\\|")
+        does = " ".join((command.help or "").split("\n\n")[0].split()).rstrip(".")
+        yield f"| `{' '.join(('koboshi', words, taken)).rstrip()}` | {_cell(does)} | {shown} |"
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """Each command by its words, in the order in which the help lists them."""
+    top = click.Context(main, info_name="koboshi")
+    for name in main.list_commands(top):
+        command = main.get_command(top, name)
+        assert command is not None
+        if not isinstance(command, click.Group):
+            yield name, command
+            continue
+        context = click.Context(command, info_name=name, parent=top)
+        for part in command.list_commands(context):
+            inner = command.get_command(context, part)
+            assert inner is not None
+            yield f"{name} {part}", inner
+
+
+def _option(option: click.Option) -> str:
+    name = max(option.opts, key=len)
+    if option.secondary_opts:
+        return f"{name}/{max(option.secondary_opts, key=len)}"
+    if option.is_flag:
+        return name
+    kind = option.type
+    if option.metavar is None and isinstance(kind, click.Choice):
+        return f"{name} {'|'.join(map(str, kind.choices))}"
+    return f"{name} {option.metavar or kind.name.split()[0].upper()}"
+
+
+def metrics() -> Iterator[str]:
+    yield "| metric | kind | labels | tells |"
+    yield "|---|---|---|---|"
+    for name, told in METRICS.items():
+        labels = ", ".join(f"`{label}`" for label in told.labels)
+        yield f"| `{name}` | {told.kind} | {labels} | {_cell(told.words.rstrip('.'))} |"
+
+
+def _cell(words: str) -> str:
+    """Free of what a table would take for its own, and what a page would take for markup."""
+    return re.sub(r"(<[\w ]+>[\w/.-]*)", r"`\1`", words.replace("|", "\\|"))
+
+
+def _replaced(page: str, name: str, table: str) -> str:
+    begin, end = f"<!-- {name}: written by `make docs-generated` -->", f"<!-- end of {name} -->"
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SystemExit(f"{PAGE.name} has no place for {name}")
+    return f"{before}{begin}\n\n{table}\n\n{end}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")

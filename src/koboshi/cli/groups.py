@@ -1,0 +1,23 @@
+"""Groups of commands that know what somebody meant."""
+
+import difflib
+
+import click
+
+LISTED_MAX = 8
+
+
+class NearGroup(click.Group):
+    """Names the nearest command where there is none of that name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            if not near and len(known) <= LISTED_MAX:
+                hint = f"; there are: {', '.join(known)}"
+            ctx.fail(f'there is no command "{name}"{hint}')
+        return super().resolve_command(ctx, args)

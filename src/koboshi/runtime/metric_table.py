@@ -1,0 +1,128 @@
+"""Every metric: its kind, its labels and what it tells. The page, the documentation, the alerts and
+the dashboard know no others."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    kind: str
+    """counter, gauge or histogram."""
+    labels: tuple[str, ...]
+    words: str
+
+
+def _counter(words: str, *labels: str) -> Told:
+    return Told("counter", labels, words)
+
+
+def _gauge(words: str, *labels: str) -> Told:
+    return Told("gauge", labels, words)
+
+
+def _histogram(words: str, *labels: str) -> Told:
+    return Told("histogram", labels, words)
+
+
+METRICS: dict[str, Told] = {
+    "koboshi_build_info": _gauge("What runs here.", "version", "sqlite", "python"),
+    "koboshi_boot_time_seconds": _gauge("When this boot began, since 1970."),
+    "koboshi_unclean_boots_total": _counter(
+        "Boots of this home, ever, that did not end by their own will.", "cause"
+    ),
+    "koboshi_safe_mode": _gauge("1 while the boot breaker holds turns back."),
+    "koboshi_draining": _gauge("1 while the gateway leaves."),
+    "koboshi_ready": _gauge("1 where a check of /readyz holds.", "check"),
+    "koboshi_adapter_up": _gauge("1 where a platform is reached.", "platform", "account"),
+    "koboshi_adapter_reconnects_total": _counter(
+        "Times that a platform was connected to again.", "platform"
+    ),
+    "koboshi_thaw_events_total": _counter("Times the machine slept, or its clock was set forward."),
+    "koboshi_inbox_received_total": _counter(
+        "Messages, commands and reports that were stored.", "platform", "kind"
+    ),
+    "koboshi_inbox_duplicates_total": _counter(
+        "Messages that a platform brought again.", "platform"
+    ),
+    "koboshi_inbox_refused_total": _counter("What arrived and was set aside.", "reason"),
+    "koboshi_inbox_depth": _gauge("What waits to be worked on."),
+    "koboshi_inbox_oldest_age_seconds": _gauge("How long the oldest waits."),
+    "koboshi_accept_duration_seconds": _histogram(
+        "From what a platform brings until it is stored.", "platform"
+    ),
+    "koboshi_message_latency_seconds": _histogram(
+        "From a message to its whole answer at the platform.", "platform"
+    ),
+    "koboshi_turns_total": _counter("Turns that ended.", "outcome"),
+    "koboshi_turn_duration_seconds": _histogram("From a turn's opening to its end.", "outcome"),
+    "koboshi_turns_running": _gauge("Turns that are worked on."),
+    "koboshi_turns_waiting": _gauge("Open turns that nobody works on, by state.", "for"),
+    "koboshi_turn_resumes_total": _counter(
+        "What recovery decided, by the rule that spoke.", "decision", "reason"
+    ),
+    "koboshi_turn_quarantines_total": _counter(
+        "Turns that recovery gave up, by the rule that spoke.", "reason"
+    ),
+    "koboshi_steps_total": _counter("Steps appended to transcripts.", "kind"),
+    "koboshi_calls_started_total": _counter("Calls of tools that were started."),
+    "koboshi_tool_duration_seconds": _histogram("One call of a tool that was run.", "tool"),
+    "koboshi_tool_unknown_outcomes_total": _counter(
+        "Calls of which nobody knows whether they had effect.", "tool", "effect"
+    ),
+    "koboshi_approvals_total": _counter(
+        "Calls that a person was asked about, by what they said.", "decision"
+    ),
+    "koboshi_llm_request_duration_seconds": _histogram(
+        "One request to the model, by how it went.", "provider", "model", "outcome"
+    ),
+    "koboshi_llm_tokens_total": _counter(
+        "What the model was shown and what it wrote, as it counts.",
+        *("provider", "model", "direction"),
+    ),
+    "koboshi_outbox_depth": _gauge("Deliveries that are owed."),
+    "koboshi_outbox_oldest_age_seconds": _gauge("How long the oldest is owed."),
+    "koboshi_outbox_held": _gauge("Deliveries that somebody has to release or drop."),
+    "koboshi_outbox_ambiguous": _gauge(
+        "Owed deliveries of which an earlier send has an unknown outcome."
+    ),
+    "koboshi_outbox_ambiguous_total": _counter(
+        "Sends of unknown outcome (open), and what became of them: arrived, absent, labelled.",
+        *("platform", "resolution"),
+    ),
+    "koboshi_outbox_sent_total": _counter("Deliveries that a platform has taken.", "platform"),
+    "koboshi_outbox_dead_total": _counter(
+        "Deliveries that were rejected or given up.", "platform", "reason"
+    ),
+    "koboshi_outbox_postponed_total": _counter("Sends that have to be made again.", "platform"),
+    "koboshi_send_duration_seconds": _histogram(
+        "One try to deliver, by how it went.", "platform", "outcome"
+    ),
+    "koboshi_rate_limited_seconds_total": _counter(
+        "How long platforms asked us to wait, all together.", "platform"
+    ),
+    "koboshi_jobs_running": _gauge("Background processes that have no end."),
+    "koboshi_jobs_total": _counter("Processes that ended, by how.", "outcome"),
+    "koboshi_lease_fenced_total": _counter(
+        "Writes that were refused because their claim no longer held."
+    ),
+    "koboshi_db_commits_total": _counter("Transactions of this boot."),
+    "koboshi_db_commit_duration_seconds": _histogram(
+        "From the first statement of a transaction until it is durable."
+    ),
+    "koboshi_db_errors_total": _counter("Commits that had to be tried again, by why.", "code"),
+    "koboshi_db_size_bytes": _gauge("The database."),
+    "koboshi_db_wal_bytes": _gauge("Its log."),
+    "koboshi_db_backup_age_seconds": _gauge("Since the newest backup; missing if there is none."),
+    "koboshi_db_integrity_last_ok_timestamp_seconds": _gauge(
+        "When a whole copy was last read from its first page to its last; missing if never."
+    ),
+    "koboshi_event_loop_lag_seconds": _gauge("How late the event loop was, the last time."),
+    "koboshi_disk_free_bytes": _gauge("Free space where the home is."),
+    "koboshi_auth_failures_total": _counter(
+        "Requests that were turned away for want of a token.", "surface"
+    ),
+    "process_cpu_seconds_total": _counter("Processor time of the process."),
+    "process_start_time_seconds": _gauge("When the process began, since 1970."),
+    "process_resident_memory_bytes": _gauge("Memory in use."),
+    "process_open_fds": _gauge("Open files."),
+}
