@@ -228,7 +228,7 @@ def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told
         "KOBOSHI__RECOVERY__BOOT_BREAKER": "true",
         "KOBOSHI__CHANNELS__WEB__MAIN__PORT": str(free_port()),
     }
-    deaths = 5
+    deaths, message = 5, ""
     for death in range(deaths):
         with gateway(home, **told) as dying:
             message = dying.say(f"chat-{death}", ENDLESS)
