@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from tests.browser.visit import (
     ENDLESS,
@@ -244,3 +244,33 @@ def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told
         visit.page.locator(".held").get_by_role("button", name="Resume").click()
         expect(visit.page.locator(".held")).to_have_count(0)
         works_on(one, message)
+
+
+def test_it_can_be_used_with_the_keys_alone(browser: Browser, one: Gateway) -> None:
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        keys, focused = visit.page.keyboard, visit.page.locator(":focus")
+        expect(focused).to_have_attribute("aria-label", "Message")
+        keys.type("ask me which way: left or right")
+        keys.press("Enter")
+        choice = visit.page.get_by_role("button", name="right")
+        expect(choice).to_be_enabled()
+        reach(visit, "Shift+Tab", choice)
+        keys.press("Enter")
+        expect(visit.answers.last).to_contain_text("You said: right.")
+        reach(visit, "Shift+Tab", visit.page.get_by_role("link", name="Turns"))
+        keys.press("Enter")
+        first = visit.page.locator(".rows a").first
+        expect(first).to_be_visible()
+        reach(visit, "Tab", first)
+        keys.press("Enter")
+        expect(visit.page.locator("h1")).to_have_text("Turn t1")
+
+
+def reach(visit: Visit, key: str, wanted: Locator) -> None:
+    """Press the key until the focus is there, as somebody does who has no mouse."""
+    for _ in range(60):
+        visit.page.keyboard.press(key)
+        if wanted.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError(f"{wanted} is not reached with {key}")

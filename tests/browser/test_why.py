@@ -53,7 +53,7 @@ class Scene:
         """The message that holds these words, when it has arrived."""
 
         def look() -> dict[str, Any] | None:
-            listed = koboshi("inbox", "list", "--json", home=self.one.home).document["messages"]
+            listed = self.one.asked(ask="list", kind="message")["messages"]
             return next((each for each in listed if text in each["text"]), None)
 
         return until(look, f"{text!r} has arrived", otherwise=lambda: self.one.err)
@@ -119,8 +119,9 @@ def test_stopped(scene: Scene) -> None:
     scene.one.say("stopping", "/stop")
 
     words = "stopped by the person, with /stop or /new"
-    assert f"why       {words}" in told(scene.one, message)
-    assert "remedy    write it again" in told(scene.one, message)
+    said = told(scene.one, message)
+    assert f"why       {words}" in said
+    assert "remedy    write it again" in said
     assert "dropped: the person cut the conversation with /stop or /new" in told(scene.one, behind)
     scene.one.say("stopping", "/why")
     shows(scene.visit, f"#/turns/t{turn}", words, "write it again")
@@ -137,8 +138,9 @@ def test_waiting_for_an_answer(scene: Scene) -> None:
     behind = scene.one.say("asking", "/queue echo behind it")
 
     words = "it asked «Which drink?» and waits for the answer"
-    assert words in told(scene.one, message)
-    assert "remedy    answer in the chat" in told(scene.one, message)
+    said = told(scene.one, message)
+    assert words in said
+    assert "remedy    answer in the chat" in said
     assert f"waiting behind turn {turn}" in told(scene.one, behind)
     shows(scene.visit, "#/inbox", "waits for an answer")
     shows(scene.visit, f"#/inbox/{message}", words)
@@ -150,18 +152,23 @@ def test_waiting_for_an_answer(scene: Scene) -> None:
     scene.one.wait_state(message, "done")
 
 
-def test_channel_down(scene: Scene) -> None:
+def test_channel_down(scene: Scene, tmp_path: Path) -> None:
     """The platform goes away while the agent works. This test is the last one of the scene."""
-    scene.platform.say(scene.platform.ann, 'script: [{"text":"too late","sleep_ms":1000}]')
+    go = tmp_path / "go"
+    command = f"run until [ -e {go} ]; do sleep 0.1; done; echo too late"
+    scene.platform.say(scene.platform.ann, command)
     message = f"m{scene.newest('too late')['entry_id']}"
     scene.platform.end()
+    go.touch()
     turn = scene.one.wait_state(message, "answered")["turn"]["turn_id"]
 
     words = "the answer is stored, but telegram:main can not be reached: "
-    said = until(lambda: words in (found := told(scene.one, message)) and found, "it is known")
-    assert "it is sent by itself as soon as that works" in str(said)
+    until(lambda: words in scene.one.explained(message)["reason"]["words"], "it is known")
+    assert words in (said := told(scene.one, message))
+    assert "it is sent by itself as soon as that works" in said
     status = koboshi("status", home=scene.one.home).out
     assert "trouble    telegram:main can not be reached: " in status
+    assert "not connected" not in status, "what went wrong is told"
     shows(scene.visit, f"#/turns/t{turn}", words, "koboshi doctor --online")
     shows(scene.visit, "#/health", "telegram:main")
     trouble = scene.visit.page.get_by_role("status").filter(has_text="telegram:main")
@@ -190,8 +197,9 @@ def test_given_up_after_three_deaths(browser: Browser, tmp_path: Path) -> None:
         one.say("a", "/why")
 
         words = "given up: the gateway died 3 times in a row over this"
-        assert f"why       {words}" in told(one, message)
-        assert "remedy    /retry in the chat tries it once more" in told(one, message)
+        said = told(one, message)
+        assert f"why       {words}" in said
+        assert "remedy    /retry in the chat tries it once more" in said
         shows(visit, "#/inbox", words)
         shows(visit, f"#/turns/t{turn}", words, "What helps: /retry in the chat", "exhausted")
         visit.picture("why-given-up")

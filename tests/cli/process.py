@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from koboshi.cli.ask_owner import ask_gateway
 from tests.harness import nursery
 
 Found = TypeVar("Found")
@@ -226,9 +227,17 @@ class Gateway:
         message: str = answer["message"]
         return message
 
+    def asked(self, **request: object) -> Any:
+        """What the gateway answers on its socket. A command would be told the same, and take a
+        hundred times as long."""
+        answer = ask_gateway(self.home, request)
+        assert answer is not None, "nobody is there to be asked"
+        return answer
+
     def explained(self, what: str) -> Any:
-        """What the gateway tells about a thing."""
-        return koboshi("explain", what, "--json", home=self.home).document
+        """What is told about a thing by the gateway, or by its home while none runs."""
+        answer = ask_gateway(self.home, {"ask": "explain", "what": what})
+        return answer or koboshi("explain", what, "--json", home=self.home).document
 
     def wait_state(self, message: str, *states: str) -> Any:
         """Wait until the turn of a message is in one of these states. Returns what is told."""

@@ -14,7 +14,7 @@ from koboshi.domain.inbox import Words
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound
 from koboshi.ports.store import Arrival
-from tests.cli.process import Gateway, environment, gateway, koboshi
+from tests.cli.process import Gateway, environment, gateway, koboshi, until
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +200,10 @@ def test_explaining_nothing_is_a_wrong_use(one: Gateway, arguments: list[str]) -
 
 def test_a_turn_for_programs(one: Gateway) -> None:
     message = one.say("json", "ask me what?")
-    told = one.wait_state(message, "waiting")
+    one.wait_state(message, "waiting")
+    until(lambda: _has_delivered(one, message), "the question is delivered")
+
+    told = koboshi("explain", message, "--json", home=one.home).document
 
     assert told["ok"] is True
     assert told["kind"] == "turn"
@@ -209,6 +212,10 @@ def test_a_turn_for_programs(one: Gateway) -> None:
     assert told["why"]["rule"] == "question-open"
     assert {line["subject"] for line in told["lines"]} >= {"turn", "step", "delivery"}
     assert [entry["text"] for entry in told["entries"]] == ["ask me what?"]
+
+
+def _has_delivered(one: Gateway, message: str) -> bool:
+    return any(line["subject"] == "delivery" for line in one.explained(message)["lines"])
 
 
 def test_the_words_of_people_can_not_command_the_terminal(one: Gateway) -> None:

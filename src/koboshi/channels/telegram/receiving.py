@@ -36,6 +36,7 @@ POLL_SECONDS = 50
 ANSWER_SECONDS = 15
 """Beyond the poll itself."""
 BATCH_MAX = 100
+TROUBLE_CHARS_MAX = 300
 NOTHING_NEW_SECONDS = 1.0
 """A platform that brings the same again and again is not asked without end."""
 CONFLICT = 409
@@ -83,9 +84,19 @@ class Receiving:
         try:
             await self._run(cursor, accept)
         except ExceptionGroup as group:
-            raise one_of(group) from None
+            lost = one_of(group)
+            self._blame(lost)
+            raise lost from None
+        except (NotReached, NoAnswer, ChannelUnusable) as lost:
+            self._blame(lost)
+            raise
         finally:
             self.trouble = self.trouble or "not connected"
+
+    def _blame(self, lost: Exception) -> None:
+        """Whoever asks why nothing comes in is told what went wrong, as far as we have words."""
+        if isinstance(lost, NotReached | NoAnswer | ChannelUnusable):
+            self.trouble = str(lost)[:TROUBLE_CHARS_MAX]
 
     async def _run(self, cursor: str | None, accept: Accept) -> None:
         reader = await self._introduce()

@@ -31,6 +31,7 @@ function summary(values, context) {
   const session = idOf("session", turn.session_id);
   const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `open for ${span(Date.now() - turn.opened_ms)}`;
   const isLeft = LEFT.has(turn.state) && !values.is_worked_on && why?.rule !== "question-open";
+  const isOurs = turn.route.channel === context.page.channel;
   const acts = isLeft
     ? [button("Resume", () => context.act(`turns/${id}/resume`, `${id} goes on.`), { "data-focus": "resume" }),
        button("Drop", () => context.act(`turns/${id}/drop`, `${id} was dropped.`), { class: "danger", "data-focus": "drop" })]
@@ -38,7 +39,7 @@ function summary(values, context) {
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, turn.request),
-    h("p", {}, h("span", { class: `chip state-${turn.state}` }, turn.state), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`)),
+    h("p", {}, h("span", { class: `chip state-${turn.state}` }, turn.state), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "open the chat")] : null),
     turn.state === "done" && !values.reason.remedy ? null : reasonBox(values.reason, why?.rule),
     turn.state === "waiting" ? h("p", {}, h("a", { href: "#/questions" }, "Answer it under Questions")) : null,
     h("div", { class: "acts" }, acts),
