@@ -78,7 +78,14 @@ def test_a_backup_shows_how_far_it_is(home: Path, tmp_path: Path) -> None:
     assert f"made      {tmp_path / 'a.db'}" in said
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_doctor_shows_what_it_is_at(home: Path) -> None:
+    said = at_a_terminal("doctor", "--fix", home=home)
+
+    assert "looking" in said
+    assert "ok       sqlite: " in said
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_a_shell_gets_its_script(shell: str) -> None:
     told = koboshi("completion", shell)
 
@@ -94,11 +101,3 @@ def test_commands_are_completed() -> None:
 
     assert completed("koboshi", "re") == ["restart", "restore"]
     assert "--version" in completed("koboshi", "--v")
-
-
-@pytest.mark.parametrize("typed", [("outbox", "relese"), ("backup", "creat")])
-def test_a_mistyped_part_of_a_command_is_answered_with_the_nearest(typed: tuple[str, str]) -> None:
-    told = koboshi(*typed)
-
-    assert told.code == 2
-    assert "Did you mean" in told.err
