@@ -2,6 +2,7 @@
 of, the answer is one that we have announced, and the gateway goes on."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -60,7 +61,7 @@ async def test_every_made_up_request_gets_an_answer_that_is_announced(
     async with serving(home, first=2) as (gateway, person):
         said = await run_schemathesis(gateway, tmp_path)
 
-        assert "0 generated" not in said, said[-2_000:]
+        assert re.search(r"\b[1-9]\d* generated", said), said[-2_000:]
         assert gateway.is_running
         assert "Traceback" not in gateway.log
         assert '"level": "error"' not in gateway.log

@@ -14,7 +14,10 @@ LOST = "connection lost, reconnecting…"
 BACK = "back"
 CONNECTED = "connected"
 
+NO_GATEWAY = "what answers there is no koboshi gateway (status {status})"
+
 EVENT_BYTES_MAX = 16_000_000
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 See = Callable[[str, Line, int], None]
 
@@ -118,7 +121,7 @@ class Link:
             if event.data and event.event in LINES:
                 line = msgspec.json.decode(event.data, type=LINES[event.event])
                 see(event.event, line, place)
-        except (ValueError, msgspec.MsgspecError) as error:
+        except (ValueError, *UNREADABLE) as error:
             words = "the gateway says something that this client does not understand; update it"
             raise ChatOver(f"{words} ({error})", 78) from error
         self._place = place
@@ -136,7 +139,7 @@ class Link:
                     headers=self._headers() | {"Idempotency-Key": key},
                 )
                 if response.status_code == 202:
-                    return msgspec.json.decode(response.content, type=Accepted)
+                    return _accepted_in(response)
                 problem = _complaint(response)
                 if isinstance(problem, NotThere) or response.status_code == 401:
                     raise problem
@@ -156,7 +159,10 @@ class Link:
             return None
         if response.status_code != 200:
             return None
-        return msgspec.json.decode(response.content, type=Standing)
+        try:
+            return msgspec.json.decode(response.content, type=Standing)
+        except UNREADABLE:
+            return None
 
     def _headers(self) -> dict[str, str]:
         token = self._read_token()
@@ -185,6 +191,14 @@ class Link:
         return self._pauses_s[min(max(tries - 1, 0), len(self._pauses_s) - 1)]
 
 
+def _accepted_in(response: httpx2.Response) -> Accepted:
+    """Raises ChatOver if it is nothing that we would say."""
+    try:
+        return msgspec.json.decode(response.content, type=Accepted)
+    except UNREADABLE as error:
+        raise ChatOver(NO_GATEWAY.format(status=response.status_code), 78) from error
+
+
 def _complaint(response: httpx2.Response) -> ChatOver | NotThere:
     """What an answer means that is not the hoped-for one."""
     if response.status_code in (408, 429) or response.status_code >= 500:
@@ -193,6 +207,6 @@ def _complaint(response: httpx2.Response) -> ChatOver | NotThere:
         return ChatOver("the gateway does not accept this token; is this the right home?", 78)
     try:
         words = msgspec.json.decode(response.content, type=Failure).error.message
-    except msgspec.MsgspecError:
-        words = f"what answers there is no koboshi gateway (status {response.status_code})"
+    except UNREADABLE:
+        words = NO_GATEWAY.format(status=response.status_code)
     return ChatOver(words, 78)

@@ -118,6 +118,9 @@ def bears_token(headers: Headers, token: str) -> bool:
 
 def failure_response(refusal: Unacceptable) -> Response:
     headers = {}
+    if refusal.status == 408:
+        # Nobody wants to hear the rest.
+        headers["Connection"] = "close"
     if refusal.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if refusal.retry_after_s is not None:
