@@ -120,9 +120,7 @@ def _serve(
     wrong_configuration: Callable[[], str],
 ) -> int:
     """Serve, and turn what ends it into an exit code. What nobody foresaw is raised."""
-    faulthandler.register(signal.SIGQUIT)
-    # The watchdog of a service manager ends us with SIGABRT: say where we hung.
-    faulthandler.enable()
+    _say_where_it_hangs()
     # Both are asked before their variables are taken out of the environment.
     has_parent = stop_without_parent()
     has_manager = is_serviced(os.environ)
@@ -164,6 +162,12 @@ def _serve(
     if not has_parent and not has_manager:
         _start_again()
     return RESTART
+
+
+def _say_where_it_hangs() -> None:
+    """On SIGQUIT; and on SIGABRT, by which the watchdog of a service manager ends us."""
+    faulthandler.register(signal.SIGQUIT)
+    faulthandler.enable()
 
 
 def _told(error: BaseException, home: Path, *, is_serviced: bool) -> int | None:

@@ -17,7 +17,14 @@ SHAPES: tuple[type, ...] = (
 
 KILL_PATH = "/api/v1/try/kill"
 
-_EXAMPLES = {"sessions": "s1", "turns": "t1", "inbox": "m1", "outbox": "d1", "processes": "p1"}
+_EXAMPLES = {
+    "sessions": "s1",
+    "turns": "t1",
+    "inbox": "m1",
+    "explain": "m1",
+    "outbox": "d1",
+    "processes": "p1",
+}
 _OPEN = {
     "turns": "only those that are not closed",
     "messages": "only those that wait",
