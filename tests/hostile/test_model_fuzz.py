@@ -2,15 +2,23 @@
 errors that a turn knows what to do with."""
 
 import msgspec
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.usage import RequestUsage
 
+from koboshi.channels.telegram.outcomes import wait_ms_of
+from koboshi.channels.telegram.types import Answer, Parameters
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.models.chat.chunks import ReplyReader, StreamError
 from koboshi.models.chat.events import EventReader, LineTooLong
 from koboshi.models.chat.failures import complaint_in_stream, complaint_of_answer, failure_of
 from koboshi.models.chat.raw import read_raw
 from koboshi.models.endpoint import Endpoint, Provider
+from koboshi.models.failures import failure_of as library_failure_of
+from koboshi.models.replies import reply_of
 from koboshi.models.talk import Origin
 from tests.hostile.wild import JSON, NUMBERS, TEXTS, as_bytes, fuzzed, objects
 
@@ -131,3 +139,38 @@ def test_a_stream_of_calls_without_end_is_too_long() -> None:
     except ModelRefused:
         return
     raise AssertionError("it was taken")
+
+
+@fuzzed(20)
+@example(1e308)
+@example(1e300)
+@example(-5.0)
+@given(wait=st.floats(allow_nan=False, allow_infinity=False) | st.none())
+def test_no_wait_that_a_platform_asks_for_is_beyond_reckoning(wait: float | None) -> None:
+    """It is added to a time and stored."""
+    flood = Answer(error_code=429, parameters=Parameters(retry_after=wait))
+
+    assert 0 < wait_ms_of(flood) < 2**53
+
+
+@pytest.mark.parametrize("wait", [1e308, 1e300, -1.0, 0.5])
+def test_no_wait_that_a_library_reads_is_beyond_reckoning(wait: float) -> None:
+    failure = library_failure_of(ModelHTTPError(503, "m", retry_after=wait), ENDPOINT)
+
+    assert isinstance(failure, ModelBusy)
+    assert failure.retry_after_ms is not None
+    assert 0 <= failure.retry_after_ms < 2**53
+
+
+@pytest.mark.parametrize("count", [2**63, 10**40, -1])
+def test_no_count_that_a_library_reads_is_beyond_storing(count: int) -> None:
+    response = ModelResponse(
+        parts=[TextPart("hi")],
+        usage=RequestUsage(input_tokens=count, output_tokens=count),
+        finish_reason="stop",
+        provider_details={"finish_reason": "stop"},
+    )
+    reply = reply_of(response, "anthropic:m")
+
+    assert 0 <= reply.tokens_in < 2**63
+    assert 0 <= reply.tokens_out < 2**63

@@ -24,3 +24,12 @@ def duration(span_ms: int) -> str:
     first = next((place for place, (_, count) in enumerate(counts) if count), len(counts) - 1)
     shown = [f"{count} {unit}" for unit, count in counts[first : first + 2] if count]
     return " ".join(shown) or "0 s"
+
+
+def wait_ms(seconds: float) -> int:
+    """A wait that somebody else asks for, as it can be reckoned with and stored: not below zero,
+    and never longer than thirty thousand years."""
+    return round(min(max(seconds, 0.0), _WAIT_S_MAX) * 1000)
+
+
+_WAIT_S_MAX = 1e12

@@ -18,6 +18,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
+from koboshi.domain.durations import wait_ms
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.models.endpoint import Endpoint
 from koboshi.models.wording import (
@@ -60,8 +61,8 @@ def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused
         case ModelConnectionError():
             return ModelBusy(_broken_connection(error))
         case ModelAPIError(retry_after=seconds):
-            wait_ms = None if seconds is None else round(seconds * 1000)
-            return _of_api(error, endpoint, wait_ms)
+            wait = None if seconds is None else wait_ms(seconds)
+            return _of_api(error, endpoint, wait)
         case UserError():
             said = without_secrets(error.message, endpoint)
             return ModelRefused(f"the request does not suit the model: {said}")

@@ -43,10 +43,15 @@ def reply_of(response: ModelResponse, name: str) -> ModelReply:
         text=clean(response.text or ""),
         calls=calls,
         model=name,
-        tokens_in=response.usage.input_tokens,
-        tokens_out=response.usage.output_tokens,
+        tokens_in=_count(response.usage.input_tokens),
+        tokens_out=_count(response.usage.output_tokens),
         raw=_raw_of(response),
     )
+
+
+def _count(tokens: int) -> int:
+    """What was used, as a number that can be stored; nothing, if nobody can have used so much."""
+    return tokens if 0 <= tokens <= 2**53 else 0
 
 
 def _require_end(response: ModelResponse) -> None:

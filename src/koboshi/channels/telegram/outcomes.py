@@ -1,6 +1,7 @@
 """What the platform's answers mean. Pure."""
 
 from koboshi.channels.telegram.types import Answer
+from koboshi.domain.durations import wait_ms
 from koboshi.domain.outbox import Later, Moved, Refused, SendOutcome, Sent, Unsure
 
 TOO_MANY = 429
@@ -34,7 +35,7 @@ def outcome_of(answer: Answer) -> SendOutcome:
 def wait_ms_of(answer: Answer) -> int:
     """How long the platform wants to be left in peace."""
     wait = answer.parameters.retry_after if answer.parameters is not None else None
-    return max(round((wait or 1) * 1000), 1)
+    return max(wait_ms(wait or 1), 1)
 
 
 def complains_of_entities(answer: Answer) -> bool:
