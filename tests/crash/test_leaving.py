@@ -222,8 +222,10 @@ def test_a_gateway_that_dies_over_and_over_resumes_nothing_and_serves_on(home: P
 
 @pytest.mark.parametrize("how", ["stop", "drain"])
 def test_the_command_line_asks_it_to_leave(home: Path, how: str) -> None:
+    # What is stopped would take longer than any command to ask for it.
+    sleep_ms = 700 if how == "drain" else 600_000
     with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS="0") as one:
-        one.say("a", script({"sleep_ms": 700, "text": "first"}))
+        one.say("a", script({"sleep_ms": sleep_ms, "text": "first"}))
         until(lambda: rows(home).of("turns", state="running"), "it works")
 
         told = koboshi(how, home=home)

@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,14 +31,9 @@ class HomeLock:
 
 def lock_now(home: Path, *, clock: Clock, who: str) -> HomeLock:
     """Own the home. Raises HomeHeld that says who has it."""
-    path = home / LOCK_NAME
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with contextlib.ExitStack() as undo:
-        undo.callback(os.close, descriptor)
+    with _opened(home) as (descriptor, undo):
         if not _is_locked(descriptor):
-            raise HomeHeld(
-                f"{home} is held by {holder_of(home)}; stop it first, or use another --home"
-            )
+            raise _held(home)
         undo.pop_all()
     _say_who(descriptor, who, clock)
     return HomeLock(descriptor)
@@ -49,13 +45,28 @@ async def take_lock(home: Path, *, wait_seconds: float, clock: Clock, who: str) 
     from anyio import sleep
 
     deadline = clock.monotonic() + wait_seconds
-    while True:
-        try:
-            return lock_now(home, clock=clock, who=who)
-        except HomeHeld:
+    with _opened(home) as (descriptor, undo):
+        while not _is_locked(descriptor):
             if clock.monotonic() >= deadline:
-                raise
-        await sleep(_TRY_EVERY_SECONDS)
+                raise _held(home)
+            await sleep(_TRY_EVERY_SECONDS)
+        undo.pop_all()
+    _say_who(descriptor, who, clock)
+    return HomeLock(descriptor)
+
+
+@contextlib.contextmanager
+def _opened(home: Path) -> Iterator[tuple[int, contextlib.ExitStack]]:
+    """The file, and what closes it again unless that is called off."""
+    descriptor = os.open(home / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with contextlib.ExitStack() as undo:
+        undo.callback(os.close, descriptor)
+        yield descriptor, undo
+
+
+def _held(home: Path) -> HomeHeld:
+    words = f"{home} is held by {holder_of(home)}; stop it first, or use another --home"
+    return HomeHeld(words)
 
 
 def _is_locked(descriptor: int) -> bool:
