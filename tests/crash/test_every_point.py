@@ -4,6 +4,7 @@ while people talk to it, is started again, and everything that must be true is t
 The invariants are in tests/harness/invariants.py, the people in stories.py.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,21 @@ from tests.crash.points import (
     Point,
     callers_of,
     chosen,
+    kills_in,
     verbs_of_the_store,
 )
 from tests.crash.stories import CHAT, STORIES
-from tests.crash.telling import tell, told_undisturbed
+from tests.crash.telling import counted, tell, told_undisturbed, verbs_of
 from tests.harness.invariants import transcript
+from tests.harness.tally import WANTS_ALL
 
-_undisturbed: dict[str, object] = {}
-"""What each story comes to when nobody dies; told once."""
+
+async def _killed_there(story: str, ends: Sequence[str], home: Path, undisturbed: Path) -> None:
+    """Tell it, and compare with what it comes to when nobody dies."""
+    with counted(story, ends):
+        rows = await tell(home, story, ends)
+        if STORIES[story].is_repeatable:
+            assert transcript(rows, CHAT) == await told_undisturbed(undisturbed, story)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -34,13 +42,28 @@ async def test_killed_there_everything_goes_on_and_nothing_happens_twice(
     """S158, S159, S162, S145, S149: after the kill the transcript is a prefix of what it would
     have been, in the end it is the same; every acknowledged message is answered or was dropped
     with a reason; every word reaches the person once."""
-    rows = await tell(home, point.story, point.ends(moment))
+    await _killed_there(point.story, point.ends(moment), home, tmp_path / "undisturbed" / "home")
 
-    if STORIES[point.story].is_repeatable:
-        if point.story not in _undisturbed:
-            place = tmp_path / "undisturbed" / "home"
-            _undisturbed[point.story] = await told_undisturbed(place, point.story)
-        assert transcript(rows, CHAT) == _undisturbed[point.story]
+
+@pytest.mark.skipif(not WANTS_ALL, reason="`make torture` does it: hundreds of kills")
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("story", sorted(STORIES))
+async def test_every_verb_that_a_story_comes_by_may_be_the_last_of_a_life(
+    story: str, tmp_path: Path
+) -> None:
+    """The same at every crash point of every story, whatever verbs it comes by."""
+    undisturbed = tmp_path / "undisturbed" / "home"
+    await told_undisturbed(undisturbed, story)
+    failed = []
+    kills = kills_in(story, verbs_of(story))
+    for number, ends in enumerate(kills):
+        try:
+            await _killed_there(story, ends, tmp_path / f"{number}" / "home", undisturbed)
+        except (AssertionError, ExceptionGroup) as error:
+            failed.append(f"{ends}: {error!r}")
+
+    assert kills
+    assert not failed, "\n".join(failed)
 
 
 def test_every_verb_of_the_store_is_killed_at() -> None:

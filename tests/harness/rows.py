@@ -28,6 +28,8 @@ ORDERED_BY = {
 }
 FILES = ("koboshi.db", "koboshi.db-wal")
 """The log is part of the truth; the file of shared memory is made anew from it."""
+_MEMORY = Path("/dev/shm")
+"""Copies are made where nothing is slow to write, if there is such a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,9 @@ def read_rows(home: Path) -> Rows:
     """All rows of a home in which no gateway runs. The files themselves are not touched."""
     with _copy(home) as path:
         connection = apsw.Connection(str(path))
+        # The copy is looked at once: its log is not moved into it, and nobody shares it.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.pragma("locking_mode", "EXCLUSIVE")
         try:
             return rows_in(connection, damage=_damage(connection))
         finally:
@@ -85,7 +90,8 @@ def rows_in(connection: apsw.Connection, damage: Sequence[str] = ()) -> Rows:
 
 @contextmanager
 def _copy(home: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="koboshi-rows-") as folder:
+    memory = _MEMORY if _MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="koboshi-rows-", dir=memory) as folder:
         for name in FILES:
             if (home / name).exists():
                 shutil.copyfile(home / name, Path(folder, name))

@@ -208,6 +208,7 @@ class SimReaders(Readers):
             self.connection.execute("ROLLBACK")
 
     async def close(self) -> None:
+        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self.connection.close()
 
 
