@@ -136,9 +136,10 @@ class Gateway:
         self.out_file = home.parent / f"{stem}.out"
         self.err_file = home.parent / f"{stem}.err"
         self.process: subprocess.Popen[bytes] | nursery.Forked
-        if tuple(command) == (KOBOSHI,) and "--supervise" not in arguments:
-            told, env = ["run", *arguments], environment(home, **more)
-            self.process = nursery.start("koboshi", told, env, self.out_file, self.err_file)
+        module = _module_in(command)
+        if module is not None and "--supervise" not in arguments:
+            told, env = [*command[3:], "run", *arguments], environment(home, **more)
+            self.process = nursery.start(module, told, env, self.out_file, self.err_file)
             return
         with self.out_file.open("wb") as out, self.err_file.open("wb") as err:
             self.process = subprocess.Popen(
@@ -233,6 +234,13 @@ class Gateway:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(10)
+
+
+def _module_in(command: Sequence[str]) -> str | None:
+    """The module that a command of ours runs; None if it is somebody else's."""
+    if tuple(command) == (KOBOSHI,):
+        return "koboshi"
+    return command[2] if tuple(command[:2]) == (sys.executable, "-m") else None
 
 
 @contextmanager

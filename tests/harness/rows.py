@@ -84,7 +84,9 @@ def read_rows(home: Path) -> Rows:
 
 def rows_in(connection: apsw.Connection, damage: Sequence[str] = ()) -> Rows:
     """All rows that a connection sees now."""
-    tables = {table: _all(connection, table) for table in ORDERED_BY}
+    there = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
+    # A gateway that died in its first moments may have left no tables.
+    tables = {table: _all(connection, table) if table in there else [] for table in ORDERED_BY}
     return Rows(**tables, damage=list(damage))
 
 
@@ -99,14 +101,12 @@ def _copy(home: Path) -> Iterator[Path]:
 
 
 def _all(connection: apsw.Connection, table: str) -> list[Row]:
-    """A gateway that died in its first moments may have left no tables."""
-    if not connection.table_exists("main", table):
-        return []
     cursor = connection.execute(f"SELECT * FROM {table} ORDER BY {ORDERED_BY[table]}")
-    return [
-        dict(zip((column[0] for column in cursor.get_description()), values, strict=True))
-        for values in cursor
-    ]
+    first = cursor.fetchone()
+    if first is None:
+        return []
+    names = [column[0] for column in cursor.get_description()]
+    return [dict(zip(names, values, strict=True)) for values in (first, *cursor)]
 
 
 def _damage(connection: apsw.Connection) -> list[str]:

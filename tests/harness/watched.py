@@ -87,7 +87,7 @@ def _watch_model(notebook: Notebook) -> None:
             notebook.note(what="ask", turn=request.turn_id, shown=shown)
         return await respond(model, request, on_text)
 
-    ScriptedModel.respond = noted  # type: ignore[method-assign]
+    ScriptedModel.respond = noted  # type: ignore[method-assign, assignment]
 
 
 def _watch_tools(notebook: Notebook) -> None:
@@ -97,7 +97,7 @@ def _watch_tools(notebook: Notebook) -> None:
         tool = await reach(toolbox, name)
         return None if tool is None else NotedTool(tool, notebook)
 
-    Toolbox.reach = noted  # type: ignore[method-assign]
+    Toolbox.reach = noted  # type: ignore[method-assign, assignment]
 
 
 def _watch_store(notebook: Notebook) -> None:

@@ -22,6 +22,7 @@ from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.transaction import Reading
 from tests.harness.compose import Bounds, compose
+from tests.harness.rows import Rows, rows_in
 from tests.sim.loop import BEGIN_MS, SeededLoop, SimClock
 from tests.sim.model import SimModel
 from tests.sim.platform import CHANNEL, SimChannel, SimPlatform
@@ -65,6 +66,8 @@ class Setting:
     now_s: float = 0.0
     wall_ms: int = BEGIN_MS
     promises: Promises = field(default_factory=Promises)
+    remains: list[Rows] = field(default_factory=list)
+    """What was stored at the end of each life."""
 
     def world(self) -> World:
         return World(
@@ -113,6 +116,7 @@ async def _live(setting: Setting, end: End, loop: SeededLoop) -> float:
         assert power.is_off, "the store failed while there was power"
     finally:
         ended.now()
+        setting.remains.append(rows_in(opened.readers.connection))
         await opened.store.close()
     assert ended.at_s is not None
     return ended.at_s

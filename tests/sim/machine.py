@@ -4,7 +4,6 @@ A rule does one thing that a person, a worker, the platform or fate may do. What
 looked at after each.
 """
 
-import asyncio
 import shutil
 import tempfile
 from collections import Counter
@@ -21,9 +20,10 @@ from koboshi.domain.turn import Claim
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader
 from tests.harness.invariants import check_growth, check_rows
 from tests.harness.rows import Row, Rows, read_rows, rows_in
+from tests.sim.direct import DirectBackend, close_as_it_is, done
 from tests.sim.reference import ChatModel
 from tests.sim.run import SHARED_MEMORY
-from tests.store.homes import DAY_MS, SECOND_MS, Home, SqliteBackend
+from tests.store.homes import DAY_MS, SECOND_MS, Home
 
 Outcome = TypeVar("Outcome")
 CHATS = ("ann", "bob")
@@ -37,8 +37,7 @@ class Machine:
     def __init__(self) -> None:
         place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
         self.folder = Path(tempfile.mkdtemp(prefix="koboshi-machine-", dir=place))
-        self.runner = asyncio.Runner()
-        self.backend = SqliteBackend(self.folder / "home")
+        self.backend = DirectBackend(self.folder / "home")
         self.home = self.do(_made(self.backend))
         self.chats = {chat: ChatModel() for chat in CHATS}
         self.places = {chat: chat for chat in CHATS}
@@ -57,21 +56,22 @@ class Machine:
         self.tally: Counter[str] = Counter()
         self.reader = self._open_reader()
         self.rows = rows_in(self.reader)
+        self.version = self._version()
+        """Of the file when the rows were read; it changes with every commit."""
 
     def do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        return self.runner.run(work)
+        return done(work)
 
     def close(self) -> None:
-        self.reader.close()
+        close_as_it_is(self.reader)
         self.do(self.home.store.close())
-        self.runner.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # ── what fate does ──────────────────────────────────────────────────────────────────────────
 
     def crash(self) -> None:
         """The worker is gone, and another one begins."""
-        self.reader.close()
+        close_as_it_is(self.reader)
         worker = self.home.worker.worker_id
         self.do(self.home.reopen(crash=True))
         self.reader = self._open_reader()
@@ -112,10 +112,17 @@ class Machine:
 
     def look(self) -> Rows:
         """The rows as they are now; what was there before may only have grown."""
+        version = self._version()
+        if version == self.version:
+            return self.rows
         rows = rows_in(self.reader)
         check_growth([self.rows], rows)
-        self.rows = rows
+        self.rows, self.version = rows, version
         return rows
+
+    def _version(self) -> tuple[int, int]:
+        """Each connection counts for itself."""
+        return self.tally["crashes"], self.reader.pragma("data_version")
 
     def check(self) -> None:
         rows = self.look()
@@ -270,7 +277,7 @@ class Machine:
 _ENDED = ("done", "stopped", "failed")
 
 
-async def _made(backend: SqliteBackend) -> Home:
+async def _made(backend: DirectBackend) -> Home:
     home = Home(backend)
     await home.boot()
     return home

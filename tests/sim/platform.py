@@ -28,7 +28,8 @@ ABILITIES = (
     Abilities(threads=True, idempotent_send=True),
     Abilities(threads=True, finds_sent=True),
 )
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 5.0
+"""What somebody writes in answer to something is seen after so long at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,11 @@ class SimPlatform:
         if self.dice.random() < 0.2:
             self.dice.shuffle(batch)
         return batch
+
+    def quiet_seconds(self, now_s: float) -> float:
+        """How long nobody does anything, as far as anybody knows."""
+        coming = (update.at_s for update in self.updates if update.at_s > now_s)
+        return min(LOOK_SECONDS, max(0.05, min(coming, default=now_s + LOOK_SECONDS) - now_s))
 
     @property
     def has_more(self) -> bool:
@@ -180,7 +186,7 @@ class SimChannel(QuietChannel):
         while True:
             batch = self.platform.due(self.clock.monotonic())
             if not batch:
-                await sleep(LOOK_SECONDS)
+                await sleep(self.platform.quiet_seconds(self.clock.monotonic()))
                 continue
             await self.power.takes(0.001, 0.2)
             await accept([_inbound(update) for update in batch])

@@ -73,8 +73,8 @@ def run_seed(seed: int, *, promises: Callable[[], Promises] = Promises) -> Run:
         setting = _setting(home, dice, history, promises())
         run = Run(seed=seed, history=history)
         try:
-            remains, rows = _live_and_die(setting)
-            check_run(setting.platform, setting.effects, history, remains, rows)
+            rows = _live_and_die(setting)
+            check_run(setting.platform, setting.effects, history, setting.remains, rows)
         except* AssertionError as wrong:
             run.violation = " | ".join(str(each) for each in leaves_of(wrong))
         except* Exception as error:
@@ -103,17 +103,16 @@ def _setting(home: Path, dice: random.Random, history: History, promises: Promis
     )
 
 
-def _live_and_die(setting: Setting) -> tuple[list[Rows], Rows]:
-    """What lay on the disk after each end, and at last."""
-    dice, remains = setting.dice, []
+def _live_and_die(setting: Setting) -> Rows:
+    """What lies on the disk at last."""
+    dice = setting.dice
     is_storm = dice.random() < 0.2
     for _ in range(dice.randint(3, 7) if is_storm else dice.randint(1, CRASHES_MAX)):
         live(setting, _an_early_end(dice) if is_storm else _an_end(dice))
-        remains.append(read_rows(setting.home))
         _time_passes(setting)
     setting.platform.is_calm = True
     live(setting, End())
-    return remains, read_rows(setting.home)
+    return read_rows(setting.home)
 
 
 def _an_end(dice: random.Random) -> End:

@@ -29,6 +29,7 @@ from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
+from tests.sim.direct import close_as_it_is
 from tests.sim.loop import SimClock
 from tests.sim.power import Power
 
@@ -126,8 +127,7 @@ class SimWriter(Writer):
             return
         self.connection.execute("BEGIN IMMEDIATE")
         self.transaction.now_ms = self.clock.now_ms()
-        for submitted in batch:
-            self._carry_out(submitted)
+        self._carry_out_all(batch)
         self.connection.execute("COMMIT")
         self.commits += 1
         self.power.history.count("commits")
@@ -136,7 +136,19 @@ class SimWriter(Writer):
             self.power.reach(verb, "after")
         get_running_loop().call_later(self._moment(), self.answer_now, batch)
 
-    def _carry_out(self, submitted: _Submitted) -> None:
+    def _carry_out_all(self, batch: list[_Submitted]) -> None:
+        """Together; or one by one if one of them fails, as the real one does."""
+        try:
+            for submitted in batch:
+                submitted.result = submitted.operation(self.transaction)
+        except Exception:  # found again, and given to its caller
+            self.connection.execute("ROLLBACK")
+            self.transaction.hints = set()
+            self.connection.execute("BEGIN IMMEDIATE")
+            for submitted in batch:
+                self._carry_out_alone(submitted)
+
+    def _carry_out_alone(self, submitted: _Submitted) -> None:
         self.connection.execute("SAVEPOINT operation")
         try:
             submitted.result = submitted.operation(self.transaction)
@@ -172,8 +184,7 @@ class SimWriter(Writer):
 
     async def close(self) -> None:
         """What is in the log stays there, as after a kill."""
-        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        self.connection.close()
+        close_as_it_is(self.connection)
 
 
 class SimReaders(Readers):
@@ -208,8 +219,7 @@ class SimReaders(Readers):
             self.connection.execute("ROLLBACK")
 
     async def close(self) -> None:
-        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        self.connection.close()
+        close_as_it_is(self.connection)
 
 
 @dataclass(slots=True, kw_only=True)
