@@ -84,7 +84,7 @@ class SimWriter(Writer):
         power.on_off.append(self.fail_all)
 
     async def write(self, verb: str, operation: Callable[[Transaction], Outcome]) -> Outcome:
-        self.power.check()
+        self.power.check_on()
         submitted = _Submitted(verb, operation, get_running_loop().create_future())
         if verb in self.promises.answers_early:
             return self._carry_out_later(submitted)
@@ -200,11 +200,11 @@ class SimReaders(Readers):
         self.dice = dice
 
     async def read(self, look: Callable[[Reading], Outcome]) -> Outcome:
-        self.power.check()
+        self.power.check_on()
         is_late = self.dice.random() < 0.5
         if is_late:
             await checkpoint()
-            self.power.check()
+            self.power.check_on()
         seen = self.look_now(look)
         if not is_late:
             await checkpoint()
@@ -236,9 +236,13 @@ async def open_sim_store(
     wakeups: Wakeups,
     power: Power,
     promises: Promises,
+    is_second: bool,
 ) -> Opened:
-    """Own the home, as `open_store` does, with the power in somebody's hands."""
-    lock = await take_lock(home, wait_seconds=0, clock=clock, who="a simulation")
+    """Own the home, as `open_store` does, with the power in somebody's hands. A second one has a
+    lock of its own: nobody keeps it out."""
+    place = home / "second" if is_second else home
+    place.mkdir(exist_ok=True)
+    lock = await take_lock(place, wait_seconds=0, clock=clock, who="a simulation")
     path = home / DATABASE_NAME
     connection = open_writer(path)
     # The file outlives the lives of a run, and nobody pulls the plug of the machine.
