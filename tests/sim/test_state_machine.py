@@ -68,6 +68,18 @@ class StoreMachine(RuleBasedStateMachine):
     def a_message(self, chat: str, text: str) -> None:
         self.it.says(chat, text)
 
+    @rule(chat=CHAT, text=WORDS)
+    def a_message_that_is_held_back(self, chat: str, text: str) -> None:
+        """Newer ones may overtake it, and everything else may happen before it comes."""
+        self.it.writes(chat, text)
+
+    @precondition(lambda self: self.it.held_back)
+    @rule(pick=PICK)
+    def a_held_message_comes_late(self, pick: int) -> None:
+        chat, key, text = self.it.held_back.pop(pick % len(self.it.held_back))
+        self.it.comes(chat, key, text)
+        self.it.tally["late messages"] += 1
+
     @precondition(lambda self: self.it.keys)
     @rule(pick=PICK)
     def the_same_message_again(self, pick: int) -> None:
@@ -255,6 +267,16 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def a_crash(self) -> None:
         self.it.crash()
+
+    @rule()
+    def another_worker(self) -> None:
+        """It begins while the first one works, as if that were dead."""
+        self.it.take_over()
+
+    @rule(words=st.sampled_from(["", "hello"]))
+    def a_drain(self, words: str) -> None:
+        """Somebody asks the gateway to leave, and somebody may write meanwhile."""
+        self.it.drain(words)
 
     @rule()
     def a_rescue(self) -> None:
