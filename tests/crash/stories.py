@@ -46,6 +46,18 @@ def is_postponed(event: Event) -> bool:
     return event.kind == "turn" and event.fields["event"] == "postponed"
 
 
+WAITS = "until [ -e {} ]; do sleep 0.05; done"
+
+
+def run(command: str, **options: object) -> dict[str, object]:
+    """A call of the terminal."""
+    return {"tool": "terminal", "arguments": {"command": command, **options}}
+
+
+def ran(life: Lives) -> str:
+    return (life.gateway.workdir / "ran").read_text(encoding="ascii")
+
+
 async def echo(life: Lives, chat: str) -> None:
     person = life.person(chat)
     await person.say("echo hello", "1")
@@ -117,8 +129,7 @@ async def busy_model(life: Lives, chat: str) -> None:
     """The model does not answer for now. Nobody waits that long: it is stopped."""
     person = life.person(chat)
     await person.say(script({"busy": {}}), "1")
-    await person.sees(is_running, "the turn runs")
-    await life.all_ends()
+    await until(lambda: life.is_asked_for("turns.retry_model"), "the model is tried again")
     await person.say("/stop", "2")
     await person.hears("Stopped")
     await person.say("echo after", "3")
@@ -147,7 +158,6 @@ async def patience(life: Lives, chat: str) -> None:
     person = life.person(chat)
     await person.say(script({"busy": {"retry_after_ms": 8_000}}), "1")
     await person.sees(is_postponed, "the turn is set down")
-    await life.all_ends()
     await person.say("/stop", "2")
     await person.hears("Stopped")
     await person.say("echo after", "3")
@@ -171,23 +181,10 @@ async def long_talk(life: Lives, chat: str) -> None:
     for number in ("1", "2", "3"):
         await person.say(f"echo {number} {words}", number)
         await person.sees(lambda event, n=number: event.is_words(f"{n} word"), "the echo")  # type: ignore[misc]
-    looks: dict[str, object] = {
-        "calls": [{"tool": "terminal", "arguments": {"command": "seq 1 2000"}}]
-    }
-    await person.say(script(*[looks] * 6, {"text": "looked"}), "4")
+    # A command that was under way when somebody died is not repeated word for word.
+    looks = [{"calls": [run(f"seq {number} {2_000 + number}")]} for number in range(6)]
+    await person.say(script(*looks, {"text": "looked"}), "4")
     await person.hears("looked")
-
-
-WAITS = "until [ -e {} ]; do sleep 0.05; done"
-
-
-def run(command: str, **options: object) -> dict[str, object]:
-    """A call of the terminal."""
-    return {"tool": "terminal", "arguments": {"command": command, **options}}
-
-
-def ran(life: Lives) -> str:
-    return (life.gateway.workdir / "ran").read_text(encoding="ascii")
 
 
 async def tool_and_job(life: Lives, chat: str) -> None:
@@ -264,7 +261,7 @@ async def stopped_gateway(life: Lives, chat: str) -> None:
         script(pauses(0.05), pauses(0.4), pauses(0.4), pauses(0.4), {"text": "carried over"}), "1"
     )
     await person.sees(lambda event: event.fields.get("kind") == "result", "the first result")
-    life.gateway.terminate()
+    life.stop()
     await person.hears("carried over")
 
 

@@ -1,6 +1,6 @@
 """Tell a story to a gateway that is killed on the way, and check everything afterwards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,10 +29,12 @@ async def checked(life: Lives) -> Rows:
     return rows
 
 
-async def tell(home: Path, name: str, ends: Sequence[str]) -> Rows:
+async def tell(
+    home: Path, name: str, ends: Sequence[str], env: Mapping[str, str] | None = None
+) -> Rows:
     """Tell the story while the gateway ends at each of `ends`, and check every invariant."""
     story = STORIES[name]
-    async with lives(home, [*story.first, *ends], env=story.env) as life:
+    async with lives(home, [*story.first, *ends], env={**story.env, **(env or {})}) as life:
         await story.tell(life, CHAT)
         return await checked(life)
 
@@ -45,8 +47,8 @@ async def told_undisturbed(home: Path, name: str) -> list[list[Line]]:
         ends = [*story.first, *([STOPPED] if story.stops else [])]
         async with lives(home, ends, env=story.env) as life:
             await story.tell(life, CHAT)
-            rows = await checked(life)
             _verbs[name] = life.verbs_of_last_lives(len(story.first))
+            rows = await checked(life)
         _references[name] = transcript(rows, CHAT)
     return _references[name]
 

@@ -4,6 +4,7 @@ while people talk to it, is started again, and everything that must be true is t
 The invariants are in tests/harness/invariants.py, the people in stories.py.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +24,9 @@ from tests.crash.points import (
 from tests.crash.stories import CHAT, STORIES
 from tests.crash.telling import counted, tell, told_undisturbed, verbs_of
 from tests.harness.invariants import transcript
-from tests.harness.tally import WANTS_ALL
+from tests.harness.tally import WANTS_ALL, found_by
+from tests.harness.watched import PLANTED
+from tests.sim.run import leaves_of
 
 
 async def _killed_there(story: str, ends: Sequence[str], home: Path, undisturbed: Path) -> None:
@@ -64,6 +67,18 @@ async def test_every_verb_that_a_story_comes_by_may_be_the_last_of_a_life(
 
     assert kills
     assert not failed, "\n".join(failed)
+
+
+async def test_a_gateway_that_stores_too_late_is_found_out(home: Path) -> None:
+    """The same look at a doctored one, which stores that a command has begun when it has ended."""
+    bug = {PLANTED: "started_after_the_effect"}
+
+    with pytest.raises((AssertionError, ExceptionGroup)) as found:
+        await tell(home, "command", ["turns.start_call:before"], bug)
+
+    said = " ".join(str(error) for error in leaves_of(found.value))
+    assert re.search("ran (2 times|twice)", said), said
+    found_by("commit after the effect", "crash points", "turns.start_call:before", said)
 
 
 def test_every_verb_of_the_store_is_killed_at() -> None:

@@ -35,6 +35,7 @@ in the middle of the n-th call that changes the home."""
 
 LAST_WORDS = "/help"
 
+FOR_EVER_S = 3_600.0
 DOWN_S = 31
 """How long it is down between two lives, by its own clock: nobody has to wait for the pause before
 a turn that died is tried again."""
@@ -62,11 +63,20 @@ class Lives:
     """What the store had been asked for at each end."""
     people: dict[str, Client] = field(default_factory=dict)
     wall: Wall | None = None
+    stops: int = 0
+    """How often it ended because somebody asked it to, and that was not planned."""
+    is_stopped: bool = False
+    """Whether somebody has asked this life to stop."""
 
     @property
     def seen(self) -> Seen | None:
         """What its model and its tools saw, if it is watched."""
         return None if self.folder is None else read_seen(self.folder / SEEN)
+
+    def is_asked_for(self, verb: str) -> bool:
+        """Whether the store of a watched one was ever asked for the verb."""
+        seen = self.seen
+        return seen is not None and seen.verbs[verb] > 0
 
     def verbs_of_last_lives(self, ended: int) -> set[str]:
         """What the store was asked for since the first so many lives were over."""
@@ -93,7 +103,7 @@ class Lives:
         """Wait until every planned end has come, and somebody is there again."""
         planned = list(self.ends_planned)
         await until(
-            lambda: len(self.remains) == len(planned) and self.address is not None,
+            lambda: len(self.remains) - self.stops == len(planned) and self.address is not None,
             f"the gateway ends at each of {planned}",
             otherwise=lambda: f"it ended {len(self.remains)} times. {self.gateway.log[-3000:]}",
         )
@@ -127,16 +137,37 @@ class Lives:
         return not any(left)
 
     async def keep_up(self) -> None:
-        """Start it, and start it again whenever it has ended as planned."""
+        """Start it, and start it again whenever it has ended as planned, or was stopped."""
         for end in self.ends_planned:
-            self._start(end)
-            code = await self.gateway.wait_exit(within_s=60)
             expected = 0 if end == STOPPED else KILLED
+            self._start(end)
+            while (code := await self._ends()) == 0 != expected and self.is_stopped:
+                await self._is_stopped_again()
+                self._start(end)
             assert code == expected, f"it ended with {code} at {end}:\n{self.gateway.log[-4000:]}"
-            await self.while_down()
-            self._time_passes()
-            self.remains.append(read_rows(self.gateway.home))
+            await self._is_down()
         self.gateway.start()
+        while await self._ends(within_s=FOR_EVER_S) == 0 and self.is_stopped:
+            await self._is_stopped_again()
+            self.gateway.start()
+
+    async def _ends(self, within_s: float = 60) -> int:
+        return await self.gateway.wait_exit(within_s)
+
+    async def _is_stopped_again(self) -> None:
+        self.is_stopped = False
+        self.stops += 1
+        await self._is_down()
+
+    async def _is_down(self) -> None:
+        await self.while_down()
+        self._time_passes()
+        self.remains.append(read_rows(self.gateway.home))
+
+    def stop(self) -> None:
+        """Somebody asks it to stop, whether that is planned or not: it is started again."""
+        self.is_stopped = True
+        self.gateway.terminate()
 
     def _time_passes(self) -> None:
         seen = self.seen

@@ -6,6 +6,8 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from tests.harness.moved_clock import follow
 
 AHEAD = "ahead"
 SEEN = "seen"
+PLANTED = "PLANTED_BUG"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -110,10 +113,20 @@ def _watch_store(notebook: Notebook) -> None:
     Writer.write = noted  # type: ignore[method-assign, assignment]
 
 
+def _planted() -> AbstractContextManager[None]:
+    """The bug of tests/sim/planted.py that the test wants in it, if it wants one."""
+    name = os.environ.get(PLANTED, "")
+    if not name:
+        return nullcontext()
+    bug: AbstractContextManager[None] = getattr(import_module("tests.sim.planted"), name)()
+    return bug
+
+
 if __name__ == "__main__":
     place = Path(sys.argv.pop(1))
     follow(place / AHEAD)
     book = Notebook(place / SEEN)
     for watch in (_watch_model, _watch_tools, _watch_store):
         watch(book)
-    main()
+    with _planted():
+        main()
