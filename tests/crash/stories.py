@@ -182,7 +182,9 @@ async def long_talk(life: Lives, chat: str) -> None:
         await person.say(f"echo {number} {words}", number)
         await person.sees(lambda event, n=number: event.is_words(f"{n} word"), "the echo")  # type: ignore[misc]
     # A command that was under way when somebody died is not repeated word for word.
-    looks = [{"calls": [run(f"seq {number} {2_000 + number}")]} for number in range(6)]
+    looks: list[dict[str, object]] = [
+        {"calls": [run(f"seq {number} {2_000 + number}")]} for number in range(6)
+    ]
     await person.say(script(*looks, {"text": "looked"}), "4")
     await person.hears("looked")
 

@@ -25,7 +25,7 @@ from tests.crash.stories import CHAT, STORIES
 from tests.crash.telling import counted, tell, told_undisturbed, verbs_of
 from tests.harness.invariants import transcript
 from tests.harness.tally import WANTS_ALL, found_by
-from tests.harness.watched import PLANTED
+from tests.harness.watched import PLANTED, ROOT
 from tests.sim.run import leaves_of
 
 
@@ -87,6 +87,15 @@ def test_every_verb_of_the_store_is_killed_at() -> None:
 
     assert {point.verb for point in POINTS} | set(EXEMPT) == verbs
     assert not {point.verb for point in POINTS} & set(EXEMPT)
+
+
+@pytest.mark.parametrize("verb", sorted(EXEMPT))
+def test_a_verb_that_is_killed_elsewhere_is_named_there(verb: str) -> None:
+    for name in re.findall(r"tests/\S+\.py", EXEMPT[verb]):
+        text = (ROOT / name).read_text()
+        group, _, rest = verb.partition(".")
+        is_named = verb in text or (f"{group}.{{verb}}" in text and f'"{rest}"' in text)
+        assert is_named, f"{name} does not speak of {verb}"
 
 
 @pytest.mark.parametrize("verb", NOT_CALLED)

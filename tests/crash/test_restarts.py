@@ -186,8 +186,7 @@ def test_twenty_kills_inside_a_resumed_turn_are_bounded_and_told_once(home: Path
     served as ever."""
     folder = home.with_name("seen")
     folder.mkdir()
-    wall = Wall(folder / AHEAD)
-
+    wall, message = Wall(folder / AHEAD), ""
     for boot in range(1, 22):
         with watched(home, folder) as one:
             if boot == 1:

@@ -20,7 +20,8 @@ def token_cut(folder: Path, *, forgets: bool = False) -> Tally:
 
     def make() -> None:
         if forgets:
-            os.fsync = os.fdatasync = lambda _descriptor: None
+            setattr(os, "fsync", lambda _: None)  # noqa: B010  (to a type checker they differ)
+            setattr(os, "fdatasync", lambda _: None)  # noqa: B010
         for channel in load(home, None, {}).channels:
             if isinstance(channel, WebConfig):
                 web_token(home, channel)

@@ -146,9 +146,9 @@ class SimWriter(Writer):
             self.transaction.hints = set()
             self.connection.execute("BEGIN IMMEDIATE")
             for submitted in batch:
-                self._carry_out_alone(submitted)
+                self._carry_out_one(submitted)
 
-    def _carry_out_alone(self, submitted: _Submitted) -> None:
+    def _carry_out_one(self, submitted: _Submitted) -> None:
         self.connection.execute("SAVEPOINT operation")
         try:
             submitted.result = submitted.operation(self.transaction)
