@@ -26,8 +26,9 @@ ORDERED_BY = {
     "journal": "seq",
     "cursors": "channel",
 }
-FILES = ("koboshi.db", "koboshi.db-wal")
-"""The log is part of the truth; the file of shared memory is made anew from it."""
+FILES = ("koboshi.db", "koboshi.db-wal", "koboshi.db-journal")
+"""The logs are part of the truth: the second is there while a new file is made. The file of shared
+memory is made anew from them."""
 _MEMORY = Path("/dev/shm")
 """Copies are made where nothing is slow to write, if there is such a place."""
 

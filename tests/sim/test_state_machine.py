@@ -313,10 +313,18 @@ class StoreMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.it.old_sending)
     @rule(pick=PICK)
-    def a_send_of_a_dead_worker_comes_back(self, pick: int) -> None:
+    def a_send_of_an_earlier_worker_comes_back(self, pick: int) -> None:
+        """Nobody has taken it up since: then what it says is the truth, and the best there is.
+        Otherwise it is too late."""
         delivery, worker_id = self.it.old_sending[pick % len(self.it.old_sending)]
-        arrived = Sent(platform_id="late")
-        self.it.is_refused(self.it.settling(delivery, worker_id, arrived))
+        row = self.it.look().one("outbox", delivery_id=delivery.delivery_id)
+        settling = self.it.settling(delivery, worker_id, Sent(platform_id="late"))
+        if (row["state"], row["worker_id"]) != ("sending", worker_id):
+            self.it.is_refused(settling)
+            return
+        self.it.do(settling)
+        after = self.it.look().one("outbox", delivery_id=delivery.delivery_id)
+        assert (after["state"], after["platform_id"]) == ("delivered", "late")
 
 
 def _old_write(it: Machine, claim: Claim, what: int) -> Coroutine[Any, Any, object]:
