@@ -46,7 +46,7 @@ test-systemd: environment-dev ## all tests under a real systemd, as root; `make 
 .PHONY: torture
 torture: environment-dev ## every crash point in every story, 2,000 kills, 5,000 seeds, every fault, hostile input, systemd; takes long
 	@scripts/system_packages.sh
-	@KOBOSHI_TESTS=all $(BIN)/pytest -n $(WORKERS) tests/crash tests/faults tests/hostile tests/sim $(ARGS)
+	@$(BIN)/python -m scripts.torture -n $(WORKERS) --dist=worksteal $(ARGS)
 	@$(MAKE) test-systemd
 
 .PHONY: lint

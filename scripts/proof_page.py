@@ -1,85 +1,151 @@
-"""Write docs/proof.md from a tally of the campaigns: `KOBOSHI_TALLY=tally.json make torture` makes
-one, and `python scripts/proof_page.py tally.json` the page."""
+"""Write docs/proof.md from a tally of the campaigns: `make torture` makes one in build/tally.json
+and then the page; `python -m scripts.proof_page tally.json` makes the page alone."""
 
 import json
-import platform
+import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from scripts.proof_words import CRASHES, FAULTS, FOOT, HEAD, MACHINE, RANDOM, SIMULATION, UNDONE
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "proof.md"
 Result = Mapping[str, object]
+Tally = Mapping[str, Sequence[Result]]
 
-HEAD = """\
-# Proof
-
-What was killed where, how often, and what came of it. This page is written by
-`scripts/proof_page.py` from the tally of a run of the campaigns; nobody edits it.
-"""
-
-FOOT = """\
-## See for yourself
-
-| command | does |
-|---|---|
-| `koboshi torture` | kills throw-away gateways while people talk to them, and prints the tally |
-| `make test` | a fixed portion of every campaign |
-| `KOBOSHI_TALLY=tally.json make torture` | all of every campaign, and the figures of this page |
-| `python scripts/proof_page.py tally.json` | this page |
-
-A seed plans the same kills and messages again (`KOBOSHI_SEED=…`, `koboshi torture --seed …`); what
-the machine makes of their timing is its own. Bugs that are planted on purpose must be found by at
-least one campaign (`tests/sim/test_planted_bugs.py`), and every fault campaign has a doctored
-subject that must be seen to fail.
-"""
+ONE_OF_MANY = re.compile(r",? (part \d+ of \d+|change \d+|seed \d+)$")
+"""What tells a case from others of its kind."""
+COUNTED = (
+    *("lives", "kills", "messages", "posts repeated", "answers", "ends told", "commands"),
+    *("jobs reported", "lost", "doubled", "commands run twice"),
+)
+FIELDS = {"commands run twice": "ran_twice"}
 
 
-def page(tally: Mapping[str, Sequence[Result]]) -> str:
+def page(tally: Tally) -> str:
     """The page for what was counted."""
-    sections = [HEAD, _machine(), *_kills(tally.get("random kills", ()))]
-    for campaign in ("simulation", "state machine"):
-        sections += _counted(campaign, tally.get(campaign, ()))
-    sections += _faults("Faults", tally.get("faults", ()))
-    sections += _faults("Doctored on purpose", tally.get("faults, doctored on purpose", ()))
+    sections = [HEAD, _run(tally.get("run", ()))]
+    sections += _crashes(tally.get("crash points", ()))
+    sections += _random_kills(tally.get("random kills", ()))
+    sections += _faults(tally.get("faults", ()))
+    sections += _counted("The store against a reference", MACHINE, tally.get("state machine", ()))
+    sections += _counted("The whole gateway, simulated", SIMULATION, tally.get("simulation", ()))
+    sections += _found(tally)
     return "\n".join([*sections, FOOT])
 
 
-def _machine() -> str:
-    return f"Seen with Python {platform.python_version()} on {platform.system()}.\n"
+def _run(results: Sequence[Result]) -> str:
+    return "".join(
+        f"Seen with Python {each['python']} on {each['system']}, {each['cores']} cores: all of it "
+        f"took {each['seconds']} seconds, and ended {each['ended']}.\n"
+        for each in results[-1:]
+    )
 
 
-def _kills(results: Sequence[Result]) -> list[str]:
+def _crashes(results: Sequence[Result]) -> list[str]:
+    """By the verb and its moment, and by the story."""
+    if not results:
+        return []
+    places: Counter[str] = Counter()
+    stories: dict[str, Counter[str]] = defaultdict(Counter)
+    for result in results:
+        at = result["at"]
+        assert isinstance(at, list)
+        places.update(":".join(end.split(":")[:2]) for end in at)
+        story = stories[str(result["story"])]
+        story.update(cases=1, kills=len(at), violations=_number(result["violations"]))
+    verbs = sorted({place.split(":")[0] for place in places})
+    killed = [(verb, places[f"{verb}:before"], places[f"{verb}:after"]) for verb in verbs]
+    told = [(name, *story_counts(counts)) for name, counts in sorted(stories.items())]
+    return [
+        CRASHES,
+        table(("killed at", "before", "after"), [*killed, _totals(killed)]),
+        table(("story", "cases", "kills", "violations"), [*told, _totals(told)]),
+    ]
+
+
+def story_counts(counts: Mapping[str, int]) -> tuple[int, int, int]:
+    return counts["cases"], counts["kills"], counts["violations"]
+
+
+def _random_kills(results: Sequence[Result]) -> list[str]:
     if not results:
         return []
     places: Counter[str] = Counter()
     for result in results:
-        by_place = result.get("kills_by_place", {})
+        by_place = result["kills_by_place"]
         assert isinstance(by_place, dict)
         places.update(by_place)
-    counted = "lives messages answers commands jobs_reported lost doubled ran_twice"
-    names = counted.split()
-    rows = [(name.replace("_", " "), _sum(results, name)) for name in names]
+    rows = [(name, _sum(results, FIELDS.get(name, name.replace(" ", "_")))) for name in COUNTED]
+    violations = sum(len(each["violations"]) for each in results)  # type: ignore[arg-type, misc]
+    seconds = sum(float(str(each["seconds"])) for each in results)
+    rate = round(60 * _sum(results, "kills") / seconds) if seconds else 0
+    rows += [("violations of any kind", violations), ("kills a minute, in one campaign", rate)]
+    again = [(each["seed"], f"`{each['repeat']}`") for each in results]
     return [
-        "## Kills of the real process, with people at it\n",
-        table(("", "count"), [*rows, ("kills", sum(places.values()))]),
+        RANDOM,
+        table(("", "count"), rows),
         table(("killed", "times"), places.most_common()),
+        table(("seed", "the same kills and messages, planned again"), again),
     ]
 
 
-def _counted(campaign: str, results: Sequence[Result]) -> list[str]:
+def _counted(title: str, words: str, results: Sequence[Result]) -> list[str]:
     if not results:
         return []
-    names = dict.fromkeys(name for result in results for name in result)
+    names = sorted({name for result in results for name in result}, key=_figures_first)
     rows = [(name, _sum(results, name)) for name in names]
-    return [f"## {campaign.capitalize()}\n", table(("", "count"), rows)]
+    return [f"## {title}\n", words, table(("", "count"), rows)]
 
 
-def _faults(title: str, results: Sequence[Result]) -> list[str]:
+def _figures_first(name: str) -> tuple[bool, str]:
+    return name not in ("seeds", "examples", "violations"), name
+
+
+def _faults(results: Sequence[Result]) -> list[str]:
+    """Cases of one kind in one line."""
     if not results:
         return []
-    rows = [(each["campaign"], each["cases"], each["violations"]) for each in results]
-    return [f"## {title}\n", table(("campaign", "cases", "violations"), sorted(rows, key=str))]
+    kinds: dict[str, Counter[str]] = defaultdict(Counter)
+    for each in results:
+        kind = kinds[ONE_OF_MANY.sub("", str(each["campaign"]))]
+        kind.update({name: _number(each[name]) for name in ("cases", "not_reached", "violations")})
+    rows = [
+        (name, counts["cases"], counts["not_reached"], counts["violations"])
+        for name, counts in sorted(kinds.items())
+    ]
+    header = ("what fails", "cases", "not come by", "violations")
+    return [FAULTS, table(header, [*rows, _totals(rows)])]
+
+
+def _found(tally: Tally) -> list[str]:
+    """What was wrong on purpose, and who noticed."""
+    bugs = tally.get("planted bugs", ())
+    doctored = tally.get("faults, doctored on purpose", ())
+    rows = [(each["bug"], each["campaign"], each["case"], _cell(each["said"])) for each in bugs]
+    controls = [
+        (str(each["campaign"]).removeprefix("gateway: "), each["cases"], each["violations"])
+        for each in doctored
+    ]
+    shown = [UNDONE] if rows or controls else []
+    if rows:
+        header = ("planted bug", "found by", "case", "what it said")
+        shown.append(table(header, sorted(rows, key=str)))
+    if controls:
+        wanted = ("doctored subject", "cases", "violations, wanted")
+        shown.append(table(wanted, sorted(controls, key=str)))
+    return shown
+
+
+def _cell(said: object) -> str:
+    """Words that fit into a table."""
+    return f"`{' '.join(str(said).split())[:70]}`".replace("|", "/")
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value
 
 
 def _sum(results: Sequence[Result], name: str) -> int:
@@ -87,11 +153,20 @@ def _sum(results: Sequence[Result], name: str) -> int:
     return sum(count for count in counts if isinstance(count, int))
 
 
+def _totals(rows: Sequence[Sequence[object]]) -> tuple[object, ...]:
+    columns = list(zip(*rows, strict=True))[1:]
+    return ("**all**", *(sum(_number(count) for count in column) for column in columns))
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines) + "\n"
 
 
+def write_page(tally: Tally) -> None:
+    PAGE.write_text(page(tally), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(json.loads(Path(sys.argv[1]).read_text())), encoding="utf-8")
+    write_page(json.loads(Path(sys.argv[1]).read_text()))
     print(f"written: {PAGE.name}")

@@ -16,8 +16,8 @@ PACKAGE = ROOT / "src" / "koboshi"
 # What the domain may use of the standard library: types, values and text; nothing reads the world.
 PURE = frozenset(
     "__future__ abc base64 bisect collections contextlib copy dataclasses datetime decimal difflib "
-    "enum errno fnmatch fractions functools hashlib heapq html itertools json math operator re string "
-    "textwrap types typing unicodedata".split()
+    "enum errno fnmatch fractions functools hashlib heapq html itertools json math operator re "
+    "string textwrap types typing unicodedata".split()
 )
 
 PACKAGES = (

@@ -1,6 +1,7 @@
 """Every crash point of the path of a message, and the story in which a gateway dies there."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,16 +21,16 @@ class Point:
     story: str
     time: int = 1
     first: tuple[str, ...] = ()
+    is_always_tried: bool = False
+    """Also where each verb is tried once only."""
 
     def ends(self, moment: str) -> list[str]:
         return [*self.first, f"{self.verb}:{moment}:{self.time}"]
 
     def __str__(self) -> str:
-        return f"{self.verb}-{self.time}-{self.story}"
+        again = f"-after-{len(self.first)}-more" if self.first else ""
+        return f"{self.verb}-{self.time}-{self.story}{again}"
 
-
-# A turn that was running when the gateway died, so that the next life has something to recover.
-_UNDER_WAY = ("turns.start_call:after:2",)
 
 POINTS = (
     # A second message while the first is worked on, an answer to a question, a command. (A single
@@ -63,8 +64,10 @@ POINTS = (
     Point("outbox.settle", "question"),
     Point("outbox.settle", "long-answer", 2),
     Point("outbox.settle", "long-answer", 3),
-    Point("turns.recover", "two-tools", 1, _UNDER_WAY),
-    Point("turns.recover", "two-tools", 1, (*_UNDER_WAY, "turns.recover:before")),
+    Point("turns.recover", "recovery"),
+    # While it recovers, and again while it recovers from that.
+    Point("turns.recover", "recovery", 1, ("turns.recover:before",), is_always_tried=True),
+    Point("workers.start", "recovery", 1, ("turns.recover:after",)),
     # The first look for questions that nobody answered is made when the gateway starts.
     Point("turns.expire", "echo"),
     # A command is begun, born and ended; in the background it can be asked to end.
@@ -72,6 +75,11 @@ POINTS = (
     Point("processes.born", "command"),
     Point("processes.ended", "command"),
     Point("processes.ask_end", "killed-command"),
+    # Beside a call in the foreground, and one that ends while nobody is there.
+    Point("turns.start_call", "tool-and-job", 2, is_always_tried=True),
+    Point("turns.finish_call", "tool-and-job", 2),
+    Point("processes.ended", "ended-while-down", is_always_tried=True),
+    Point("turns.answer", "ended-while-down"),
     # In the background: its end is filed, and the turn about it is worked on, killed and resumed.
     Point("processes.born", "job"),
     Point("processes.ended", "job"),
@@ -81,19 +89,34 @@ POINTS = (
     Point("processes.ended", "watched"),
     Point("turns.answer", "watched", 2),
     Point("workers.start", "echo"),
-    Point("workers.start", "two-tools", 1, _UNDER_WAY),
+    Point("workers.start", "recovery"),
     Point("workers.beat", "echo"),
     Point("workers.report", "echo"),
-    Point("workers.report", "two-tools", 1, _UNDER_WAY),
+    Point("workers.report", "recovery"),
+    Point("workers.begin_drain", "stopped-gateway"),
     Point("turns.release", "stopped-gateway"),
     Point("workers.end", "stopped-gateway"),
 )
 
 
 def chosen() -> list[Point]:
-    """The points that are tried in this run: each verb in one story, or all of them."""
+    """The points that are tried in this run: each verb in one story and a few more, or all."""
     first = {point.verb: point for point in reversed(POINTS)}
-    return [point for point in POINTS if WANTS_ALL or first[point.verb] is point]
+    return [
+        point
+        for point in POINTS
+        if WANTS_ALL or point.is_always_tried or first[point.verb] is point
+    ]
+
+
+def kills_in(story: str, verbs: Iterable[str]) -> list[list[str]]:
+    """How the lives of a story end: once for each of the verbs and moments, and where it recovers
+    from the start, a second time in a row."""
+    ends = [[f"{verb}:{moment}"] for verb in sorted(verbs) for moment in MOMENTS]
+    if story == "recovery":
+        ends += [[at, at] for at in OVER_AND_OVER]
+        ends += [[at, "turns.recover:after"] for at in OVER_AND_OVER]
+    return ends
 
 
 EXEMPT = {
@@ -112,12 +135,13 @@ EXEMPT = {
     "outbox.retry": "likewise",
     "outbox.release": "likewise",
     "outbox.drop": "likewise",
-    "workers.begin_drain": "a stop that finds something running; killed there in "
-    "tests/crash/test_leaving.py",
     "workers.request_restart": "the agent restarts its own gateway; killed there in "
     "tests/crash/test_leaving.py",
 }
 """Verbs that a gateway with the web channel does not come by, and why."""
+
+OVER_AND_OVER = ("workers.start:before", "workers.start:after", "turns.recover:before")
+"""Moments of a start that has taken nothing up yet: killed there again, nothing wears out."""
 
 NOT_CALLED = sorted(verb for verb, reason in EXEMPT.items() if "nobody calls it" in reason)
 

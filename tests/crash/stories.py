@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tests.harness.client import Event
-from tests.harness.lives import Lives
+from tests.harness.lives import KILLED_BY_HAND, Lives
+from tests.harness.polling import until
 
 Telling: TypeAlias = Callable[[Lives, str], Coroutine[Any, Any, None]]
 
@@ -23,6 +24,8 @@ class Story:
     """Whether every run leaves the same transcript, killed or not."""
     stops: bool = False
     """Whether somebody asks the gateway to stop in the middle of it."""
+    first: tuple[str, ...] = ()
+    """How its first lives end, whatever else is planned."""
     env: Mapping[str, str] = field(default_factory=dict)
     """How the gateway is configured."""
 
@@ -41,6 +44,18 @@ def is_running(event: Event) -> bool:
 
 def is_postponed(event: Event) -> bool:
     return event.kind == "turn" and event.fields["event"] == "postponed"
+
+
+WAITS = "until [ -e {} ]; do sleep 0.05; done"
+
+
+def run(command: str, **options: object) -> dict[str, object]:
+    """A call of the terminal."""
+    return {"tool": "terminal", "arguments": {"command": command, **options}}
+
+
+def ran(life: Lives) -> str:
+    return (life.gateway.workdir / "ran").read_text(encoding="ascii")
 
 
 async def echo(life: Lives, chat: str) -> None:
@@ -114,8 +129,7 @@ async def busy_model(life: Lives, chat: str) -> None:
     """The model does not answer for now. Nobody waits that long: it is stopped."""
     person = life.person(chat)
     await person.say(script({"busy": {}}), "1")
-    await person.sees(is_running, "the turn runs")
-    await life.all_ends()
+    await until(lambda: life.is_asked_for("turns.retry_model"), "the model is tried again")
     await person.say("/stop", "2")
     await person.hears("Stopped")
     await person.say("echo after", "3")
@@ -127,8 +141,7 @@ async def command(life: Lives, chat: str) -> None:
     person = life.person(chat)
     await person.say("run echo ran >> ran; sleep 0.1; echo done", "1")
     await person.hears("done")
-    ran = (life.gateway.workdir / "ran").read_text(encoding="ascii")
-    assert ran == "ran\n", "it ran twice, or not at all"
+    assert ran(life) == "ran\n", "it ran twice, or not at all"
 
 
 async def killed_command(life: Lives, chat: str) -> None:
@@ -145,7 +158,6 @@ async def patience(life: Lives, chat: str) -> None:
     person = life.person(chat)
     await person.say(script({"busy": {"retry_after_ms": 8_000}}), "1")
     await person.sees(is_postponed, "the turn is set down")
-    await life.all_ends()
     await person.say("/stop", "2")
     await person.hears("Stopped")
     await person.say("echo after", "3")
@@ -169,17 +181,53 @@ async def long_talk(life: Lives, chat: str) -> None:
     for number in ("1", "2", "3"):
         await person.say(f"echo {number} {words}", number)
         await person.sees(lambda event, n=number: event.is_words(f"{n} word"), "the echo")  # type: ignore[misc]
-    looks: dict[str, object] = {
-        "calls": [{"tool": "terminal", "arguments": {"command": "seq 1 2000"}}]
-    }
-    await person.say(script(*[looks] * 6, {"text": "looked"}), "4")
+    # A command that was under way when somebody died is not repeated word for word.
+    looks: list[dict[str, object]] = [
+        {"calls": [run(f"seq {number} {2_000 + number}")]} for number in range(6)
+    ]
+    await person.say(script(*looks, {"text": "looked"}), "4")
     await person.hears("looked")
+
+
+async def tool_and_job(life: Lives, chat: str) -> None:
+    """Two calls of one reply, one of them in the background: its end is told later, by itself."""
+    person = life.person(chat)
+    beside = run("echo beside >> ran; echo seen")
+    job = f"echo job >> ran; {WAITS.format('go')}; exit 3"
+    behind = run(job, background=True, notify_on_complete=True)
+    calls: dict[str, object] = {"calls": [beside, behind]}
+    await person.say(script(calls, {"text": "both began"}), "1")
+    await person.hears("both began")
+    (life.gateway.workdir / "go").touch()
+    said = await person.hears("exited with code 3")
+    assert said.kind == "answer"
+    assert person.heard()[0] == "both began"
+    assert sorted(ran(life).split()) == ["beside", "job"], "one ran twice, or not at all"
+
+
+async def ended_while_down(life: Lives, chat: str) -> None:
+    """A command in the background ends while no gateway is there; the next one tells how."""
+    person = life.person(chat)
+    folder = life.gateway.home / "processes" / "1"
+
+    async def ends() -> None:
+        (life.gateway.workdir / "go").touch()
+        await until((folder / "exit.json").exists, "the command ends")
+
+    life.while_down = ends
+    await person.say(f"in background echo ran >> ran; {WAITS.format('go')}; exit 3", "1")
+    await person.hears("It runs in the background as p1.")
+    life.gateway.kill()
+    said = await person.hears("exited with code 3")
+    assert said.kind == "answer"
+    assert len(person.heard()) == 2
+    assert ran(life) == "ran\n", "it ran twice, or not at all"
 
 
 async def job(life: Lives, chat: str) -> None:
     """A command in the background ends by itself, and the agent says so without being asked."""
     person = life.person(chat)
-    command = "echo ran >> ran; until [ -e go ]; do sleep 0.05; done; echo worked; exit 3"
+    command = f"echo ran >> ran; {WAITS.format('go')}; echo worked; exit 3"
     await person.say(f"in background {command}", "1")
     await person.hears("It runs in the background as p1.")
     (life.gateway.workdir / "go").touch()
@@ -187,16 +235,14 @@ async def job(life: Lives, chat: str) -> None:
     assert said.kind == "answer"
     assert said.fields["text"].endswith("worked")
     assert sum("exited" in words for words in person.heard()) == 1
-    ran = (life.gateway.workdir / "ran").read_text(encoding="ascii")
-    assert ran == "ran\n", "it ran twice, or not at all"
+    assert ran(life) == "ran\n", "it ran twice, or not at all"
 
 
 async def watched(life: Lives, chat: str) -> None:
     """A command in the background prints what the agent looks for, and later ends; nobody asked to
     be told of that, so the person is."""
     person = life.person(chat)
-    waits = "until [ -e {} ]; do sleep 0.05; done"
-    command = f"{waits.format('go')}; echo it is ready; {waits.format('end')}"
+    command = f"{WAITS.format('go')}; echo it is ready; {WAITS.format('end')}"
     start = {"command": command, "background": True, "watch_patterns": ["ready"]}
     call: dict[str, object] = {"calls": [{"tool": "terminal", "arguments": start}]}
     await person.say(script(call, {"text": "I am watching it"}), "1")
@@ -217,13 +263,14 @@ async def stopped_gateway(life: Lives, chat: str) -> None:
         script(pauses(0.05), pauses(0.4), pauses(0.4), pauses(0.4), {"text": "carried over"}), "1"
     )
     await person.sees(lambda event: event.fields.get("kind") == "result", "the first result")
-    life.gateway.terminate()
+    life.stop()
     await person.hears("carried over")
 
 
 STORIES = {
     "echo": Story(echo),
     "two-tools": Story(two_tools),
+    "tool-and-job": Story(tool_and_job, is_repeatable=False),
     "question": Story(question),
     "follow-ups": Story(follow_ups),
     "long-answer": Story(long_answer),
@@ -238,5 +285,8 @@ STORIES = {
     "killed-command": Story(killed_command, is_repeatable=False),
     "job": Story(job, is_repeatable=False),
     "watched": Story(watched, is_repeatable=False),
+    "ended-while-down": Story(ended_while_down, first=(KILLED_BY_HAND,)),
     "stopped-gateway": Story(stopped_gateway, stops=True),
+    # A turn was running when the gateway died, so that the next life has something to recover.
+    "recovery": Story(two_tools, first=("turns.start_call:after:2",)),
 }

@@ -1,14 +1,18 @@
 """Tell a story to a gateway that is killed on the way, and check everything afterwards."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.crash.stories import CHAT, STORIES
 from tests.harness.invariants import Line, check_growth, check_person, check_rows, transcript
 from tests.harness.lives import STOPPED, Lives, lives
 from tests.harness.rows import Rows, read_rows
+from tests.harness.seen import check_seen
+from tests.harness.tally import add_to_tally
 
 _references: dict[str, list[list[Line]]] = {}
+_verbs: dict[str, set[str]] = {}
 
 
 async def checked(life: Lives) -> Rows:
@@ -17,21 +21,50 @@ async def checked(life: Lives) -> Rows:
     rows = read_rows(life.gateway.home)
     check_rows(rows)
     check_growth(life.remains, rows)
+    seen = life.seen
+    if seen is not None:
+        check_seen(seen, rows, deaths=len(life.remains))
     for chat, person in life.people.items():
         check_person(person, rows, told[chat])
     return rows
 
 
-async def tell(home: Path, name: str, ends: Sequence[str]) -> Rows:
+async def tell(
+    home: Path, name: str, ends: Sequence[str], env: Mapping[str, str] | None = None
+) -> Rows:
     """Tell the story while the gateway ends at each of `ends`, and check every invariant."""
-    async with lives(home, ends, env=STORIES[name].env) as life:
-        await STORIES[name].tell(life, CHAT)
+    story = STORIES[name]
+    async with lives(home, [*story.first, *ends], env={**story.env, **(env or {})}) as life:
+        await story.tell(life, CHAT)
         return await checked(life)
 
 
 async def told_undisturbed(home: Path, name: str) -> list[list[Line]]:
-    """The transcript that the story leaves when nobody kills anything; told once per process."""
+    """The transcript that the story leaves when nobody kills anything more than it wants; told
+    once per process."""
     if name not in _references:
-        rows = await tell(home, name, [STOPPED] if STORIES[name].stops else [])
+        story = STORIES[name]
+        ends = [*story.first, *([STOPPED] if story.stops else [])]
+        async with lives(home, ends, env=story.env) as life:
+            await story.tell(life, CHAT)
+            _verbs[name] = life.verbs_of_last_lives(len(story.first))
+            rows = await checked(life)
         _references[name] = transcript(rows, CHAT)
     return _references[name]
+
+
+def verbs_of(name: str) -> set[str]:
+    """The verbs that the store was asked for when the story was told undisturbed, in the lives
+    behind those that end as the story wants."""
+    return _verbs[name]
+
+
+@contextmanager
+def counted(story: str, ends: Sequence[str]) -> Iterator[None]:
+    """A case of the campaign, for the tally."""
+    result = {"story": story, "kills": len(ends), "at": list(ends), "violations": 1}
+    try:
+        yield
+        result["violations"] = 0
+    finally:
+        add_to_tally("crash points", result)

@@ -10,10 +10,12 @@ import pytest
 
 from tests.cli.process import Gateway, gateway, starting, until
 from tests.crash.stories import pauses, script
-from tests.harness.invariants import check_rows
+from tests.harness.invariants import DEATHS_MAX, check_rows
 from tests.harness.jobs import UNTIL_GO
 from tests.harness.moved_clock import Wall
 from tests.harness.rows import Rows, read_rows
+from tests.harness.seen import read_seen
+from tests.harness.watched import AHEAD, ROOT, SEEN, watched_command
 
 LONG = {"KOBOSHI__GATEWAY__DRAIN_SECONDS": "30"}
 HOUR_S = 3_600
@@ -48,6 +50,15 @@ def clocked(home: Path, wall: Wall, **more: str) -> Iterator[Gateway]:
     """A gateway whose clock can be moved."""
     more |= wall.environment | {"KOBOSHI__GATEWAY__WORKDIR": str(home.with_name("workdir"))}
     with starting(home, command=wall.command, **more) as one:
+        one.wait_serving()
+        yield one
+
+
+@contextmanager
+def watched(home: Path, folder: Path, **more: str) -> Iterator[Gateway]:
+    """A gateway whose model writes down that it is asked, and whose clock can be moved."""
+    more |= {"PYTHONPATH": str(ROOT)}
+    with starting(home, command=watched_command(folder), **more) as one:
         one.wait_serving()
         yield one
 
@@ -96,13 +107,15 @@ def test_of_two_turns_only_the_one_goes_on_that_had_not_ended_in_the_killed_drai
     home: Path,
 ) -> None:
     """S24, S26: one comes to its answer inside the drain; then everything is killed."""
-    workdir = home.with_name("workdir")
+    workdir, folder = home.with_name("workdir"), home.with_name("seen")
+    folder.mkdir()
     settings = LONG | {"KOBOSHI__GATEWAY__WORKDIR": str(workdir)}
-    with gateway(home, **settings) as one:
+    with watched(home, folder, **settings) as one:
         long = one.say("b", script(runs(UNTIL_GO), {"text": "long"}))
         until(lambda: read_rows(home).of("calls"), "the long one works")
         short = one.say("a", script({"sleep_ms": 1_500, "text": "short"}))
-        until(lambda: len(read_rows(home).of("journal", event="claimed")) == 2, "both work")
+        # A step that was not begun is not begun in a drain: the model must have been asked.
+        until(lambda: len(read_seen(folder / SEEN).asked) == 2, "both work")
         one.signal(signal.SIGTERM)
         until(lambda: "short" in said(home), "one ends in the drain")
         one.kill()
@@ -168,39 +181,40 @@ def test_what_was_stopped_stays_stopped_whatever_is_killed(home: Path) -> None:
 
 
 def test_twenty_kills_inside_a_resumed_turn_are_bounded_and_told_once(home: Path) -> None:
-    """S71, S72: each boot is killed as soon as it works on the turn. After the third death nothing
-    is tried any more, the person is told once, and is served as ever."""
-    wall = Wall(home.with_name("ahead"))
-    with clocked(home, wall) as one:
-        message = one.say("a", script(pauses(60), {"text": "never"}))
-        until(lambda: read_rows(home).of("turns", state="running"), "it works")
-        one.kill()
-    for boot in range(2, 22):
-        wall.move(seconds=31)  # so that nobody waits for the pause between two tries
-        with clocked(home, wall) as one:
-            wait_tried(home, boot)
+    """S71, S72: each boot is killed while the model thinks about the turn, so that nothing is ever
+    stored of it. After the third death nothing is tried any more, the person is told once, and is
+    served as ever."""
+    folder = home.with_name("seen")
+    folder.mkdir()
+    wall, message = Wall(folder / AHEAD), ""
+    for boot in range(1, 22):
+        with watched(home, folder) as one:
+            if boot == 1:
+                message = one.say("a", script({"sleep_ms": 60_000, "text": "never"}))
+            wait_tried(home, folder, boot)
             one.kill()
+        wall.move(seconds=31)  # so that nobody waits for the pause between two tries
 
-    with clocked(home, wall) as one:
+    with watched(home, folder) as one:
         assert one.explained(message)["turn"]["state"] == "failed"
         one.wait_state(one.say("a", "echo still here"), "done")
         one.stop()
     rows = read_rows(home)
     check_rows(rows)
-    # A life that is killed a little later has stored the reply or begun its call: that is progress,
-    # and the deaths are counted anew.
-    assert 3 <= len(rows.of("journal", event="claimed")) - 1 <= 3 + 2
+    assert len(rows.of("journal", event="claimed")) == 3 + 1
+    assert times_asked(folder) == 3 + 1
     apology, answer = said(home)
     assert "have given it up" in apology
     assert answer == "still here"
 
 
-def wait_tried(home: Path, boot: int) -> None:
-    """Until the boot works on the turn, or somebody has given it up."""
+def wait_tried(home: Path, folder: Path, boot: int) -> None:
+    """Until the model is asked for the turn in this boot, or the person was told of its end."""
+    if boot <= DEATHS_MAX:
+        until(lambda: times_asked(folder) == boot, "the model thinks")
+    else:
+        until(lambda: read_rows(home).of("outbox", state="delivered"), "it is given up")
 
-    def look() -> bool:
-        rows = read_rows(home)
-        is_tried = rows.of("turns", state="running", worker_id=boot)
-        return bool(is_tried or rows.of("outbox", state="delivered"))
 
-    until(look, "it is tried, or given up")
+def times_asked(folder: Path) -> int:
+    return sum(len(each) for each in read_seen(folder / SEEN).asked.values())

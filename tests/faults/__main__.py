@@ -1,8 +1,8 @@
 """One campaign, or some cases of it: `python -m tests.faults CAMPAIGN …`; prints its tally.
 
     kills [--every N [--first M]] [--only before:17,torn:40] [--tells-first]
-    shorts [--every N] [--only short:17]
-    token
+    shorts [--every N] [--only short:17] [--lies]
+    token [--forgets]
     cuts [--images N] [--seed N] [--only CUT:IMAGE] [--synchronous NORMAL] [--checkpoints PAGES]
 
 A process of its own, because the tracer forks: it must have one thread only.
@@ -41,7 +41,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", default="")
-    parser.add_argument("--tells-first", action="store_true")
+    for doctored in ("--tells-first", "--lies", "--forgets"):
+        parser.add_argument(doctored, action="store_true")
     parser.add_argument("--images", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--synchronous", default="")
@@ -62,9 +63,10 @@ def _campaign(options: argparse.Namespace, folder: Path) -> Tally:
             faults = [_fault(each) for each in only]
             tally = short_run_killed(folder, **portion, only=faults, doctored=doctored)
         case "shorts":
-            tally = short_writes(folder, **portion, only=[_fault(each) for each in only])
+            how = How.LIED if options.lies else How.SHORT
+            tally = short_writes(folder, **portion, only=[_fault(each) for each in only], how=how)
         case "token":
-            tally = token_cut(folder)
+            tally = token_cut(folder, forgets=options.forgets)
         case _:
             dice = {"seed": options.seed, "images": options.images}
             tally = power_cuts(folder, **portion, **dice, only=only, doctored=doctored)

@@ -1,11 +1,14 @@
 """A gateway that does what none must do, for those who look whether they would notice:
-`python -m tests.faults.doctored_gateway lies|forgets run --home …`
+`python -m tests.faults.doctored_gateway lies|forgets|faints run --home …`
 
     lies       acknowledges a message before it is stored
     forgets    stores without flushing
+    faints     ends when it can not have a descriptor
 """
 
+import os
 import sys
+import threading
 
 from anyio import create_task_group
 
@@ -31,10 +34,22 @@ async def lying_receive(channel: WebChannel, cursor: str | None, accept: Accept)
         await honest_receive(channel, cursor, lie)  # type: ignore[arg-type]
 
 
+def faint_without_descriptors() -> None:
+    """Try to have one again and again, and end the process when that fails."""
+    never = threading.Event()
+    while not never.wait(0.01):
+        try:
+            os.close(os.dup(0))
+        except OSError:
+            os._exit(1)
+
+
 if __name__ == "__main__":
     match sys.argv.pop(1):
         case "lies":
             WebChannel.receive = lying_receive  # type: ignore[assignment,method-assign]
+        case "faints":
+            threading.Thread(target=faint_without_descriptors, daemon=True).start()
         case "forgets":
             Doctored(synchronous="OFF").prepare()
         case what:

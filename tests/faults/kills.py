@@ -48,20 +48,27 @@ def short_run_killed(
         found = check(path, _told(path))
         tally.violations += [f"{fault} ({traced.struck}): {words}" for words in found]
         shutil.rmtree(path.parent)
+        if tally.is_control and tally.violations:
+            break  # it was found out
     return tally
 
 
 def short_writes(
-    folder: Path, *, every: int = 1, first: int = 0, only: Sequence[Fault] = ()
+    folder: Path,
+    *,
+    every: int = 1,
+    first: int = 0,
+    only: Sequence[Fault] = (),
+    how: How = How.SHORT,
 ) -> Tally:
     """Every write of the run, once, takes only a part of what it is given: the run goes on as if
-    nothing had been."""
-    tally = Tally(campaign="short-writes")
+    nothing had been. With LIED it is told that all was taken, and something must be wrong."""
+    tally = Tally(campaign="short-writes", is_control=how is How.LIED)
     whole = _run(folder / "whole" / "home", NOTHING, AS_IT_IS)
     numbers = [
         number for number, call in enumerate(whole.calls, 1) if call in ("write", "pwrite64")
     ]
-    for fault in only or [Fault(how=How.SHORT, number=number) for number in numbers[first::every]]:
+    for fault in only or [Fault(how=how, number=number) for number in numbers[first::every]]:
         path = folder / str(fault) / "home"
         traced = _run(path, fault, AS_IT_IS)
         if not traced.is_struck:
@@ -73,6 +80,8 @@ def short_writes(
             found.append(f"it did not go on: {traced.exit_code}, {_told(path)}")
         tally.violations += [f"{fault} ({traced.struck}): {words}" for words in found]
         shutil.rmtree(path.parent)
+        if tally.is_control and tally.violations:
+            break
     return tally
 
 

@@ -50,3 +50,9 @@ def test_a_token_that_somebody_may_have_read_is_not_lost_by_a_power_cut() -> Non
     tally = campaign("token", "--name=power cut after the first token")
 
     nothing_is_wrong(tally, "token", at_least=1)
+
+
+def test_a_token_that_was_not_flushed_is_seen_to_be_lost() -> None:
+    tally = campaign("token", "--forgets", "--name=control: a token that is not flushed")
+
+    assert any("the token is gone" in words for words in tally.violations)

@@ -80,6 +80,18 @@ async def test_a_gateway_without_descriptors_goes_on_when_there_are_some(home: P
     write_down("EMFILE at accept, by the limit of the process")
 
 
+async def test_a_gateway_that_does_not_live_through_it_is_found_out(home: Path) -> None:
+    """The same want of descriptors, and a doctored one that ends over it: somebody is turned away
+    for good."""
+    command = (sys.executable, "-m", "tests.faults.doctored_gateway", "faints", "run")
+    async with serving(home, command=(*command, "--home", str(home))) as (gateway, _):
+        _, hard = resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE, (3, hard))
+        await gateway.wait_exit()
+        assert not gateway.is_running
+    write_down("control: ends without descriptors", is_control=True, violations=["ended"])
+
+
 @pytest.mark.parametrize("error", ["EMFILE", "ENFILE"] if WANTS_ALL else ["ENFILE"])
 async def test_connections_that_can_not_be_accepted_are_taken_later(
     home: Path, tmp_path: Path, error: str

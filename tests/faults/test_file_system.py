@@ -149,3 +149,14 @@ async def test_a_database_that_another_program_holds_is_waited_for(home: Path) -
         assert "another program holds the database" in gateway.log
         await works_again(gateway, person, 5)
     write_down("locked by another program")
+
+
+async def test_a_gateway_that_acknowledges_what_it_can_not_store_is_found_out(home: Path) -> None:
+    """The same look at a doctored one, whose database is held: what it took is nowhere."""
+    command = (sys.executable, "-m", "tests.faults.doctored_gateway", "lies", "run")
+    async with serving(home, command=(*command, "--home", str(home))) as (gateway, person):
+        with held_by_another_program(home):
+            assert await is_taken(person, 3), "it was honest"
+            gateway.kill()
+        assert lost(home, [0, 1, 2, 3]) == [3]
+    write_down("control: told while it is locked", is_control=True, violations=["lost"])

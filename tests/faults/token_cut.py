@@ -1,5 +1,6 @@
 """The power is cut right after the first token of the web was made."""
 
+import os
 import random
 from pathlib import Path
 
@@ -10,14 +11,17 @@ from tests.harness.powercut import Disk
 from tests.harness.tracer import trace
 
 
-def token_cut(folder: Path) -> Tally:
+def token_cut(folder: Path, *, forgets: bool = False) -> Tally:
     """Whoever has read the token must be able to use it after a power cut, on every file system:
-    the least that the disk may hold is looked at."""
-    tally = Tally(campaign="token-cut", cases=1)
+    the least that the disk may hold is looked at. A doctored one that forgets flushes nothing."""
+    tally = Tally(campaign="token-cut", cases=1, is_control=forgets)
     home = folder / "home"
     home.mkdir(mode=0o700)
 
     def make() -> None:
+        if forgets:
+            setattr(os, "fsync", lambda _: None)  # noqa: B010  (to a type checker they differ)
+            setattr(os, "fdatasync", lambda _: None)  # noqa: B010
         for channel in load(home, None, {}).channels:
             if isinstance(channel, WebConfig):
                 web_token(home, channel)

@@ -10,7 +10,10 @@ from tests.harness.client import WORDS, Client, Event
 from tests.harness.rows import Row, Rows
 
 MARK = "[koboshi]"
+OPEN = {"queued", "running", "waiting", "suspended"}
 CLOSED = {"done", "stopped", "failed"}
+DEATHS_MAX = 3
+"""In a row, without a step in between."""
 SETTLED = {"delivered", "rejected", "abandoned"}
 NO_ENDS = ("step:", "progress:")
 """Causes of deliveries that do not tell how a turn ended."""
@@ -23,6 +26,7 @@ def check_rows(rows: Rows) -> None:
     assert rows.damage == []
     _every_message_has_its_place(rows)
     _every_turn_is_over(rows)
+    _generations_do_not_mix(rows)
     _the_transcript_is_sound(rows)
     _every_delivery_is_settled_in_order(rows)
     _every_verdict_is_explained(rows)
@@ -42,6 +46,8 @@ def check_growth(remains: Sequence[Rows], final: Rows) -> None:
             (now,) = final.of("turns", turn_id=turn["turn_id"])
             assert now["epoch"] >= turn["epoch"]
             assert turn["closed_ms"] is None or now == turn, "a closed turn changed"
+        opened = Counter(turn["session_id"] for turn in earlier.turns if turn["state"] in OPEN)
+        assert all(count == 1 for count in opened.values()), "two open turns in one session"
         for delivery in earlier.outbox:
             (now,) = final.of("outbox", delivery_id=delivery["delivery_id"])
             assert delivery["settled_ms"] is None or now == delivery, "it was settled twice"
@@ -99,14 +105,26 @@ def _every_turn_is_over(rows: Rows) -> None:
     for turn in rows.turns:
         assert turn["state"] in CLOSED, turn
         assert answered[turn["turn_id"]] == int(turn["state"] == "done"), turn
+        assert turn["crash_streak"] <= DEATHS_MAX, f"tried over and over: {turn}"
         if turn["state"] != "done":
             assert turn["reason"], turn
         if turn["state"] == "failed":
             told = rows.of("outbox", turn_id=turn["turn_id"])
             causes = [row["cause"] for row in told if not row["cause"].startswith(NO_ENDS)]
             assert len(causes) == 1, f"{causes} instead of one apology"
-    sessions = Counter(turn["session_id"] for turn in rows.turns if turn["closed_ms"] is None)
-    assert all(count <= 1 for count in sessions.values())
+
+
+def _generations_do_not_mix(rows: Rows) -> None:
+    """Nothing of an old generation reaches a session: turns go with the times, and what is heard
+    in one was born in the same."""
+    for session in rows.sessions:
+        turns = rows.of("turns", session_id=session["session_id"])
+        assert _grows(turn["generation"] for turn in turns), "a turn of an old generation"
+        assert all(turn["generation"] <= session["generation"] for turn in turns)
+    born = {turn["turn_id"]: turn["generation"] for turn in rows.turns}
+    for entry in rows.of("inbox", state="attached"):
+        is_old = entry["generation"] is not None and entry["generation"] != born[entry["turn_id"]]
+        assert not is_old, f"heard in another generation: {entry}"
 
 
 def _the_transcript_is_sound(rows: Rows) -> None:

@@ -1,6 +1,7 @@
 """An operator who starts the gateway again whenever it ends, and the people who talk to it."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,9 +14,12 @@ from anyio.abc import TaskGroup
 from tests.harness.client import Client, Event
 from tests.harness.disk import killed_at_change, killed_at_flush
 from tests.harness.http import connection
+from tests.harness.moved_clock import Wall
 from tests.harness.polling import until, until_asked
 from tests.harness.process import KILLED, GatewayProcess
 from tests.harness.rows import Rows, read_rows
+from tests.harness.seen import Seen, read_seen
+from tests.harness.watched import AHEAD, ROOT, SEEN, watched_command
 
 STOPPED = "stopped"
 """A planned end: somebody asks it to stop, and it does."""
@@ -31,6 +35,15 @@ in the middle of the n-th call that changes the home."""
 
 LAST_WORDS = "/help"
 
+FOR_EVER_S = 3_600.0
+DOWN_S = 31
+"""How long it is down between two lives, by its own clock: nobody has to wait for the pause before
+a turn that died is tried again."""
+
+
+async def _nothing() -> None:
+    return
+
 
 @dataclass(slots=True)
 class Lives:
@@ -40,9 +53,37 @@ class Lives:
     gateway: GatewayProcess
     ends_planned: Sequence[str]
     tasks: TaskGroup
+    folder: Path | None = None
+    """What a watched gateway says of itself, and how far its clock is ahead."""
+    while_down: Callable[[], Awaitable[None]] = _nothing
+    """What happens between two lives."""
     remains: list[Rows] = field(default_factory=list)
     """What lay on the disk after each end."""
+    verbs_seen: list[Counter[str]] = field(default_factory=list)
+    """What the store had been asked for at each end."""
     people: dict[str, Client] = field(default_factory=dict)
+    wall: Wall | None = None
+    stops: int = 0
+    """How often it ended because somebody asked it to, and that was not planned."""
+    is_stopped: bool = False
+    """Whether somebody has asked this life to stop."""
+
+    @property
+    def seen(self) -> Seen | None:
+        """What its model and its tools saw, if it is watched."""
+        return None if self.folder is None else read_seen(self.folder / SEEN)
+
+    def is_asked_for(self, verb: str) -> bool:
+        """Whether the store of a watched one was ever asked for the verb."""
+        seen = self.seen
+        return seen is not None and seen.verbs[verb] > 0
+
+    def verbs_of_last_lives(self, ended: int) -> set[str]:
+        """What the store was asked for since the first so many lives were over."""
+        seen = self.seen
+        assert seen is not None, "nobody watches it"
+        before = self.verbs_seen[ended - 1] if ended else Counter()
+        return set(seen.verbs - before)
 
     @property
     def address(self) -> str | None:
@@ -62,7 +103,7 @@ class Lives:
         """Wait until every planned end has come, and somebody is there again."""
         planned = list(self.ends_planned)
         await until(
-            lambda: len(self.remains) == len(planned) and self.address is not None,
+            lambda: len(self.remains) - self.stops == len(planned) and self.address is not None,
             f"the gateway ends at each of {planned}",
             otherwise=lambda: f"it ended {len(self.remains)} times. {self.gateway.log[-3000:]}",
         )
@@ -96,14 +137,44 @@ class Lives:
         return not any(left)
 
     async def keep_up(self) -> None:
-        """Start it, and start it again whenever it has ended as planned."""
+        """Start it, and start it again whenever it has ended as planned, or was stopped."""
         for end in self.ends_planned:
-            self._start(end)
-            code = await self.gateway.wait_exit(within_s=60)
             expected = 0 if end == STOPPED else KILLED
+            self._start(end)
+            while (code := await self._ends()) == 0 != expected and self.is_stopped:
+                await self._is_stopped_again()
+                self._start(end)
             assert code == expected, f"it ended with {code} at {end}:\n{self.gateway.log[-4000:]}"
-            self.remains.append(read_rows(self.gateway.home))
+            await self._is_down()
         self.gateway.start()
+        while await self._ends(within_s=FOR_EVER_S) == 0 and self.is_stopped:
+            await self._is_stopped_again()
+            self.gateway.start()
+
+    async def _ends(self, within_s: float = 60) -> int:
+        return await self.gateway.wait_exit(within_s)
+
+    async def _is_stopped_again(self) -> None:
+        self.is_stopped = False
+        self.stops += 1
+        await self._is_down()
+
+    async def _is_down(self) -> None:
+        await self.while_down()
+        self._time_passes()
+        self.remains.append(read_rows(self.gateway.home))
+
+    def stop(self) -> None:
+        """Somebody asks it to stop, whether that is planned or not: it is started again."""
+        self.is_stopped = True
+        self.gateway.terminate()
+
+    def _time_passes(self) -> None:
+        seen = self.seen
+        if self.folder is not None and seen is not None:
+            self.wall = self.wall or Wall(self.folder / AHEAD)
+            self.wall.move(seconds=DOWN_S)
+            self.verbs_seen.append(seen.verbs)
 
     def _start(self, end: str) -> None:
         if end.startswith(AT_FLUSH):
@@ -126,10 +197,13 @@ async def lives(
     home: Path, ends: Sequence[str] = (), *, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[Lives]:
     """A gateway on `home` that ends at each of `ends` in turn; it is gone after the block."""
-    gateway = GatewayProcess(home, env=env)
+    folder = home.with_name(f"{home.name}.seen")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    command = [*watched_command(folder), "run", "--home", str(home)]
+    gateway = GatewayProcess(home, env={"PYTHONPATH": str(ROOT), **(env or {})}, command=command)
     try:
         async with create_task_group() as tasks:
-            life = Lives(gateway, ends, tasks)
+            life = Lives(gateway, ends, tasks, folder)
             tasks.start_soon(life.keep_up)
             yield life
             tasks.cancel_scope.cancel()

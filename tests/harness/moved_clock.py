@@ -35,7 +35,7 @@ class Wall:
         return {"PYTHONPATH": str(ROOT)}
 
 
-def _follow(file: Path) -> None:
+def follow(file: Path) -> None:
     """From here on the clock of this process is ahead by what the file says."""
     real_ms = SystemClock.now_ms
 
@@ -47,5 +47,5 @@ def _follow(file: Path) -> None:
 
 
 if __name__ == "__main__":
-    _follow(Path(sys.argv.pop(1)))
+    follow(Path(sys.argv.pop(1)))
     main()

@@ -37,6 +37,7 @@ LOADED = (
     "markdown_it",
     "koboshi.cli.main",
     "koboshi.cli.run",
+    "koboshi.cli.torture",
     "koboshi.logs",
     "koboshi.runtime.notify",
     "koboshi.runtime.surroundings",

@@ -83,6 +83,14 @@ class Registers:
     def shorten(self, length: int) -> None:
         """Let the write that is about to happen write only so many bytes."""
         self._content[_RDX] = length
+        self._set()
+
+    def answer(self, result: int) -> None:
+        """Let the call that has happened return this."""
+        self._content[_RAX] = result
+        self._set()
+
+    def _set(self) -> None:
         _ptrace(_SETREGS, self._thread, 0, ctypes.addressof(self._content))
 
 

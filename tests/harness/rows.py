@@ -26,8 +26,11 @@ ORDERED_BY = {
     "journal": "seq",
     "cursors": "channel",
 }
-FILES = ("koboshi.db", "koboshi.db-wal")
-"""The log is part of the truth; the file of shared memory is made anew from it."""
+FILES = ("koboshi.db", "koboshi.db-wal", "koboshi.db-journal")
+"""The logs are part of the truth: the second is there while a new file is made. The file of shared
+memory is made anew from them."""
+_MEMORY = Path("/dev/shm")
+"""Copies are made where nothing is slow to write, if there is such a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,9 @@ def read_rows(home: Path) -> Rows:
     """All rows of a home in which no gateway runs. The files themselves are not touched."""
     with _copy(home) as path:
         connection = apsw.Connection(str(path))
+        # The copy is looked at once: its log is not moved into it, and nobody shares it.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.pragma("locking_mode", "EXCLUSIVE")
         try:
             return rows_in(connection, damage=_damage(connection))
         finally:
@@ -79,13 +85,16 @@ def read_rows(home: Path) -> Rows:
 
 def rows_in(connection: apsw.Connection, damage: Sequence[str] = ()) -> Rows:
     """All rows that a connection sees now."""
-    tables = {table: _all(connection, table) for table in ORDERED_BY}
+    there = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
+    # A gateway that died in its first moments may have left no tables.
+    tables = {table: _all(connection, table) if table in there else [] for table in ORDERED_BY}
     return Rows(**tables, damage=list(damage))
 
 
 @contextmanager
 def _copy(home: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="koboshi-rows-") as folder:
+    memory = _MEMORY if _MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="koboshi-rows-", dir=memory) as folder:
         for name in FILES:
             if (home / name).exists():
                 shutil.copyfile(home / name, Path(folder, name))
@@ -93,14 +102,12 @@ def _copy(home: Path) -> Iterator[Path]:
 
 
 def _all(connection: apsw.Connection, table: str) -> list[Row]:
-    """A gateway that died in its first moments may have left no tables."""
-    if not connection.table_exists("main", table):
-        return []
     cursor = connection.execute(f"SELECT * FROM {table} ORDER BY {ORDERED_BY[table]}")
-    return [
-        dict(zip((column[0] for column in cursor.get_description()), values, strict=True))
-        for values in cursor
-    ]
+    first = cursor.fetchone()
+    if first is None:
+        return []
+    names = [column[0] for column in cursor.get_description()]
+    return [dict(zip(names, values, strict=True)) for values in (first, *cursor)]
 
 
 def _damage(connection: apsw.Connection) -> list[str]:

@@ -1,7 +1,8 @@
-"""Tools of every effect that write down each time they run."""
+"""Tools of every effect, without any: what they do is in the hands of the test."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from anyio import Event
 
@@ -14,32 +15,27 @@ from koboshi.tools.pause import PAUSE
 from koboshi.tools.registry import Toolbox
 
 
-@dataclass(slots=True)
-class World:
-    """What the tools did to the world. It outlives the gateway."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One time that a tool is run, or a call of it taken up."""
 
-    ran: list[str] = field(default_factory=list)
-    """`<tool>` for each run, `<tool>:resumed` for each time a call was taken up."""
-    hangs: set[str] = field(default_factory=set)
-    """Tools that do not come back before `released`."""
-    released: Event = field(default_factory=Event)
-    raises: Callable[[str], Exception | None] = lambda _: None
-    results: dict[str, str] = field(default_factory=dict)
-    write_down: Callable[[str], None] = lambda _: None
-    """Told each run before it has any effect."""
+    tool: str
+    arguments: str
+    is_resumed: bool
 
-    def tools(self) -> Toolbox:
-        made: list[Tool] = [CountedTool(f"do_{effect.value}", effect, self) for effect in Effect]
-        return Toolbox(
-            [*made, CountedTool("guarded", Effect.ONCE, self, Need.APPROVAL), ASK, PAUSE]
-        )
+    def __str__(self) -> str:
+        return f"{self.tool}:resumed" if self.is_resumed else self.tool
 
 
-@dataclass(frozen=True, slots=True)
-class CountedTool:
+Work: TypeAlias = Callable[[Use], Awaitable[str]]
+"""What a use does, and what the model is told of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeTool:
     name: str
     effect: Effect
-    world: World
+    work: Work
     need: Need = Need.NOBODY
 
     @property
@@ -59,18 +55,48 @@ class CountedTool:
         return f"May I run {self.name}?", YES_NO
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
-        return await self._do(self.name)
+        return await self._do(arguments, is_resumed=False)
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
         assert self.effect is Effect.RESUMABLE, "only these can be taken up"
-        return await self._do(f"{self.name}:resumed")
+        return await self._do(arguments, is_resumed=True)
 
-    async def _do(self, what: str) -> ToolAnswer:
-        self.world.write_down(what)
-        self.world.ran.append(what)
-        error = self.world.raises(self.name)
+    async def _do(self, arguments: str, *, is_resumed: bool) -> ToolAnswer:
+        use = Use(tool=self.name, arguments=arguments, is_resumed=is_resumed)
+        return ToolAnswer(text=await self.work(use))
+
+
+def fake_tools(work: Work) -> list[Tool]:
+    """`do_<effect>` for each effect, and `guarded`, which is strict and wants to be approved."""
+    made: list[Tool] = [
+        FakeTool(name=f"do_{effect.value}", effect=effect, work=work) for effect in Effect
+    ]
+    return [*made, FakeTool(name="guarded", effect=Effect.ONCE, work=work, need=Need.APPROVAL)]
+
+
+@dataclass(slots=True)
+class World:
+    """What the tools did to the world. It outlives the gateway."""
+
+    ran: list[str] = field(default_factory=list)
+    """`<tool>` for each run, `<tool>:resumed` for each time a call was taken up."""
+    hangs: set[str] = field(default_factory=set)
+    """Tools that do not come back before `released`."""
+    released: Event = field(default_factory=Event)
+    raises: Callable[[str], Exception | None] = lambda _: None
+    results: dict[str, str] = field(default_factory=dict)
+    write_down: Callable[[str], None] = lambda _: None
+    """Told each run before it has any effect."""
+
+    def tools(self) -> Toolbox:
+        return Toolbox([*fake_tools(self._work), ASK, PAUSE])
+
+    async def _work(self, use: Use) -> str:
+        self.write_down(str(use))
+        self.ran.append(str(use))
+        error = self.raises(use.tool)
         if error is not None:
             raise error
-        if self.name in self.world.hangs:
-            await self.world.released.wait()
-        return ToolAnswer(text=self.world.results.get(self.name, f"{what} done"))
+        if use.tool in self.hangs:
+            await self.released.wait()
+        return self.results.get(use.tool, f"{use} done")

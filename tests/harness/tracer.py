@@ -27,10 +27,14 @@ class How(StrEnum):
     AFTER = "after"
     TORN = "torn"
     SHORT = "short"
+    LIED = "lied"
+    """Done in part, and called whole: what no kernel does, for those who look whether they would
+    notice."""
     COUNT = "count"
 
 
 KILLS = (How.BEFORE, How.AFTER, How.TORN)
+PARTIAL = (How.TORN, How.SHORT, How.LIED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +140,8 @@ class _Tracer:
         self._keeps_contents = keeps_contents
         self._under_way: dict[int, tuple[Change, bool]] = {}
         """By thread, the change that it makes, and whether the program dies behind it."""
+        self._lies: dict[int, int] = {}
+        """By thread, how much it is told to have written."""
         self._traced = Traced()
 
     def watch(self) -> Traced:
@@ -185,19 +191,21 @@ class _Tracer:
         late = self._traced.seen - self._fault.number
         if not self._fault.number or self._traced.is_struck:
             return False
-        return late == 0 or (late > 0 and self._fault.how in (How.TORN, How.SHORT))
+        return late == 0 or (late > 0 and self._fault.how in PARTIAL)
 
     def _strike(
         self, thread: int, registers: ptrace.Registers, change: Change
     ) -> tuple[bool, bool]:
         """Whether the fault came to pass, and whether it is the end behind this call."""
         how = self._fault.how
-        if how in (How.TORN, How.SHORT):
+        if how in PARTIAL:
             length = registers.arguments[2]
             if change.call not in ("write", "pwrite64") or length < 2:
                 return False, False
             # Not at a sector: the header of a frame is torn as well as its page.
             registers.shorten(max(1, length * 5 // 8))
+            if how is How.LIED:
+                self._lies[thread] = length
         self._traced.is_struck = True
         self._traced.struck = f"{change.call} {Path(change.path).name}"
         if how is How.BEFORE:
@@ -206,7 +214,10 @@ class _Tracer:
 
     def _behind(self, thread: int) -> None:
         change, dies = self._under_way.pop(thread)
-        result = ptrace.Registers(thread).result
+        registers = ptrace.Registers(thread)
+        result = registers.result
+        if thread in self._lies:
+            registers.answer(self._lies.pop(thread))
         if result >= 0:
             self._note(thread, change, result)
         if dies:

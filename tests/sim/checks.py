@@ -1,6 +1,7 @@
 """What must be true when a run has come to rest, from the rows and from what people saw."""
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,6 +11,10 @@ from tests.harness.rows import Row, Rows
 from tests.sim.platform import SimPlatform, Update
 from tests.sim.power import History
 from tests.sim.tools import Effects
+
+MESSAGE = re.compile(r"\bm\d+\b")
+"""The name of a message, which is in its words and in all that is done about it."""
+LINE = re.compile(r"^line \d+ of .*$", re.MULTILINE)
 
 OUR_ERRORS = {"turn_broke", "tool_failed", "find_failed", "turn_recovered"}
 """Errors in the log that are bugs; a send that breaks off with the power is none."""
@@ -27,16 +32,18 @@ def check_run(
     history.count("answers", len(rows.of("steps", kind="answer")))
     history.count("deliveries", len(rows.outbox))
     history.count("shown", len(platform.seen))
+    history.count("asked again", len(rows.of("inbox", source="retry")))
     check_rows(rows)
     check_growth(remains, rows)
     _nothing_is_lost(platform, rows)
     _everybody_is_answered_or_told(platform, rows)
-    _nothing_is_said_twice(platform)
+    _nothing_is_said_twice(platform, _times_asked(rows))
     _everything_is_said_in_order(platform, rows)
     _messages_are_taken_in_order(rows)
     _every_try_is_counted(platform, rows)
-    _nothing_is_done_twice(effects)
+    _nothing_is_done_twice(effects, _times_asked(rows))
     _what_was_read_is_not_announced(rows)
+    _no_line_is_reported_twice(rows, history)
     broken = [error for error in history.errors if error in OUR_ERRORS]
     assert not broken, f"the gateway broke: {broken}"
 
@@ -77,7 +84,7 @@ def _is_settled(update: Update, entry: Row, rows: Rows) -> bool:
         case "declined":
             said_no = any(cause.startswith("declined:") for cause in mine)
             return said_no or _is_followed(turn, rows)
-        case "cut":
+        case "cut" | "dropped":
             return _was_cut_short(turn["session_id"], rows)
         case "interrupted" | "cleared":
             return _is_followed(turn, rows)
@@ -103,7 +110,13 @@ def _is_followed(turn: Row, rows: Rows) -> bool:
     return any(row["turn_id"] > turn["turn_id"] for row in later)
 
 
-def _nothing_is_said_twice(platform: SimPlatform) -> None:
+def _times_asked(rows: Rows) -> Counter[str]:
+    """How often each message was put to the agent: once, and once more for each `/retry`."""
+    asked = [json.loads(step["body"])["text"] for step in rows.of("steps", kind="message")]
+    return Counter(key for text in asked for key in set(MESSAGE.findall(text)))
+
+
+def _nothing_is_said_twice(platform: SimPlatform, asked: Counter[str]) -> None:
     plain = Counter(seen.delivery_id for seen in platform.seen if not seen.is_labelled)
     for delivery_id, count in plain.items():
         assert count == 1, f"d{delivery_id} was said {count} times without a label"
@@ -113,7 +126,8 @@ def _nothing_is_said_twice(platform: SimPlatform) -> None:
         if not seen.is_labelled and seen.text.startswith("answer m")
     )
     for (chat, text), count in answers.items():
-        assert count == 1, f"{chat} read {text[:30]!r} {count} times"
+        (key,) = MESSAGE.findall(text)
+        assert count <= asked[key], f"{chat} read {text[:30]!r} {count} times"
 
 
 def _everything_is_said_in_order(platform: SimPlatform, rows: Rows) -> None:
@@ -146,12 +160,12 @@ def _every_try_is_counted(platform: SimPlatform, rows: Rows) -> None:
         assert count <= counted, f"d{delivery_id} was tried {count} times; {counted} are counted"
 
 
-def _nothing_is_done_twice(effects: Effects) -> None:
+def _nothing_is_done_twice(effects: Effects, asked: Counter[str]) -> None:
     strict = ("do_once ", "do_resumable ", "guarded ")
-    for key, count in effects.ran.items():
-        assert count == 1 or not key.startswith(strict), f"{key} ran {count} times"
-    for command, count in effects.started.items():
-        assert count == 1, f"{command!r} was started {count} times"
+    done = {key: count for key, count in effects.ran.items() if key.startswith(strict)}
+    for what, count in {**done, **effects.started}.items():
+        (key,) = MESSAGE.findall(what)
+        assert count <= asked[key], f"{what!r} was done {count} times"
 
 
 def _what_was_read_is_not_announced(rows: Rows) -> None:
@@ -173,6 +187,18 @@ def _what_was_read_is_not_announced(rows: Rows) -> None:
             row["created_ms"] > rows.one("steps", seq=seq)["at_ms"] for row in told
         )
         assert not is_after, f"process {report['process_id']} was announced after it was read"
+
+
+def _no_line_is_reported_twice(rows: Rows, history: History) -> None:
+    """Whatever watches a process tells of each line that matches at most once."""
+    told: Counter[str] = Counter()
+    for entry in rows.of("inbox", kind="report"):
+        report = json.loads(entry["body"])
+        if report["kind"] == "match":
+            told.update(LINE.findall(report["output"]))
+    history.count("matches", sum(told.values()))
+    for line, count in told.items():
+        assert count == 1, f"{line!r} was reported {count} times"
 
 
 def _end_shown_in(text: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import random
 from asyncio import Runner, get_running_loop
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from koboshi.runtime.leave import Leave
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.transaction import Reading
 from tests.harness.compose import Bounds, compose
+from tests.harness.rows import Rows, rows_in
 from tests.sim.loop import BEGIN_MS, SeededLoop, SimClock
 from tests.sim.model import SimModel
 from tests.sim.platform import CHANNEL, SimChannel, SimPlatform
@@ -65,6 +66,8 @@ class Setting:
     now_s: float = 0.0
     wall_ms: int = BEGIN_MS
     promises: Promises = field(default_factory=Promises)
+    remains: list[Rows] = field(default_factory=list)
+    """What was stored at the end of each life."""
 
     def world(self) -> World:
         return World(
@@ -85,18 +88,51 @@ class _NoControl(ControlSocket):
 
 def live(setting: Setting, end: End) -> None:
     """One life, from its start to its end. The setting keeps what comes of it."""
+    _run_loop(setting, lambda loop: _live(setting, end, loop, _power(setting, end)))
+
+
+def live_beside(setting: Setting, end: End, other: End, after_s: float) -> None:
+    """One life, and after a while another one, since the first is cut off from everything but the
+    store and is thought to be dead. Both believe to be the only one; what the first does to the
+    store must change nothing for anybody."""
+
+    async def both(loop: SeededLoop) -> float:
+        ends: list[float] = []
+        first = _power(setting, end)
+
+        async def others() -> None:
+            await sleep(after_s)
+            first.is_cut_off = True
+            setting.history.tell("it is cut off, and another worker takes its place")
+            ends.append(await _live(setting, other, loop, _power(setting, other), is_second=True))
+
+        async with create_task_group() as lives:
+            lives.start_soon(others)
+            ends.append(await _live(setting, end, loop, first))
+        return max(ends)
+
+    setting.history.count("two workers")
+    _run_loop(setting, both)
+
+
+def _run_loop(setting: Setting, work: Callable[[SeededLoop], Coroutine[Any, Any, float]]) -> None:
     with Runner(loop_factory=partial(SeededLoop, setting.dice, setting.now_s)) as runner:
         loop = runner.get_loop()
         assert isinstance(loop, SeededLoop)
         setting.history.now = loop.time
         with patch("anyio.to_thread.run_sync", _run_here):
-            setting.now_s = runner.run(_live(setting, end, loop))
+            setting.now_s = runner.run(work(loop))
 
 
-async def _live(setting: Setting, end: End, loop: SeededLoop) -> float:
+def _power(setting: Setting, end: End) -> Power:
+    return Power(history=setting.history, dice=setting.dice, crash_at=end.crash_at)
+
+
+async def _live(
+    setting: Setting, end: End, loop: SeededLoop, power: Power, *, is_second: bool = False
+) -> float:
     """Returns when it ended."""
     clock, wakeups = SimClock(loop, setting.wall_ms), LocalWakeups()
-    power = Power(history=setting.history, dice=setting.dice, crash_at=end.crash_at)
     opened = await open_sim_store(
         setting.home,
         world=setting.world(),
@@ -104,6 +140,7 @@ async def _live(setting: Setting, end: End, loop: SeededLoop) -> float:
         wakeups=wakeups,
         power=power,
         promises=setting.promises,
+        is_second=is_second,
     )
     ended = _Ended(loop)
     power.on_off.append(ended.now)
@@ -113,6 +150,7 @@ async def _live(setting: Setting, end: End, loop: SeededLoop) -> float:
         assert power.is_off, "the store failed while there was power"
     finally:
         ended.now()
+        setting.remains.append(rows_in(opened.readers.connection))
         await opened.store.close()
     assert ended.at_s is not None
     return ended.at_s

@@ -4,7 +4,6 @@ A rule does one thing that a person, a worker, the platform or fate may do. What
 looked at after each.
 """
 
-import asyncio
 import shutil
 import tempfile
 from collections import Counter
@@ -18,12 +17,14 @@ from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import CallId, DeliveryId, ProcessId, WorkerId
 from koboshi.domain.outbox import Delivery, DeliveryState, SendOutcome, Settle, after_send
 from koboshi.domain.turn import Claim
+from koboshi.domain.worker import EndedHow
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader
 from tests.harness.invariants import check_growth, check_rows
 from tests.harness.rows import Row, Rows, read_rows, rows_in
+from tests.sim.direct import DirectBackend, close_as_it_is, done
 from tests.sim.reference import ChatModel
 from tests.sim.run import SHARED_MEMORY
-from tests.store.homes import DAY_MS, SECOND_MS, Home, SqliteBackend
+from tests.store.homes import DAY_MS, SECOND_MS, Home
 
 Outcome = TypeVar("Outcome")
 CHATS = ("ann", "bob")
@@ -37,8 +38,7 @@ class Machine:
     def __init__(self) -> None:
         place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
         self.folder = Path(tempfile.mkdtemp(prefix="koboshi-machine-", dir=place))
-        self.runner = asyncio.Runner()
-        self.backend = SqliteBackend(self.folder / "home")
+        self.backend = DirectBackend(self.folder / "home")
         self.home = self.do(_made(self.backend))
         self.chats = {chat: ChatModel() for chat in CHATS}
         self.places = {chat: chat for chat in CHATS}
@@ -49,6 +49,8 @@ class Machine:
         self.old_sending: list[tuple[Delivery, WorkerId]] = []
         self.keys: list[tuple[str, str, str]] = []
         """What was accepted: chat, key and words."""
+        self.held_back: list[tuple[str, str, str]] = []
+        """What was written, and the platform has not brought yet."""
         self.started: Counter[tuple[int, str]] = Counter()
         self.started_in: dict[tuple[int, str], int] = {}
         self.processes: list[ProcessId] = []
@@ -57,21 +59,22 @@ class Machine:
         self.tally: Counter[str] = Counter()
         self.reader = self._open_reader()
         self.rows = rows_in(self.reader)
+        self.version = self._version()
+        """Of the file when the rows were read; it changes with every commit."""
 
     def do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        return self.runner.run(work)
+        return done(work)
 
     def close(self) -> None:
-        self.reader.close()
+        close_as_it_is(self.reader)
         self.do(self.home.store.close())
-        self.runner.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # ── what fate does ──────────────────────────────────────────────────────────────────────────
 
     def crash(self) -> None:
         """The worker is gone, and another one begins."""
-        self.reader.close()
+        close_as_it_is(self.reader)
         worker = self.home.worker.worker_id
         self.do(self.home.reopen(crash=True))
         self.reader = self._open_reader()
@@ -79,6 +82,35 @@ class Machine:
         self.old_sending += [(delivery, worker) for delivery in self.sending]
         self.claims, self.sending = [], []
         self.tally["crashes"] += 1
+
+    def take_over(self) -> None:
+        """Another worker begins on the same store. The first one does not know, and holds on to
+        its claims until recovery has moved them."""
+        worker = self.home.worker.worker_id
+        self.home.worker = self.do(self.home.store.workers.start("host", 4712, "other", "0.1"))
+        self.old_sending += [(delivery, worker) for delivery in self.sending]
+        self.sending = []
+        self.tally["workers that took over"] += 1
+
+    def drain(self, words: str) -> None:
+        """The worker is asked to leave: it takes what people say, gives back what it works on, and
+        another one begins."""
+        store, worker_id = self.home.store, self.home.worker.worker_id
+        self.do(store.workers.begin_drain(worker_id))
+        self.look()
+        if words:
+            self.says(CHATS[0], words)
+        for claim in self._good_claims():
+            self.do(store.turns.release(claim))
+            self.chats[self.chat_of(claim.session_id)].is_judged("queued")
+        self.do(store.workers.end(worker_id, EndedHow.LEFTOVERS))
+        close_as_it_is(self.reader)
+        self.do(self.home.reopen(crash=False))
+        self.reader = self._open_reader()
+        self.old_claims += self.claims
+        self.old_sending += [(delivery, worker_id) for delivery in self.sending]
+        self.claims, self.sending = [], []
+        self.tally["drains"] += 1
 
     def recover(self) -> None:
         """Every turn that nobody works on gets its verdict."""
@@ -112,10 +144,18 @@ class Machine:
 
     def look(self) -> Rows:
         """The rows as they are now; what was there before may only have grown."""
+        version = self._version()
+        if version == self.version:
+            return self.rows
         rows = rows_in(self.reader)
         check_growth([self.rows], rows)
-        self.rows = rows
+        self.rows, self.version = rows, version
         return rows
+
+    def _version(self) -> tuple[int, int]:
+        """Each connection counts for itself."""
+        lives = self.tally["crashes"] + self.tally["drains"]
+        return lives, self.reader.pragma("data_version")
 
     def check(self) -> None:
         rows = self.look()
@@ -185,7 +225,17 @@ class Machine:
 
     def says(self, chat: str, text: str) -> None:
         """A person writes something new."""
-        key = f"key-{len(self.keys)}"
+        self.comes(chat, self._next_key(), text)
+
+    def writes(self, chat: str, text: str) -> None:
+        """A person writes something that the platform does not bring yet."""
+        self.held_back.append((chat, self._next_key(), text))
+
+    def _next_key(self) -> str:
+        return f"key-{len(self.keys) + len(self.held_back)}"
+
+    def comes(self, chat: str, key: str, text: str) -> None:
+        """The platform brings what somebody wrote."""
         self.chats[chat].hears(key, text)
         self.do(self.home.say(text, chat=self.places[chat], key=key))
         self.keys.append((chat, key, text))
@@ -270,7 +320,7 @@ class Machine:
 _ENDED = ("done", "stopped", "failed")
 
 
-async def _made(backend: SqliteBackend) -> Home:
+async def _made(backend: DirectBackend) -> Home:
     home = Home(backend)
     await home.boot()
     return home

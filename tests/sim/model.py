@@ -16,7 +16,7 @@ from tests.sim.power import Power
 LONG = "so be it. " * 120
 PLANNED = (
     *("none", "once", "once", "twice", "repeatable", "resumable", "guarded", "ask", "empty"),
-    *("run", "run", "job", "quiet", "job wait", "quiet wait", "job kill", "refuse"),
+    *("run", "run", "job", "quiet", "job wait", "quiet wait", "job kill", "watch", "refuse"),
 )
 """What a message may ask for; a plan is some of these."""
 
@@ -70,6 +70,9 @@ def _reply(word: str, key: str, results: Sequence[Result]) -> ModelReply:
         case "job" | "quiet":
             job = {"command": f"job {key}", "background": True}
             return _calls(key, ("terminal", job | {"notify_on_complete": word == "job"}))
+        case "watch":
+            watched = {"command": f"job {key}", "background": True, "watch_patterns": ["line"]}
+            return _calls(key, ("terminal", watched))
         case "wait" | "kill":
             started = [named for named in map(_process_in, results) if named]
             if not started:

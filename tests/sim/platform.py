@@ -7,14 +7,23 @@ or lost; then nobody is told which.
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from anyio import sleep
 
 from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words
-from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Sent, Unsure
+from koboshi.domain.outbox import (
+    Delivery,
+    Later,
+    Moved,
+    Near,
+    Refused,
+    SendOutcome,
+    Sent,
+    Unsure,
+)
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Abilities, Accept, Inbound
 from koboshi.ports.clock import Clock
@@ -28,7 +37,9 @@ ABILITIES = (
     Abilities(threads=True, idempotent_send=True),
     Abilities(threads=True, finds_sent=True),
 )
-LOOK_SECONDS = 1.0
+COMMANDS = ("/stop", "/new", "/status", "/stop all", "/retry", "/retry", "/resume", "/drop")
+LOOK_SECONDS = 5.0
+"""What somebody writes in answer to something is seen after so long at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +79,10 @@ class SimPlatform:
     """How often each delivery was sent."""
     seen: list[Seen] = field(default_factory=list)
     quiet_until: dict[str, float] = field(default_factory=dict)
+    moves: bool = True
+    """Whether chats move now and then."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Where chats live that have moved."""
     is_calm: bool = False
     """From now on every send arrives, so that everything can come to an end."""
 
@@ -84,6 +99,11 @@ class SimPlatform:
             self.dice.shuffle(batch)
         return batch
 
+    def quiet_seconds(self, now_s: float) -> float:
+        """How long nobody does anything, as far as anybody knows."""
+        coming = (update.at_s for update in self.updates if update.at_s > now_s)
+        return min(LOOK_SECONDS, max(0.05, min(coming, default=now_s + LOOK_SECONDS) - now_s))
+
     @property
     def has_more(self) -> bool:
         return any(update.key not in self.acknowledged for update in self.updates)
@@ -97,6 +117,8 @@ class SimPlatform:
     def take(self, delivery: Delivery, now_s: float) -> SendOutcome:
         """What becomes of a send that reaches the platform at this moment."""
         chat, throw = delivery.route.chat, self.dice.random()
+        if chat in self.moved:
+            return Moved(chat=self.moved[chat])
         if now_s < self.quiet_until.get(chat, 0.0) and not self.is_calm:
             return Later(wait_ms=1_000, reason="429")
         if self.is_calm or throw < 0.78:
@@ -111,6 +133,11 @@ class SimPlatform:
             return Unsure(reason="the connection broke behind the words")
         if throw < 0.985:
             return Unsure(reason="the connection broke before the words")
+        if self.moves and throw < 0.993 and chat not in self.moved.values():
+            self.moved[chat] = f"{chat}-elsewhere"
+            self.history.tell(f"platform: {chat} moves")
+            self.history.count("moved chats")
+            return Moved(chat=self.moved[chat])
         return Refused(reason="not here")
 
     def find(self, delivery: Delivery) -> SendOutcome:
@@ -180,15 +207,15 @@ class SimChannel(QuietChannel):
         while True:
             batch = self.platform.due(self.clock.monotonic())
             if not batch:
-                await sleep(LOOK_SECONDS)
+                await sleep(self.platform.quiet_seconds(self.clock.monotonic()))
                 continue
             await self.power.takes(0.001, 0.2)
-            await accept([_inbound(update) for update in batch])
-            self.power.check()
+            await accept([self._inbound(update) for update in batch])
+            await self.power.takes(0.0, 0.001)
             self.platform.acknowledge(batch)
 
     async def send(self, delivery: Delivery) -> SendOutcome:
-        self.power.check()
+        await self.power.takes(0.0, 0.005)
         self.platform.tried[delivery.delivery_id] += 1
         await self.power.takes(0.005, 1.5)
         outcome = self.platform.take(delivery, self.clock.monotonic())
@@ -198,6 +225,21 @@ class SimChannel(QuietChannel):
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
         await self.power.takes(0.005, 0.5)
         return self.platform.find(delivery)
+
+    def _inbound(self, update: Update) -> Inbound:
+        chat = self.platform.moved.get(update.chat, update.chat)
+        return Inbound(
+            route=Route(channel=CHANNEL, chat=chat),
+            external_id=update.key,
+            sender="ann",
+            words=Words(
+                text=update.text,
+                sent_ms=0,
+                anchor=update.key,
+                question=None if update.question is None else Seq(update.question),
+                choice_id=update.choice,
+            ),
+        )
 
 
 def what_people_do(dice: random.Random) -> list[Update]:
@@ -211,27 +253,20 @@ def what_people_do(dice: random.Random) -> list[Update]:
     return sorted(updates, key=lambda update: update.at_s)
 
 
+def last_words(chats: Iterable[str], now_s: float) -> list[Update]:
+    """Everybody writes once more, so that what was set aside gives way."""
+    return [
+        Update(at_s=now_s + 1, key=f"z{number}", chat=chat, text=f"m{90 + number} do")
+        for number, chat in enumerate(sorted(chats))
+    ]
+
+
 def _words(dice: random.Random, number: int) -> str:
     throw = dice.random()
-    if throw < 0.08:
-        return dice.choice(("/stop", "/new", "/status", "/stop all"))
+    if throw < 0.1:
+        return dice.choice(COMMANDS)
     plan = " ".join(dice.choices(PLANNED, k=dice.randint(0, 3)))
-    if throw < 0.2:
+    if throw < 0.22:
         plan += " long"
     prefix = "/queue " if throw > 0.95 else ""
     return f"{prefix}m{number} do {plan}".strip()
-
-
-def _inbound(update: Update) -> Inbound:
-    return Inbound(
-        route=Route(channel=CHANNEL, chat=update.chat),
-        external_id=update.key,
-        sender="ann",
-        words=Words(
-            text=update.text,
-            sent_ms=0,
-            anchor=update.key,
-            question=None if update.question is None else Seq(update.question),
-            choice_id=update.choice,
-        ),
-    )

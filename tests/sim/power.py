@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from anyio import sleep
+from anyio import sleep, sleep_forever
 
 from koboshi.domain.errors import StoreFailed
 
@@ -37,6 +37,8 @@ class Power:
     crash_at: str = ""
     """`<verb>:before:<n>` or `<verb>:after:<n>`, or `:before:<n>` for any verb: the n-th commit."""
     is_off: bool = False
+    is_cut_off: bool = False
+    """It reaches its store, and nothing else in the world."""
     on_off: list[Callable[[], None]] = field(default_factory=list)
     _reached: Counter[str] = field(default_factory=Counter)
 
@@ -49,10 +51,16 @@ class Power:
         for call in self.on_off:
             call()
 
-    def check(self) -> None:
+    def check_on(self) -> None:
         """Raise if this life is over."""
         if self.is_off:
             raise StoreFailed("the power is off")
+
+    def check(self) -> None:
+        """Raise if this life does not reach the world any more."""
+        self.check_on()
+        if self.is_cut_off:
+            raise OSError("it is cut off")
 
     def reach(self, verb: str, moment: str) -> None:
         """A commit comes to this moment; this may be where the life ends."""
@@ -63,7 +71,10 @@ class Power:
                 self.go_off(f"{moment} the commit of {verb}")
 
     async def takes(self, least_s: float, most_s: float) -> None:
-        """Time passes in the world, and the power may go off meanwhile."""
-        self.check()
+        """Time passes in the world, and the power may go off meanwhile. Who is cut off waits for
+        an answer that never comes."""
+        self.check_on()
         await sleep(self.dice.uniform(least_s, most_s))
-        self.check()
+        self.check_on()
+        if self.is_cut_off:
+            await sleep_forever()

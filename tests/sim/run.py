@@ -15,8 +15,8 @@ import structlog
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from tests.harness.rows import Rows, read_rows
 from tests.sim.checks import check_run
-from tests.sim.life import End, Setting, live
-from tests.sim.platform import ABILITIES, SimPlatform, what_people_do
+from tests.sim.life import End, Setting, live, live_beside
+from tests.sim.platform import ABILITIES, SimPlatform, last_words, what_people_do
 from tests.sim.power import History
 from tests.sim.store import Promises
 from tests.sim.tools import Effects
@@ -27,9 +27,11 @@ VERBS = (
     *("", "inbox.accept", "inbox.accept", "turns.claim", "turns.recover", "turns.ask"),
     *("turns.start_call", "turns.finish_call", "turns.finish_call"),
     *("turns.answer", "turns.answer", "turns.answer"),
-    *("outbox.claim", "outbox.settle", "processes.begin", "processes.ended"),
+    *("outbox.claim", "outbox.settle", "processes.begin", "processes.ended", "processes.report"),
 )
 """Where a life may end at a commit; the more there is to go wrong, the more often."""
+RECOVERY = {RecoveryPolicy.AUTO: 75, RecoveryPolicy.ASK: 15, RecoveryPolicy.OFF: 10}
+"""How gateways are configured, of a hundred."""
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -73,8 +75,8 @@ def run_seed(seed: int, *, promises: Callable[[], Promises] = Promises) -> Run:
         setting = _setting(home, dice, history, promises())
         run = Run(seed=seed, history=history)
         try:
-            remains, rows = _live_and_die(setting)
-            check_run(setting.platform, setting.effects, history, remains, rows)
+            rows = _live_and_die(setting)
+            check_run(setting.platform, setting.effects, history, setting.remains, rows)
         except* AssertionError as wrong:
             run.violation = " | ".join(str(each) for each in leaves_of(wrong))
         except* Exception as error:
@@ -84,13 +86,16 @@ def run_seed(seed: int, *, promises: Callable[[], Promises] = Promises) -> Run:
 
 
 def _setting(home: Path, dice: random.Random, history: History, promises: Promises) -> Setting:
-    recovery = RecoveryPolicy.ASK if dice.random() < 0.15 else RecoveryPolicy.AUTO
+    (recovery,) = dice.choices(list(RECOVERY), list(RECOVERY.values()))
     platform = SimPlatform(
         dice=dice,
         history=history,
         abilities=dice.choice(ABILITIES),
         updates=what_people_do(dice),
+        # Who is set aside in a chat that has moved would never hear the last words in it.
+        moves=recovery is not RecoveryPolicy.OFF,
     )
+    history.count(f"recovery {recovery}")
     return Setting(
         home=home,
         dice=dice,
@@ -103,17 +108,23 @@ def _setting(home: Path, dice: random.Random, history: History, promises: Promis
     )
 
 
-def _live_and_die(setting: Setting) -> tuple[list[Rows], Rows]:
-    """What lay on the disk after each end, and at last."""
-    dice, remains = setting.dice, []
+def _live_and_die(setting: Setting) -> Rows:
+    """What lies on the disk at last."""
+    dice = setting.dice
     is_storm = dice.random() < 0.2
     for _ in range(dice.randint(3, 7) if is_storm else dice.randint(1, CRASHES_MAX)):
-        live(setting, _an_early_end(dice) if is_storm else _an_end(dice))
-        remains.append(read_rows(setting.home))
+        end = _an_early_end(dice) if is_storm else _an_end(dice)
+        if dice.random() < 0.05:
+            live_beside(setting, end, _an_end(dice), dice.uniform(0.5, 15.0))
+        else:
+            live(setting, end)
         _time_passes(setting)
     setting.platform.is_calm = True
+    if setting.policy.recovery is RecoveryPolicy.OFF:
+        chats = {update.chat for update in setting.platform.updates}
+        setting.platform.updates += last_words(chats, setting.now_s)
     live(setting, End())
-    return remains, read_rows(setting.home)
+    return read_rows(setting.home)
 
 
 def _an_end(dice: random.Random) -> End:

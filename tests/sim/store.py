@@ -29,6 +29,7 @@ from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
+from tests.sim.direct import close_as_it_is
 from tests.sim.loop import SimClock
 from tests.sim.power import Power
 
@@ -83,7 +84,7 @@ class SimWriter(Writer):
         power.on_off.append(self.fail_all)
 
     async def write(self, verb: str, operation: Callable[[Transaction], Outcome]) -> Outcome:
-        self.power.check()
+        self.power.check_on()
         submitted = _Submitted(verb, operation, get_running_loop().create_future())
         if verb in self.promises.answers_early:
             return self._carry_out_later(submitted)
@@ -126,8 +127,7 @@ class SimWriter(Writer):
             return
         self.connection.execute("BEGIN IMMEDIATE")
         self.transaction.now_ms = self.clock.now_ms()
-        for submitted in batch:
-            self._carry_out(submitted)
+        self._carry_out_all(batch)
         self.connection.execute("COMMIT")
         self.commits += 1
         self.power.history.count("commits")
@@ -136,7 +136,19 @@ class SimWriter(Writer):
             self.power.reach(verb, "after")
         get_running_loop().call_later(self._moment(), self.answer_now, batch)
 
-    def _carry_out(self, submitted: _Submitted) -> None:
+    def _carry_out_all(self, batch: list[_Submitted]) -> None:
+        """Together; or one by one if one of them fails, as the real one does."""
+        try:
+            for submitted in batch:
+                submitted.result = submitted.operation(self.transaction)
+        except Exception:  # found again, and given to its caller
+            self.connection.execute("ROLLBACK")
+            self.transaction.hints = set()
+            self.connection.execute("BEGIN IMMEDIATE")
+            for submitted in batch:
+                self._carry_out_one(submitted)
+
+    def _carry_out_one(self, submitted: _Submitted) -> None:
         self.connection.execute("SAVEPOINT operation")
         try:
             submitted.result = submitted.operation(self.transaction)
@@ -172,8 +184,7 @@ class SimWriter(Writer):
 
     async def close(self) -> None:
         """What is in the log stays there, as after a kill."""
-        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        self.connection.close()
+        close_as_it_is(self.connection)
 
 
 class SimReaders(Readers):
@@ -189,11 +200,11 @@ class SimReaders(Readers):
         self.dice = dice
 
     async def read(self, look: Callable[[Reading], Outcome]) -> Outcome:
-        self.power.check()
+        self.power.check_on()
         is_late = self.dice.random() < 0.5
         if is_late:
             await checkpoint()
-            self.power.check()
+            self.power.check_on()
         seen = self.look_now(look)
         if not is_late:
             await checkpoint()
@@ -208,7 +219,7 @@ class SimReaders(Readers):
             self.connection.execute("ROLLBACK")
 
     async def close(self) -> None:
-        self.connection.close()
+        close_as_it_is(self.connection)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -225,9 +236,13 @@ async def open_sim_store(
     wakeups: Wakeups,
     power: Power,
     promises: Promises,
+    is_second: bool,
 ) -> Opened:
-    """Own the home, as `open_store` does, with the power in somebody's hands."""
-    lock = await take_lock(home, wait_seconds=0, clock=clock, who="a simulation")
+    """Own the home, as `open_store` does, with the power in somebody's hands. A second one has a
+    lock of its own: nobody keeps it out."""
+    place = home / "second" if is_second else home
+    place.mkdir(exist_ok=True)
+    lock = await take_lock(place, wait_seconds=0, clock=clock, who="a simulation")
     path = home / DATABASE_NAME
     connection = open_writer(path)
     # The file outlives the lives of a run, and nobody pulls the plug of the machine.

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 from hypothesis import Phase
 
+from tests.harness.tally import found_by
 from tests.sim import planted
 from tests.sim.run import leaves_of, run_seed
 from tests.sim.store import Promises
@@ -34,37 +35,34 @@ def _first_violation(bug: Bug, promises: Callable[[], Promises]) -> tuple[int, s
 @pytest.mark.simulation
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "bug, promises, said",
+    "name, bug, promises, said",
     [
-        pytest.param(nullcontext, _acknowledges_early, "is stored 0 times", id="ack before commit"),
-        pytest.param(
+        ("ack before commit", nullcontext, _acknowledges_early, "is stored 0 times"),
+        (
+            "answer and outbox in two transactions",
             planted.answer_and_outbox_apart,
             Promises,
             "'state': 'answered'",
-            id="answer and outbox in two transactions",
         ),
-        pytest.param(
-            planted.started_after_the_effect, Promises, " times", id="commit after the effect"
-        ),
-        pytest.param(
+        ("commit after the effect", planted.started_after_the_effect, Promises, " times"),
+        (
+            "disarm outside the transaction",
             planted.disarmed_apart,
             Promises,
             "was announced after it was read",
-            id="disarm outside the transaction",
         ),
-        pytest.param(
-            planted.tries_counted_afterwards,
-            Promises,
-            "are counted",
-            id="tries counted after dispatch",
-        ),
+        ("counter after dispatch", planted.tries_counted_afterwards, Promises, "are counted"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_simulation_notices(bug: Bug, promises: Callable[[], Promises], said: str) -> None:
+def test_the_simulation_notices(
+    name: str, bug: Bug, promises: Callable[[], Promises], said: str
+) -> None:
     seed, violation = _first_violation(bug, promises)
 
     assert said in violation
     assert not run_seed(seed).violation, "without the bug, the same seed ends well"
+    found_by(name, "simulation", f"seed {seed}", violation)
 
 
 @pytest.mark.timeout(900)
@@ -79,6 +77,7 @@ def test_the_state_machine_notices_a_write_without_its_epoch() -> None:
 
     said = [str(error) for error in leaves_of(found.value)]
     assert any("a write of an old claim was taken" in words for words in said), said
+    found_by("missing epoch condition", "state machine", "group 1", said[0])
 
 
 def test_the_state_machine_ends_well_without_it() -> None:

@@ -8,10 +8,7 @@ from pathlib import Path
 from anyio import sleep, sleep_forever
 
 from koboshi.domain.ids import ProcessId, SessionId
-from koboshi.domain.phrases import YES_NO
 from koboshi.domain.process import Birth
-from koboshi.domain.transcript import Choice, Effect, Need
-from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import (
     CommandSpec,
     EndedBy,
@@ -20,7 +17,6 @@ from koboshi.ports.runners import (
     Seen,
 )
 from koboshi.ports.runners import Life as ProcessLife
-from koboshi.ports.tool import Tool, ToolAnswer, ToolContext
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
 from koboshi.tools.ends import Ends
@@ -28,8 +24,12 @@ from koboshi.tools.patterns import matcher
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
 from koboshi.tools.terminal import TerminalTool
+from tests.harness.toolbox import Use, fake_tools
 from tests.sim.loop import BEGIN_MS, SimClock
 from tests.sim.power import Power
+
+LINES = 3
+"""That a command prints after its first one."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,19 @@ class Program:
     born_s: float
     ends_s: float
     code: int
+    prints_s: tuple[float, ...]
+    """When it prints its lines."""
     by: EndedBy = EndedBy.ITSELF
+
+    def printed(self, now_s: float) -> bytes:
+        """All that it has printed by now."""
+        until_s = min(now_s, self.ends_s)
+        lines = [
+            f"line {number} of {self.command}\n"
+            for number, at_s in enumerate(self.prints_s)
+            if at_s <= until_s
+        ]
+        return "".join(lines).encode()
 
 
 @dataclass(slots=True)
@@ -56,44 +68,6 @@ class Effects:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimTool:
-    name: str
-    effect: Effect
-    effects: Effects
-    power: Power
-    need: Need = Need.NOBODY
-
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(name=self.name, description="", parameters="{}")
-
-    def effect_of(self, arguments: str) -> Effect:
-        return self.effect
-
-    def need_of(self, arguments: str) -> Need:
-        return self.need
-
-    def complaint_about(self, arguments: str) -> str | None:
-        return None
-
-    def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        return f"May I run {self.name}?", YES_NO
-
-    async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
-        key = json.loads(arguments)["key"]
-        self.power.check()
-        self.effects.ran[f"{self.name} {key}"] += 1
-        self.power.history.tell(f"tool {self.name} runs for {key}")
-        await self.power.takes(0.01, 6.0)
-        return ToolAnswer(text=f"{self.name} {key} done")
-
-    async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
-        assert self.effect is Effect.RESUMABLE, "only these can be taken up"
-        await self.power.takes(0.01, 2.0)
-        return ToolAnswer(text=f"{self.name} taken up and done")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SimRunners:
     """The runners as one life of a gateway reaches them."""
 
@@ -103,18 +77,21 @@ class SimRunners:
 
     async def start(self, process_id: ProcessId, spec: CommandSpec) -> Birth | None:
         await self.power.takes(0.001, 0.05)
-        assert process_id not in self.effects.voided, "what was voided never begins"
+        if process_id in self.effects.voided:
+            return None  # another worker has seen that it was never begun
         dice, now = self.power.dice, self.clock.monotonic()
         self.effects.started[spec.command] += 1
+        ends_s = now + dice.uniform(0.01, 30.0)
+        prints_s = sorted(dice.uniform(now, ends_s) for _ in range(LINES))
         self.effects.programs[process_id] = Program(
-            spec.command, now, now + dice.uniform(0.01, 30.0), dice.choice((0, 0, 3))
+            spec.command, now, ends_s, dice.choice((0, 0, 3)), (now, *prints_s)
         )
         self.power.history.tell(f"command {spec.command!r} starts as process {process_id}")
         await self.power.takes(0.001, 0.05)
         return _birth_of(process_id)
 
     def look(self, process_id: ProcessId) -> Seen:
-        self.power.check()
+        self.power.check_on()
         program = self.effects.programs.get(process_id)
         if program is None:
             self.effects.voided.add(process_id)
@@ -136,6 +113,7 @@ class SimRunners:
         if program is not None:
             left_s = max(0.0, program.ends_s - self.clock.monotonic())
             await sleep(left_s + 0.01 if at_most_s is None else min(left_s + 0.01, at_most_s))
+        await self.power.takes(0.0, 0.001)
         return self.look(process_id)
 
     async def end(self, process_id: ProcessId, *, grace_s: float) -> Seen:
@@ -147,7 +125,7 @@ class SimRunners:
         return self.look(process_id)
 
     def read_log(self, process_id: ProcessId, offset: int, limit: int) -> LogSlice:
-        self.power.check()
+        self.power.check_on()
         content = self._log(process_id)
         begin = offset if offset >= 0 else max(0, len(content) + offset)
         return LogSlice(offset=begin, content=content[begin : begin + limit], total=len(content))
@@ -164,7 +142,7 @@ class SimRunners:
 
     def _log(self, process_id: ProcessId) -> bytes:
         program = self.effects.programs.get(process_id)
-        return b"" if program is None else f"output of {program.command}\n".encode()
+        return b"" if program is None else program.printed(self.clock.monotonic())
 
 
 def sim_tools(
@@ -175,13 +153,18 @@ def sim_tools(
     ends = Ends(
         processes=store.processes, runners=runners, clock=clock, matcher=matcher, redact=str
     )
-    made: list[Tool] = [
-        SimTool(name=f"do_{effect.value}", effect=effect, effects=effects, power=power)
-        for effect in Effect
-    ]
-    guarded = SimTool(
-        name="guarded", effect=Effect.ONCE, effects=effects, power=power, need=Need.APPROVAL
-    )
+
+    async def work(use: Use) -> str:
+        if use.is_resumed:
+            await power.takes(0.01, 2.0)
+            return f"{use.tool} taken up and done"
+        key = json.loads(use.arguments)["key"]
+        await power.takes(0.0, 0.001)
+        effects.ran[f"{use.tool} {key}"] += 1
+        power.history.tell(f"tool {use.tool} runs for {key}")
+        await power.takes(0.01, 6.0)
+        return f"{use.tool} {key} done"
+
     terminal = TerminalTool(
         processes=store.processes,
         runners=runners,
@@ -201,7 +184,7 @@ def sim_tools(
         until_written_to=_never,
         booted_ms=clock.now_ms(),
     )
-    return Toolbox([*made, guarded, terminal, process, ASK])
+    return Toolbox([*fake_tools(work), terminal, process, ASK])
 
 
 async def _never(session_id: SessionId) -> None:

@@ -67,7 +67,7 @@ def tally_lines(report: Report, kept: str | None) -> list[str]:
     tally = report.tally
     lines = [
         _line("lives", f"{tally.lives}"),
-        _line("kills", f"{report.kills}"),
+        _line("kills by place", f"{report.kills}"),
         *_kill_lines(report),
         _line("messages", f"{tally.messages} ({tally.repeats} posts had to be repeated)"),
         _line("answers", f"{tally.answers} (and {tally.ends_told} other ends told)"),

@@ -16,8 +16,9 @@ from koboshi.torture.seen import DeliveryRow, EntryRow, ProcessRow, Remains, Tur
 
 Row = TypeVar("Row")
 
-FILES = ("koboshi.db", "koboshi.db-wal")
-"""The log is part of the truth; the file of shared memory is made anew from it."""
+FILES = ("koboshi.db", "koboshi.db-wal", "koboshi.db-journal")
+"""The logs are part of the truth: the second is there while a new file is made. The file of shared
+memory is made anew from them."""
 
 _QUERIES = load_queries("koboshi.torture", "queries.sql")
 

@@ -1,0 +1,84 @@
+"""The words around the figures of docs/proof.md."""
+
+HEAD = """\
+# Proof
+
+What was killed where, how often, and what came of it. This page is written by `make torture` from
+the tally of its campaigns; nobody edits it.
+
+After every kill the gateway is started again until it is quiet. Then all of this must be true, by
+its rows and by what the people, the model and the tools saw: one answer for each turn; no command
+that must not run twice has; every accepted message is in a turn or was dropped with a reason; every
+word that is owed was delivered, or ended with a reason; nothing is said twice without a label; at
+most one open turn in a session; what is closed or stored never changes; nothing of an old
+generation reaches a session; a turn is not tried for ever; every verdict is explained.
+"""
+
+CRASHES = """\
+## Killed at every durable step
+
+A real gateway, killed with SIGKILL right before and right after each step that it stores, in every
+story that comes by it: a plain answer, two calls of which one goes on in the background, a
+question and its reply, queued messages, a long answer in parts, a process that ends while nobody
+is there, a drain that leaves something over, a recovery that is killed again, and others. A new
+verb of the store fails the tests until it is killed at, too. Again, for one story:
+`KOBOSHI_TESTS=all pytest tests/crash/test_every_point.py -k job`.
+"""
+
+RANDOM = """\
+## Killed at random instants
+
+Ten people in each of several homes side by side send messages, commands, background jobs, answers
+and `/stop`, while their gateway is killed at whatever instruction it is. They post again until they
+are acknowledged, and follow their chats over all lives.
+
+How it is fast: each life is forked from a process that has loaded the program, so that it costs a
+start and not an import; gateways live side by side, since most of a life is waiting; a kill comes
+after so many events and not after so many seconds; people say `/resume` where a turn that died
+twice would wait; one check is for a hundred lives.
+"""
+
+FAULTS = """\
+## Faults
+
+Full, failing, locked and vanishing disks, no descriptors, short writes, a kill at every call that
+changes the home (before it, after it, and in the middle of a write), and cuts of the power at every
+moment, with sectors torn and whatever was not flushed lost or reordered. What was acknowledged is
+there, the file is whole, it says what is wrong, and works again when the fault is over.
+`python -m tests.faults kills --only torn:40` shows one case again.
+"""
+
+MACHINE = """\
+Hypothesis drives the verbs of the store in any order beside a model of a few lines: messages that
+come twice, late and out of order, buttons, `/stop` and `/new`, calls, questions, answers,
+processes, sends that are put off, refused, lost or of unknown outcome, chats that move, crashes,
+drains, workers that take over, writes of old claims, clocks that jump.
+`KOBOSHI_SEED=3 pytest tests/sim/test_state_machine.py` shows one group of examples again.
+"""
+
+SIMULATION = """\
+The runtime itself on virtual time, one thread, where a seed decides the order of everything, when
+the power goes off, what platform, model, tools and processes do, and when a second worker takes the
+place of one that is only cut off. A seed that fails is printed with its history;
+`KOBOSHI_SEED=17 pytest tests/sim/test_simulation.py` shows it again.
+"""
+
+UNDONE = """\
+## Wrong on purpose
+
+A campaign that can not fail proves nothing. Bugs that gateways have had are planted one at a time,
+and subjects of the fault campaigns are doctored; each must be found.
+"""
+
+FOOT = """\
+## See for yourself
+
+| command | does |
+|---|---|
+| `koboshi torture` | kills throw-away gateways while people talk to them, and prints the tally |
+| `make test` | a fixed portion of every campaign |
+| `make torture` | all of every campaign; writes `build/tally.json` and this page |
+
+A seed plans the same kills and messages again (`koboshi torture --seed 7`); what the machine makes
+of their timing is its own. Seeds that found something are kept, and tried each time.
+"""

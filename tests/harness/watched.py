@@ -1,0 +1,132 @@
+"""`koboshi` as a real process that somebody looks at: `python -m tests.harness.watched FOLDER run
+…`. Its model and its tools write down what they are asked for before they do anything, and so does
+its store with the verbs; its clock on the wall is ahead by what the test says."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from koboshi.cli.main import main
+from koboshi.domain.transcript import Choice, Effect, Need
+from koboshi.models.scripted import ScriptedModel
+from koboshi.ports.model import ModelReply, OnText, Request, ToolSpec
+from koboshi.ports.tool import Tool, ToolAnswer, ToolContext
+from koboshi.stores.sqlite.transaction import Transaction
+from koboshi.stores.sqlite.writer import Writer
+from koboshi.tools.registry import Toolbox
+from tests.harness.moved_clock import follow
+
+AHEAD = "ahead"
+SEEN = "seen"
+PLANTED = "PLANTED_BUG"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def watched_command(folder: Path) -> tuple[str, ...]:
+    """The command of a gateway that is looked at; what it says of itself is in the folder."""
+    return (sys.executable, "-m", "tests.harness.watched", str(folder))
+
+
+class Notebook:
+    """One line for each thing, in the file before the thing happens."""
+
+    def __init__(self, file: Path) -> None:
+        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def note(self, **fields: object) -> None:
+        os.write(self._descriptor, json.dumps(fields).encode() + b"\n")
+
+
+class NotedTool:
+    """A tool that is written down each time it is used."""
+
+    def __init__(self, tool: Tool, notebook: Notebook) -> None:
+        self._tool = tool
+        self._notebook = notebook
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    def effect_of(self, arguments: str) -> Effect:
+        return self._tool.effect_of(arguments)
+
+    def need_of(self, arguments: str) -> Need:
+        return self._tool.need_of(arguments)
+
+    def complaint_about(self, arguments: str) -> str | None:
+        return self._tool.complaint_about(arguments)
+
+    def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
+        return self._tool.question_of(arguments)
+
+    async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
+        self._note("run", arguments, context)
+        return await self._tool.run(arguments, context)
+
+    async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
+        self._note("resume", arguments, context)
+        return await self._tool.resume(arguments, context)
+
+    def _note(self, what: str, arguments: str, context: ToolContext) -> None:
+        effect = self._tool.effect_of(arguments).value
+        turn, call = context.claim.turn_id, context.call_id
+        self._notebook.note(what=what, turn=turn, call=call, tool=self.spec.name, effect=effect)
+
+
+def _watch_model(notebook: Notebook) -> None:
+    respond = ScriptedModel.respond
+
+    async def noted(
+        model: ScriptedModel, request: Request, on_text: OnText | None = None
+    ) -> ModelReply:
+        if not request.wants_summary:
+            shown = [step.seq for step in request.steps if step.turn_id == request.turn_id]
+            notebook.note(what="ask", turn=request.turn_id, shown=shown)
+        return await respond(model, request, on_text)
+
+    ScriptedModel.respond = noted  # type: ignore[method-assign, assignment]
+
+
+def _watch_tools(notebook: Notebook) -> None:
+    reach = Toolbox.reach
+
+    async def noted(toolbox: Toolbox, name: str) -> Tool | None:
+        tool = await reach(toolbox, name)
+        return None if tool is None else NotedTool(tool, notebook)
+
+    Toolbox.reach = noted  # type: ignore[method-assign, assignment]
+
+
+def _watch_store(notebook: Notebook) -> None:
+    write = Writer.write
+
+    async def noted(writer: Writer, verb: str, operation: Callable[[Transaction], Any]) -> Any:
+        notebook.note(what="verb", verb=verb)
+        return await write(writer, verb, operation)
+
+    Writer.write = noted  # type: ignore[method-assign, assignment]
+
+
+def _planted() -> AbstractContextManager[None]:
+    """The bug of tests/sim/planted.py that the test wants in it, if it wants one."""
+    name = os.environ.get(PLANTED, "")
+    if not name:
+        return nullcontext()
+    bug: AbstractContextManager[None] = getattr(import_module("tests.sim.planted"), name)()
+    return bug
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv.pop(1))
+    follow(place / AHEAD)
+    book = Notebook(place / SEEN)
+    for watch in (_watch_model, _watch_tools, _watch_store):
+        watch(book)
+    with _planted():
+        main()
