@@ -1,7 +1,7 @@
 """The list of commands that a person is asked about. It is a convenience, and errs to asking."""
 
 import re
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -179,9 +179,9 @@ def test_no_command_takes_long() -> None:
     slowest, which = 0.0, ""
     for unit in [*PIECES, *(f"{piece} " for piece in WORDS), *(f"|{piece}" for piece in WORDS)]:
         command = (unit * COMMAND_CHARS_MAX)[:COMMAND_CHARS_MAX]
-        begin = perf_counter()
+        begin = process_time()
         danger_in(command)
-        slowest, which = max((slowest, which), (perf_counter() - begin, unit))
+        slowest, which = max((slowest, which), (process_time() - begin, unit))
 
     assert slowest < 2, which
 
@@ -189,12 +189,12 @@ def test_no_command_takes_long() -> None:
 @pytest.mark.parametrize("danger", DANGERS, ids=lambda danger: danger.label)
 def test_a_long_gap_takes_no_time(danger: Danger) -> None:
     first, _, rest = danger.example.partition(" ")
-    begin = perf_counter()
+    begin = process_time()
 
     danger_in(first + " " * (COMMAND_CHARS_MAX - 100) + rest)
     danger_in(danger.example + " " * (COMMAND_CHARS_MAX - 100) + "x")
 
-    assert perf_counter() - begin < 2
+    assert process_time() - begin < 2
 
 
 def test_the_page_about_approvals_is_up_to_date() -> None:

@@ -1,7 +1,7 @@
 """Text from outside: nothing in it moves a cursor, hides or turns around, and none takes long."""
 
 import re
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -145,12 +145,12 @@ ADVERSARIAL = [
 @pytest.mark.parametrize("lead", ["", f"{ESC}]", "\x9b"], ids=ascii)
 def test_a_megabyte_made_to_hurt_does_not_take_long(unit: str, lead: str) -> None:
     text = lead + unit * (1_000_000 // len(unit))
-    begin = perf_counter()
+    begin = process_time()
 
     plain(text)
     visible(text[:100_000])
 
-    assert perf_counter() - begin < 3
+    assert process_time() - begin < 3
 
 
 def test_a_short_text_is_not_shortened() -> None:
