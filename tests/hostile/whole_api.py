@@ -78,7 +78,8 @@ class WholeApi:
             "http_version": "1.1",
             "method": method,
             "scheme": "http",
-            "path": unquote(path),
+            # A server has replaced what is no UTF-8.
+            "path": unquote(path).encode("utf-8", "replace").decode(),
             "raw_path": path.encode("utf-8", "replace"),
             "root_path": "",
             "query_string": words,
