@@ -54,7 +54,8 @@ KEY_WORDS: dict[str, str] = {
     "`<home>/web-token`",
     "channels.web.<name>.token_env": "the variable that holds it",
     "channels.web.<name>.token_file": _TOKEN_FILE,
-    "channels.web.<name>.host": "loopback only",
+    "channels.web.<name>.host": "loopback only, unless `public_url` states a proxy",
+    "channels.web.<name>.public_url": "where people reach it through a proxy, over TLS",
     "channels.web.<name>.port": "0 = any that is free",
     "mcp.<name>.enabled": "whether it is used",
     "mcp.<name>.command": "the program: a name on the `PATH` or a full path. It runs in "

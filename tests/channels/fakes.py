@@ -11,6 +11,7 @@ from anyio import create_task_group, fail_after, move_on_after, sleep
 
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
@@ -298,7 +299,7 @@ def web_channel(
 ) -> WebChannel:
     return WebChannel(
         name=WEB,
-        host="127.0.0.1",
+        names=Names(),
         port=port,
         token=token,
         views=gateway,

@@ -4,6 +4,7 @@ import pytest
 
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.guard import SAFE_HEADERS
+from koboshi.channels.web.names import Names
 from tests.channels.fakes import (
     TOKEN,
     WEB,
@@ -86,7 +87,7 @@ def test_a_channel_without_a_token_can_not_be_made() -> None:
     with pytest.raises(ValueError, match="needs a token"):
         WebChannel(
             name=WEB,
-            host="127.0.0.1",
+            names=Names(),
             port=0,
             token="",
             views=gateway,

@@ -14,6 +14,7 @@ from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.login import Logins
+from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import Pages
 from koboshi.dashboard.app import Ask, Dashboard
 from koboshi.dashboard.describe import SHAPES, paths
@@ -40,7 +41,7 @@ class WholeApi:
     def api(self) -> Api:
         return Api(
             channel=WEB,
-            host="127.0.0.1",
+            names=Names(),
             logins=self.logins,
             pages=self._pages(),
             views=self.home.store.views,

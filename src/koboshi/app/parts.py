@@ -14,7 +14,7 @@ from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
-from koboshi.app.web import pages_of, web_limits
+from koboshi.app.web import names_of, pages_of, web_limits
 from koboshi.app.world import environment_of_commands, make_tokens, redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.commands.run import respond
@@ -124,7 +124,7 @@ class Parts:
         return [
             WebChannel(
                 name=ChannelName(channel.name),
-                host=channel.host,
+                names=names_of(channel),
                 port=channel.port,
                 token=web_token(self.config.home, channel),
                 views=self.store.views,

@@ -160,8 +160,8 @@ def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
 async def _announce(channel: WebChannel, options: RunOptions) -> None:
     port = await channel.listening()
     options.notifier.ready()
-    options.announce(f"http://{channel.host}:{port}", channel.login_link() or "")
-    log.info("web_listening", host=channel.host, port=port)
+    options.announce(channel.address or "", channel.login_link() or "")
+    log.info("web_listening", address=channel.address, port=port)
 
 
 async def _leave_at_signals(

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from koboshi import __version__
 from koboshi.channels.web.limits import WebLimits
+from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import Pages
-from koboshi.config import Config
+from koboshi.config import Config, WebConfig
 from koboshi.dashboard.app import Dashboard
 from koboshi.dashboard.describe import KILL_PATH, SHAPES, paths
 from koboshi.dashboard.files import FOLDER, PAGE_PATHS
@@ -24,6 +25,10 @@ def web_limits(config: Config) -> WebLimits:
         body_s=limits.http_read_seconds,
         poll_s=limits.poll_seconds,
     )
+
+
+def names_of(channel: WebConfig) -> Names:
+    return Names(host=channel.host, public_url=channel.public_url)
 
 
 def pages_of(

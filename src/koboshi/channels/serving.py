@@ -29,13 +29,13 @@ class CannotListen(ChannelUnusable):
     """The address can not be had: choose another, or end whoever holds it."""
 
 
-async def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on the address. Raises CannotListen, naming it, and OSError where
-    only something is missing for now."""
+async def listen(host: str, port: int, *, is_public: bool = False) -> socket.socket:
+    """A socket that listens on the address; one that others can reach only if `is_public`. Raises
+    CannotListen, naming it, and OSError where only something is missing for now."""
     try:
         found = await getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
-        if not ip_address(address[0]).is_loopback:
+        if not is_public and not ip_address(address[0]).is_loopback:
             raise CannotListen(f"{host} is {address[0]}, which others can reach; use 127.0.0.1")
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
         listener.setblocking(False)

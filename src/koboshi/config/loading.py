@@ -31,7 +31,7 @@ from koboshi.config.shape import (
     WebConfig,
     keys_of,
 )
-from koboshi.config.specs import fit_secret
+from koboshi.config.specs import fit_secret, told
 from koboshi.config.tokens import TOKEN_KEYS, TokenKeys, find_token, is_clear
 from koboshi.config.warn import warnings_about
 
@@ -238,8 +238,19 @@ class _Draft:
         return self.problems if self.needs_secrets else Problems()
 
     def _check_together(self, channels: tuple[ChannelConfig, ...]) -> None:
-        """Two channels must not share what only one can hold."""
+        """Two channels must not share what only one can hold; and only a proxy that was stated may
+        stand between us and other machines."""
         holders: dict[object, str] = {}
+        for channel, path in zip(channels, self.settings.channels, strict=True):
+            if isinstance(channel, WebConfig) and not channel.is_reached_safely:
+                key = f"{dotted(path)}.host"
+                hint = (
+                    'with a proxy in front, say where people reach it: public_url = "https://…"; '
+                    "else use 127.0.0.1"
+                )
+                message = f"{key} must be a loopback address, not {told(channel.host)}"
+                origin = self.settings.channels[path]
+                self.problems.add(key, message, hint=hint, origin=origin)
         for channel, path in zip(channels, self.settings.channels, strict=True):
             match channel:
                 case _ if not channel.enabled:

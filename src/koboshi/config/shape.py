@@ -26,12 +26,15 @@ from koboshi.config.specs import (
     boolean,
     choice,
     endpoint,
+    is_loopback,
     key,
+    listening_host,
     loopback_host,
     number,
     path,
     people,
     prose,
+    public_address,
     secret,
     store_address,
     variable_name,
@@ -154,8 +157,15 @@ class WebConfig:
     token: Secret | None = field(default=None, metadata=key(secret()))
     token_env: str = field(default="", metadata=key(variable_name()))
     token_file: Path | None = field(default=None, metadata=key(path()))
-    host: str = field(default="127.0.0.1", metadata=key(loopback_host()))
+    # Others than this machine are served only through a proxy that is stated by `public_url`.
+    host: str = field(default="127.0.0.1", metadata=key(listening_host()))
     port: int = field(default=8_642, metadata=key(whole(0, 65_535)))  # 0: any free port
+    public_url: str = field(default="", metadata=key(public_address()))
+
+    @property
+    def is_reached_safely(self) -> bool:
+        """Whether only this machine can connect, or a proxy that keeps others' words secret."""
+        return is_loopback(self.host) or bool(self.public_url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

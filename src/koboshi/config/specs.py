@@ -156,6 +156,45 @@ def loopback_host() -> Spec:
     return Spec(check)
 
 
+def listening_host() -> Spec:
+    """An address of this machine. Whether others may reach it is asked when all is known."""
+
+    def check(raw: object) -> str:
+        text = require_text(raw, 256)
+        if text == "localhost":
+            return text
+        try:
+            ip_address(text)
+        except ValueError:
+            raise Unfit(
+                f"must be a loopback address, not {told(text)}",
+                "use 127.0.0.1, ::1 or localhost; behind a proxy that `public_url` names, "
+                "the number of any address of this machine, or 0.0.0.0",
+            ) from None
+        return text
+
+    return Spec(check)
+
+
+def public_address() -> Spec:
+    """Where people reach us through a proxy: over TLS, or on the machine that they sit at."""
+    check_address = _address("https", "http", may_be_empty=True, needs_host=True)
+
+    def check(raw: object) -> str:
+        text = check_address(raw)
+        parts = urlsplit(text)
+        if parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc:
+            raise Unfit("must be an address without a path, like https://koboshi.example.org")
+        if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+            raise Unfit(
+                "must begin with https:// unless it is on loopback",
+                "what is said and the token would be read by whoever is in between",
+            )
+        return text
+
+    return Spec(check)
+
+
 def people(count_max: int) -> Spec:
     """Stable ids of people, or "*" for everyone; each once."""
 

@@ -28,6 +28,7 @@ from koboshi.channels.web.guard import Guard, failure_response, is_known
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.login import Logins
+from koboshi.channels.web.names import Names
 from koboshi.channels.web.openapi import document
 from koboshi.channels.web.pages import Pages
 from koboshi.domain.errors import StoreFailed
@@ -51,7 +52,7 @@ class Api:
     """What the routes need. `store` has one message committed, or raises Unacceptable."""
 
     channel: ChannelName
-    host: str
+    names: Names
     logins: Logins
     pages: Pages
     views: Views
@@ -99,7 +100,7 @@ class Api:
         return Guard(
             app,
             logins=self.logins,
-            host=self.host,
+            names=self.names,
             pages=self.pages,
             on_refused=self.on_refused,
         )

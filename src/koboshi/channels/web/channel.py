@@ -19,6 +19,7 @@ from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.login import Logins
+from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
@@ -36,7 +37,7 @@ class WebChannel:
         self,
         *,
         name: ChannelName,
-        host: str,
+        names: Names,
         port: int,
         token: str,
         views: Views,
@@ -51,9 +52,9 @@ class WebChannel:
         if not token:
             raise ValueError(f'channel "{name}" needs a token')
         self._name = name
-        self._host = host
+        self._names = names
         self._port = port
-        self._logins = Logins(token=token, clock=clock)
+        self._logins = Logins(token=token, clock=clock, names=names)
         self._pages = pages
         self._views = views
         self._wakeups = wakeups
@@ -83,11 +84,6 @@ class WebChannel:
         )
 
     @property
-    def host(self) -> str:
-        """The host as it stands in an address."""
-        return f"[{self._host}]" if ":" in self._host else self._host
-
-    @property
     def bound_port(self) -> int | None:
         """The port it listens on; None while it does not."""
         return self._bound_port
@@ -101,13 +97,17 @@ class WebChannel:
 
     @property
     def address(self) -> str | None:
-        """Where it answers; None while it does not."""
-        return None if self._bound_port is None else f"http://{self.host}:{self._bound_port}"
+        """Where it answers on this machine; None while it does not."""
+        if self._bound_port is None:
+            return None
+        return f"http://{self._names.local_host}:{self._bound_port}"
 
     def login_link(self) -> str | None:
         """An address that lets one browser in, once; None while nobody would answer there."""
-        address = self.address
-        return None if address is None else f"{address}/login#{self._logins.make_code()}"
+        if self.address is None:
+            return None
+        address = self._names.public_url.rstrip("/") or self.address
+        return f"{address}/login#{self._logins.make_code()}"
 
     async def listening(self) -> int:
         """Wait until it serves. Returns the port."""
@@ -121,7 +121,8 @@ class WebChannel:
 
         Raises CannotListen where the address can not be had, and whatever `accept` raised.
         """
-        with await listen(self._host, self._port) as listener:
+        is_public = bool(self._names.public_url)
+        with await listen(self._names.host, self._port, is_public=is_public) as listener:
             try:
                 await self._serve(listener, accept)
             except ExceptionGroup as group:
@@ -181,7 +182,7 @@ class WebChannel:
     def _api(self, followers: Followers, store: Callable[[Inbound], Awaitable[Receipt]]) -> Api:
         return Api(
             channel=self._name,
-            host=self._host,
+            names=self._names,
             logins=self._logins,
             pages=self._pages,
             views=self._views,

@@ -45,11 +45,11 @@ class Entering:
         if ticket is None:
             raise Unacceptable(403, "no-login", f"{NOT_GOOD}; `koboshi open` makes a new one")
         entered = msgspec.json.encode(Entered(proof=ticket.proof))
-        headers = {"Set-Cookie": self.logins.set_cookie(ticket)}
+        headers = {"Set-Cookie": self.logins.set_cookie(ticket, request.headers)}
         return Response(entered, headers=headers, media_type="application/json")
 
-    async def _logout(self, _request: Request) -> Response:
-        headers = {"Set-Cookie": self.logins.unset_cookie()}
+    async def _logout(self, request: Request) -> Response:
+        headers = {"Set-Cookie": self.logins.unset_cookie(request.headers)}
         return Response(b"{}", headers=headers, media_type="application/json")
 
 

@@ -1,7 +1,6 @@
 """Who may talk to us: the first thing that every request meets."""
 
 import hmac
-import re
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -11,12 +10,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from koboshi.channels.web.codec import Unacceptable, failure_of
 from koboshi.channels.web.entering import LOGIN_PATH
 from koboshi.channels.web.login import COOKIE_PATH, PROOF, Logins
+from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
 """What may be seen without the token."""
-SCHEMES = ("http", "https")
-"""The second is what a page says that came through a proxy."""
 LINKED_METHODS = frozenset({"GET", "HEAD"})
 
 SAFE_HEADERS = {
@@ -44,7 +42,7 @@ class Guard:
         app: ASGIApp,
         *,
         logins: Logins,
-        host: str,
+        names: Names,
         pages: Pages = NO_PAGES,
         on_refused: Callable[[], None] = lambda: None,
     ) -> None:
@@ -53,9 +51,7 @@ class Guard:
         self._logins = logins
         self._open_paths = OPEN_PATHS | pages.open_paths
         self._open_folder = pages.open_folder
-        named = f"[{host}]" if ":" in host else host
-        names = {"localhost", "127.0.0.1", "[::1]", named.lower()}
-        self._host = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})(?::\d{{1,5}})?")
+        self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         shown = Headers(scope=scope)
@@ -79,10 +75,10 @@ class Guard:
 
     def _refusal(self, method: str, path: str, headers: Headers) -> Unacceptable | None:
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._host.fullmatch(hosts[0].lower()):
-            message = "this gateway answers to localhost, 127.0.0.1 and [::1] only"
+        ours = self._names.origins_of(hosts[0]) if len(hosts) == 1 else frozenset()
+        if not ours:
+            message = f"this gateway answers to {self._names.words} only"
             return Unacceptable(421, "wrong-host", message)
-        ours = {f"{scheme}://{hosts[0].lower()}" for scheme in SCHEMES}
         is_foreign = any(origin.lower() not in ours for origin in headers.getlist("origin"))
         is_link = method in LINKED_METHODS and self._is_open(path)
         if is_foreign or not (is_link or _is_site_ours(headers)):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
+from koboshi.channels.web.names import Names
 from koboshi.ports.clock import Clock
 
 PROOF = "X-Koboshi-Proof"
@@ -42,6 +43,7 @@ class Ticket:
 class Logins:
     token: str
     clock: Clock
+    names: Names = field(default_factory=Names)
     _codes: dict[str, float] = field(default_factory=dict)
     """What is left of each code that nobody has used: its hash, and until when it is good."""
 
@@ -72,13 +74,14 @@ class Logins:
         """The header that replaces the cookie of a request that was let in; None while it is
         new."""
         nonce = self._nonce_of(headers, older_than=RENEW_SECONDS)
-        return None if nonce is None else self.set_cookie(self._ticket(nonce))
+        return None if nonce is None else self.set_cookie(self._ticket(nonce), headers)
 
-    def set_cookie(self, ticket: Ticket) -> str:
-        return self._cookie_header(ticket.cookie, IDLE_SECONDS)
+    def set_cookie(self, ticket: Ticket, headers: Headers) -> str:
+        """The header that gives the cookie to whoever sent a request with these headers."""
+        return self._cookie_header(ticket.cookie, IDLE_SECONDS, headers)
 
-    def unset_cookie(self) -> str:
-        return self._cookie_header("", 0)
+    def unset_cookie(self, headers: Headers) -> str:
+        return self._cookie_header("", 0, headers)
 
     @property
     def cookie_name(self) -> str:
@@ -107,9 +110,10 @@ class Logins:
         mac = hmac.digest(self.token.encode(), f"koboshi.{text}".encode(), "sha256")
         return urlsafe_b64encode(mac).decode().rstrip("=").replace("-", "x").replace("_", "y")
 
-    def _cookie_header(self, value: str, seconds: int) -> str:
+    def _cookie_header(self, value: str, seconds: int, headers: Headers) -> str:
         rules = f"Path={COOKIE_PATH}; Max-Age={seconds}; HttpOnly; SameSite=Strict"
-        return f"{self.cookie_name}={value}; {rules}"
+        tls = "; Secure" if self.names.needs_tls(headers.get("host", "")) else ""
+        return f"{self.cookie_name}={value}; {rules}{tls}"
 
     def _now_s(self) -> int:
         return self.clock.now_ms() // 1000
