@@ -5,7 +5,7 @@ its store with the verbs; its clock on the wall is ahead by what the test says."
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Any
 
 from koboshi.cli.main import main
 from koboshi.domain.transcript import Choice, Effect, Need
+from koboshi.models.plugin import PluginModel
 from koboshi.models.scripted import ScriptedModel
-from koboshi.ports.model import ModelReply, OnText, Request, ToolSpec
+from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
 from koboshi.ports.tool import Tool, ToolAnswer, ToolContext
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writer import Writer
@@ -80,17 +81,18 @@ class NotedTool:
 
 
 def _watch_model(notebook: Notebook) -> None:
-    respond = ScriptedModel.respond
+    for kind in (ScriptedModel, PluginModel):
+        kind.respond = _noted(kind.respond, notebook)  # type: ignore[method-assign]
 
-    async def noted(
-        model: ScriptedModel, request: Request, on_text: OnText | None = None
-    ) -> ModelReply:
+
+def _noted(respond: Callable[..., Awaitable[ModelReply]], notebook: Notebook) -> Any:
+    async def noted(model: Model, request: Request, on_text: OnText | None = None) -> ModelReply:
         if not request.wants_summary:
             shown = [step.seq for step in request.steps if step.turn_id == request.turn_id]
             notebook.note(what="ask", turn=request.turn_id, shown=shown)
         return await respond(model, request, on_text)
 
-    ScriptedModel.respond = noted  # type: ignore[method-assign, assignment]
+    return noted
 
 
 def _watch_tools(notebook: Notebook) -> None:
