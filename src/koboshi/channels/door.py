@@ -38,6 +38,8 @@ class Door:
                 await self._wait(f"{self.inside_max} connections are open already", ROOM_S)
             try:
                 connection, _ = await loop.sock_accept(listener)
+                self._has_room()
+                await loop.connect_accepted_socket(self.protocol, connection)
             except ConnectionError:
                 continue  # they have left before they came in
             except OSError as error:
@@ -45,9 +47,6 @@ class Door:
                 if missing is None:
                     raise
                 await self._wait(missing, AGAIN_S)
-                continue
-            self._has_room()
-            await loop.connect_accepted_socket(self.protocol, connection)
 
     async def _wait(self, why: str, seconds: float) -> None:
         if self.trouble is None:
