@@ -44,6 +44,11 @@ async def asking(home: Home, retried: Retried) -> EntryView:
     return found
 
 
+async def retry_in_the_chat(home: Home) -> None:
+    command = Command(name=CommandName.RETRY, said="/retry")
+    await home.accept(Arrival(inbound=home.inbound("/retry"), command=command), respond=run.respond)
+
+
 async def words_of(home: Home) -> list[str]:
     """What the next turn that is claimed was asked."""
     steps = (await home.store.turns.load(await home.claim())).steps
@@ -164,8 +169,7 @@ async def test_the_operator_and_the_person_do_not_ask_the_same_twice(home: Home)
     """What `/retry` has asked again is what `inbox retry` finds, by the same key."""
     message = await home.say("one")
     await home.store.turns.fail(await home.claim(), "it broke")
-    command = Command(name=CommandName.RETRY, said="/retry")
-    await home.accept(Arrival(inbound=home.inbound("/retry"), command=command), respond=run.respond)
+    await retry_in_the_chat(home)
     retried = await retry(home, message)
 
     assert not retried.is_new
@@ -186,16 +190,23 @@ async def test_what_asked_again_can_be_asked_again(home: Home) -> None:
     assert await words_of(home) == ["one"]
 
 
-async def test_files_are_asked_again_with_their_words(home: Home) -> None:
-    inbound = home.inbound("what is it?")
+@pytest.mark.parametrize("text", ["what is it?", ""])
+@pytest.mark.parametrize("is_in_the_chat", [True, False])
+async def test_files_are_asked_again_with_their_words(
+    home: Home, text: str, is_in_the_chat: bool
+) -> None:
+    inbound = home.inbound(text)
     with_file = replace(inbound, words=replace(inbound.words, files=(PICTURE,)))
     (message,) = await home.accept(Arrival(inbound=with_file))
     await home.store.turns.fail(await home.claim(), "it broke")
-    await retry(home, message)
+    if is_in_the_chat:
+        await retry_in_the_chat(home)
+    else:
+        await retry(home, message)
 
     steps = (await home.store.turns.load(await home.claim())).steps
     (said,) = [step.body for step in steps if isinstance(step.body, Message)]
-    assert (said.text, said.files) == ("what is it?", (PICTURE,))
+    assert (said.text, said.files) == (text, (PICTURE,))
 
 
 async def test_what_waits_runs_or_was_answered_is_refused(home: Home) -> None:

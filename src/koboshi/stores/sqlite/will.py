@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from koboshi.domain.command import Failed, Retry, Standing, Will, standing_of
+from koboshi.domain.files import attachment_words
 from koboshi.domain.ids import EntryId, TurnId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.session import Busy, Session
@@ -102,7 +103,9 @@ def read_failed(tx: Reading, session: Session) -> Failed | None:
     if row is None:
         return None
     turn = turn_of(row)
-    return Failed(turn_id=turn.turn_id, words=words_in(tx, turn).text)
+    said = words_in(tx, turn)
+    words = said.text or "\n".join(map(attachment_words, said.files))
+    return Failed(turn_id=turn.turn_id, words=words)
 
 
 def words_in(tx: Reading, turn: TurnRow) -> Words:
