@@ -145,6 +145,12 @@ def test_waiting_for_an_answer(scene: Scene) -> None:
     shows(scene.visit, "#/inbox", "waits for an answer")
     shows(scene.visit, f"#/inbox/{message}", words)
     shows(scene.visit, f"#/inbox/{behind}", f"waiting behind {turn}, which has to end first")
+    page = scene.visit.page
+    page.get_by_role("button", name=f"Drop {behind}").click()
+    expect(page.locator(".board-body")).to_contain_text("the operator dropped it while it waited")
+    scene.visit.go("#/inbox")
+    page.get_by_role("button", name=f"Retry {behind}").click()
+    expect(page.get_by_text(f"{behind} is asked again.")).to_be_visible()
     shows(scene.visit, f"#/turns/{turn}", words, "What helps: answer in the chat")
     scene.visit.picture("why-waiting")
     scene.visit.page.get_by_role("link", name="Answer it under Questions").click()

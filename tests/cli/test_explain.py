@@ -87,7 +87,10 @@ def test_a_turn_that_was_stopped(one: Gateway) -> None:
 
     assert lines[2].startswith("stands    stopped, since ")
     assert lines[3] == "why       stopped by the person, with /stop or /new"
-    assert lines[4] == "remedy    write it again, if it is still wanted"
+    assert lines[4] == (
+        "remedy    write it again, if it is still wanted; "
+        f"`koboshi inbox retry {message}`, or Retry on the page, asks it again"
+    )
     assert happened(lines)[-1] == "stopped by the person"
 
 

@@ -44,6 +44,8 @@ PROMISED = {
     "trace": Promise("some-platform-id"),
     "turns resume": Promise("t1"),
     "turns drop": Promise("t1"),
+    "inbox retry": Promise("m1"),
+    "inbox drop": Promise("m1"),
     "outbox retry": Promise("d1"),
     "outbox drop": Promise("d1"),
     "outbox release": Promise("d1"),

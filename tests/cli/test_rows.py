@@ -115,6 +115,9 @@ async def test_a_turn_is_shown_with_what_belongs_to_it(home: Home) -> None:
         ("show", "delivery", "nonsense"),
         ("turn-resume", "turn", "t9"),
         ("turn-drop", "turn", "x"),
+        ("inbox-retry", "message", "m9"),
+        ("inbox-drop", "message", "t1"),
+        ("inbox-drop", "message", "m9"),
         ("outbox-retry", "delivery", "d9"),
         ("outbox-drop", "delivery", "d9"),
         ("trace", "", "nobody-sent-this"),
@@ -193,6 +196,39 @@ async def test_what_is_being_sent_is_left_alone_until_its_sender_is_dead(home: H
     assert (await ask(home, "outbox-drop", kind="delivery", what="d1"))["ok"] is True
 
 
+async def test_what_waits_is_dropped_and_asked_again_as_a_new_message_once(home: Home) -> None:
+    claim = await home.work_on("one")
+    await home.say("two")
+    dropped = await ask(home, "inbox-drop", kind="message", what="m2")
+    assert (dropped["message"]["state"], dropped["message"]["reason"]) == ("dropped", "by-hand")
+    again = await error(home, "inbox-drop", kind="message", what="m2")
+    assert again == "refused: m2 is not dropped: it was dropped before (by-hand)"
+    in_turn = await error(home, "inbox-drop", kind="message", what="m1")
+    assert in_turn.startswith("refused: m1 is not dropped: it is in t1")
+
+    first = await ask(home, "inbox-retry", kind="message", what="m2")
+    assert first == await ask(home, "inbox-retry", kind="message", what="m2")
+    assert (first["message"]["text"], first["message"]["state"]) == ("two", "waiting")
+    assert "its turn comes" in await error(home, "inbox-retry", kind="message", what="m3")
+    await home.answer(claim)
+    await home.answer(await home.claim())
+    over = await error(home, "inbox-retry", kind="message", what="m2")
+    assert over.startswith("refused: m2 was asked again as m3, which is in t2: that is answered")
+    assert "it was answered" in await error(home, "inbox-retry", kind="message", what="m3")
+
+
+async def test_what_was_asked_again_and_dropped_names_the_newer_one(home: Home) -> None:
+    await home.work_on("one")
+    await home.say("two")
+    for what in ("m2", "m3"):
+        assert (await ask(home, "inbox-drop", kind="message", what=what))["ok"]
+        said = await ask(home, "inbox-retry", kind="message", what=what)
+        assert said["ok"], said
+
+    words = await error(home, "inbox-retry", kind="message", what="m2")
+    assert words.startswith("refused: m2 was asked again as m3, which was dropped; ")
+
+
 async def test_the_way_of_a_message_leads_to_the_ids_of_the_platform(home: Home) -> None:
     """Inbound, turn, calls, deliveries, platform ids."""
     claim = await home.work_on("one", key="tg-4711")
@@ -260,3 +296,32 @@ def test_the_commands_answer_with_and_without_a_gateway(tmp_path: Path) -> None:
     missing = koboshi("outbox", "drop", "d99", "--json", home=home)
     assert (missing.code, missing.document["error"]["type"]) == (1, "not-found")
     assert koboshi("turns", "list", "--limit", "0", home=home).code == 2
+
+
+def test_a_message_is_dropped_with_a_gateway_and_asked_again_without_one(tmp_path: Path) -> None:
+    """And the other way round; the next gateway answers what was asked again, once."""
+    home = tmp_path / "home"
+    with gateway(home) as one:
+        one.wait_state(one.say("room", "ask me which drink: tea or coffee", key="1"), "waiting")
+        one.say("room", "/queue echo second", key="2")
+        one.say("room", "/queue echo third", key="3")
+        dropped = koboshi("inbox", "drop", "m2", "--json", home=home)
+        plain = koboshi("inbox", "drop", "m2", home=home)
+        one.kill()
+    alone = koboshi("inbox", "drop", "m3", home=home)
+    asked = [koboshi("inbox", "retry", "m2", "--json", home=home) for _ in range(2)]
+    with gateway(home) as two:
+        late = koboshi("inbox", "retry", "m3", "--json", home=home)
+        two.say("room", "tea", key="4")
+        two.wait_state("m5", "done")
+        over = koboshi("inbox", "retry", "m2", home=home)
+        turns = koboshi("turns", "list", "--json", home=home).document["turns"]
+
+    assert dropped.document["message"]["reason"] == "by-hand"
+    assert (plain.code, "it was dropped before (by-hand)" in plain.err) == (1, True)
+    assert "the operator dropped it while it waited" in alone.out
+    assert [each.document["message"]["entry_id"] for each in asked] == [4, 4]
+    assert late.document["message"]["entry_id"] == 5
+    assert [turn["request"] for turn in turns[:2]] == ["echo third", "echo second"]
+    assert [turn["state"] for turn in turns] == ["done"] * 3
+    assert (over.code, "asked again as m4, which is in t2: that is done" in over.err) == (1, True)

@@ -38,6 +38,8 @@ POINTS = (
     Point("inbox.accept", "follow-ups", 2),
     Point("inbox.accept", "question", 2),
     Point("inbox.accept", "stop", 3),
+    Point("inbox.drop", "in-hand"),
+    Point("inbox.retry", "in-hand"),
     # The first claim finds nothing: it is made when the gateway starts. The second takes the turn.
     Point("turns.claim", "echo"),
     Point("turns.claim", "echo", 2),

@@ -256,6 +256,24 @@ async def watched(life: Lives, chat: str) -> None:
     assert len(person.heard()) == 3
 
 
+async def in_hand(life: Lives, chat: str) -> None:
+    """The operator drops a message that waits, and then has it asked again."""
+    person, operator = life.person(chat), life.operator()
+    await person.say(f"run {WAITS.format('go')}; echo first", "1")
+    await person.sees(is_running, "the turn runs")
+    waits = await person.say("echo second", "2")
+    told = await operator.post(f"inbox/{waits.message}/drop")
+    # Where the gateway died behind the commit, it says that it was done before.
+    assert told.status_code == 200 or "it was dropped before (by-hand)" in told.text, told.text
+    (life.gateway.workdir / "go").touch()
+    await person.hears("first")
+    assert len(person.answered()) == 1
+    told = await operator.post(f"inbox/{waits.message}/retry")
+    assert told.status_code == 200 or "it was asked again as" in told.text, told.text
+    await person.hears("second")
+    assert person.answered()[1:] == ["second"]
+
+
 async def stopped_gateway(life: Lives, chat: str) -> None:
     """The gateway is asked to stop while a turn runs."""
     person = life.person(chat)
@@ -286,6 +304,7 @@ STORIES = {
     "job": Story(job, is_repeatable=False),
     "watched": Story(watched, is_repeatable=False),
     "ended-while-down": Story(ended_while_down, first=(KILLED_BY_HAND,)),
+    "in-hand": Story(in_hand),
     "stopped-gateway": Story(stopped_gateway, stops=True),
     # A turn was running when the gateway died, so that the next life has something to recover.
     "recovery": Story(two_tools, first=("turns.start_call:after:2",)),

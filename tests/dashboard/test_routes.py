@@ -141,6 +141,26 @@ async def test_what_is_owed_is_dropped_by_the_verb_of_the_command_line(home: Hom
     assert delivery.state == DeliveryState.ABANDONED
 
 
+async def test_what_waits_is_dropped_and_asked_again_by_the_verbs_of_the_command_line(
+    home: Home,
+) -> None:
+    await home.work_on("hello")
+    await home.say("and this")
+    board = dashboard(home)
+
+    status, told = await asked(board, "inbox/m2/drop", "POST")
+    again, refused = await asked(board, "inbox/m2/drop", "POST")
+    asked_again, new = await asked(board, "inbox/m2/retry", "POST")
+    _, listed = await asked(board, "inbox")
+
+    assert (status, told["message"]["reason"]) == (200, "by-hand")
+    assert (again, refused["error"]["type"]) == (409, "refused")
+    assert (asked_again, new["message"]["state"]) == (200, "waiting")
+    fate = listed["messages"][1]["fate"]
+    assert fate["words"] == "dropped: the operator dropped it while it waited (by-hand)"
+    assert "`koboshi inbox retry m2`" in fate["remedy"]
+
+
 async def test_questions_chats_and_boots_are_told(home: Home) -> None:
     claim = await home.work_on("hello")
     await home.ask(claim)

@@ -189,6 +189,25 @@ class Client:
         return f"/api/v1/sessions/{self.chat}/{what}"
 
 
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Somebody with a hand on the rows of a gateway that may be killed at any moment."""
+
+    gateway: Address
+
+    async def post(self, path: str) -> httpx2.Response:
+        """Ask until there is an answer."""
+        with fail_after(WITHIN_S):
+            while True:
+                address = await until(lambda: self.gateway.address, "the gateway listens")
+                with suppress(*_LOST):
+                    async with connection(address, self.gateway.token) as http:
+                        response = await http.post(f"/api/v1/{path}")
+                        if response.status_code != 503:
+                            return response
+                await sleep(LOOK_EVERY_S)
+
+
 def _parsed(fields: dict[str, str]) -> tuple[int | None, Event | None]:
     place = int(fields["id"]) if "id" in fields else None
     if "data" not in fields:

@@ -11,7 +11,7 @@ import httpx2
 from anyio import create_task_group
 from anyio.abc import TaskGroup
 
-from tests.harness.client import Client, Event
+from tests.harness.client import Client, Event, Operator
 from tests.harness.disk import killed_at_change, killed_at_flush
 from tests.harness.http import connection
 from tests.harness.moved_clock import Wall
@@ -98,6 +98,9 @@ class Lives:
         person = self.people[chat] = Client(self, chat)
         self.tasks.start_soon(person.keep_following)
         return person
+
+    def operator(self) -> Operator:
+        return Operator(self)
 
     async def all_ends(self) -> None:
         """Wait until every planned end has come, and somebody is there again."""

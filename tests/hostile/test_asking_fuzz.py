@@ -24,7 +24,7 @@ from tests.store.homes import BACKENDS, Home, Limits, a_world
 VERBS = (
     "status explain processes process-log login stop restart drain process-kill pairing-list "
     "pairing-approve pairing-deny pairing-revoke held backup-standing list show trace turn-resume "
-    "turn-drop outbox-retry outbox-release outbox-drop nothing"
+    "turn-drop outbox-retry outbox-release outbox-drop inbox-retry inbox-drop nothing"
 ).split()
 KINDS = ["turn", "session", "message", "delivery", "worker", "line", "process", "nothing"]
 NAMES = st.sampled_from(

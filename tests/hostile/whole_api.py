@@ -60,7 +60,7 @@ class WholeApi:
     def paths(self) -> list[str]:
         """The addresses, with the names of their parameters."""
         routes = [route for route in self.api().routes() if isinstance(route, Route)]
-        return [route.path.replace("{name:path}", "{name}") for route in routes]
+        return [route.path.replace(":path}", "}") for route in routes]
 
     async def answered(
         self,

@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 STORES = ROOT / "src" / "koboshi" / "stores"
 
 VERBS = frozenset(
-    "inbox.accept outbox.claim outbox.drop outbox.label outbox.release outbox.retry "
+    "inbox.accept inbox.drop inbox.retry "
+    "outbox.claim outbox.drop outbox.label outbox.release outbox.retry "
     "outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "
     "processes.report "

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+from koboshi.domain.again import Again
 from koboshi.domain.command import Standing, Will
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, Seq
@@ -98,6 +99,8 @@ async def story(home: Home) -> AsyncIterator[str]:
         yield verb
     async for verb in with_an_operator(home):
         yield verb
+    async for verb in with_a_message_in_hand(home):
+        yield verb
     async for verb in with_strangers(home):
         yield verb
     async for verb in with_the_end(home):
@@ -149,6 +152,22 @@ async def with_an_operator(home: Home) -> AsyncIterator[str]:
     yield "outbox.drop"
     assert await home.store.outbox.retry(owed.delivery_id)
     yield "outbox.retry"
+
+
+async def with_a_message_in_hand(home: Home) -> AsyncIterator[str]:
+    """A message that waits is dropped and then asked again."""
+    await home.say("three", chat="cat")
+    yield "inbox.accept"
+    waits = await home.say("four", chat="cat")
+    yield "inbox.accept"
+    assert await home.store.inbox.drop(waits.entry_id)
+    yield "inbox.drop"
+    retried = await home.store.inbox.retry(waits.entry_id)
+    assert retried is not None
+    assert retried.how is Again.UNHEARD
+    yield "inbox.retry"
+    await home.stop(chat="cat")
+    yield "inbox.accept"
 
 
 async def with_deliveries(home: Home) -> AsyncIterator[str]:

@@ -508,7 +508,7 @@ def test_with_nothing_to_decide_it_says_so(said: str) -> None:
 
 def test_what_failed_is_asked_again_and_nothing_else_happens() -> None:
     response = response_to("/retry", FAILED)
-    assert response.retry == Retry(turn_id=TurnId(12), words="build the house")
+    assert response.retry == Retry(turn_id=TurnId(12))
     assert (response.cut, response.will) == (None, None)
     assert "/retry asks" in response_to("/resume", FAILED).reply
     assert "nothing of it is left" in response_to("/drop", FAILED).reply

@@ -58,6 +58,17 @@ def test_three_deaths_are_counted_and_can_be_retried() -> None:
     assert told.remedy.startswith("/retry")
 
 
+def test_a_turn_without_an_answer_names_the_message_that_can_be_asked_again() -> None:
+    told = why_turn(turn("failed", "erred", reason="it broke", message="m3"))
+    done = why_turn(turn("done", "settled", message="m3"))
+    by_report = why_turn(turn("failed", "erred", reason="it broke"))
+
+    assert told.remedy.startswith("/retry in the chat tries it once more; ")
+    assert "`koboshi inbox retry m3`" in told.remedy
+    assert done.remedy == ""
+    assert by_report.remedy == "/retry in the chat tries it once more"
+
+
 @pytest.mark.parametrize("rule", [rule.label for rule in RULES])
 def test_an_open_turn_without_a_gateway_always_has_a_remedy(rule: str) -> None:
     because = next(each.because for each in RULES if each.label == rule)
@@ -100,10 +111,35 @@ def test_deliveries(part: OwedPart, words: str, has_remedy: bool) -> None:
 
 
 def test_somebody_unknown_is_named_with_both_ways_to_let_them_in() -> None:
-    told = why_message("ignored", "ignored", "not-allowed", sender="42", channel="telegram:main")
+    told = why_message(
+        "m3", "ignored", "ignored", "not-allowed", sender="42", channel="telegram:main"
+    )
 
     assert "koboshi pairing approve CODE" in told.remedy
     assert "add 42 to `allow` of [channels.telegram.main]" in told.remedy
+    assert "koboshi inbox retry m3" in told.remedy
+
+
+@pytest.mark.parametrize(
+    "kind, reason, has_remedy",
+    [
+        ("message", "cut", True),
+        ("message", "inbox-full", True),
+        ("message", "by-hand", True),
+        ("message", "question-closed", False),
+        ("report", "cut", False),
+        ("report", "already-read", False),
+    ],
+)
+def test_what_was_dropped_says_how_it_is_asked_again(
+    kind: str, reason: str, has_remedy: bool
+) -> None:
+    told = why_message("m3", "dropped", kind, reason, sender="42", channel="telegram:main")
+
+    assert told.words.startswith("dropped: ")
+    assert told.words.endswith(f" ({reason})")
+    assert told.words != f"dropped: {reason} ({reason})"
+    assert ("koboshi inbox retry m3" in told.remedy) is has_remedy
 
 
 def test_nothing_is_wrong_where_nothing_is() -> None:

@@ -1,7 +1,6 @@
 """`koboshi sessions`, `turns`, `inbox`, `outbox`: what is stored, and what operators decide."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,6 +14,17 @@ from koboshi.cli.options import (
     home_options,
     json_option,
     show_json,
+)
+from koboshi.cli.row_answers import (
+    DeliveriesAnswer,
+    DeliveryAnswer,
+    MessageAnswer,
+    MessagesAnswer,
+    ReleasedAnswer,
+    SessionAnswer,
+    SessionsAnswer,
+    TurnAnswer,
+    TurnsAnswer,
 )
 from koboshi.cli.row_cells import (
     DELIVERIES,
@@ -38,7 +48,6 @@ from koboshi.cli.row_lines import (
 )
 from koboshi.cli.tables import echo_table
 from koboshi.config.problems import escaped
-from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, TurnView
 from koboshi.runtime.browse import LIMIT, LIMIT_MAX
 from koboshi.runtime.clock import SystemClock
 
@@ -90,7 +99,7 @@ def list_sessions(
         if as_json:
             show_json(answer)
             return
-        now_ms, said = SystemClock().now_ms(), read_answer(answer, _Sessions)
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, SessionsAnswer)
         lines = [session_line(view, now_ms) for view in said.sessions]
         cells = [session_cells(view, now_ms) for view in said.sessions]
         echo_table(SESSIONS, cells, lines, "there are no sessions")
@@ -109,7 +118,7 @@ def show_session(session: str, home: Path | None, config_file: Path | None, as_j
         if as_json:
             show_json(answer)
             return
-        said = read_answer(answer, _Session)
+        said = read_answer(answer, SessionAnswer)
         _echo(session_lines(said.session, said.turns, SystemClock().now_ms()))
 
 
@@ -132,7 +141,7 @@ def list_turns(
         if as_json:
             show_json(answer)
             return
-        now_ms, said = SystemClock().now_ms(), read_answer(answer, _Turns)
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, TurnsAnswer)
         lines = [turn_line(view, now_ms) for view in said.turns]
         cells = [turn_cells(view, now_ms) for view in said.turns]
         echo_table(TURNS, cells, lines, "there are no turns")
@@ -185,7 +194,7 @@ def list_messages(
         if as_json:
             show_json(answer)
             return
-        now_ms, said = SystemClock().now_ms(), read_answer(answer, _Messages)
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, MessagesAnswer)
         lines = [message_line(view, now_ms) for view in said.messages]
         cells = [message_cells(view, now_ms) for view in said.messages]
         echo_table(MESSAGES, cells, lines, "there are no messages")
@@ -198,13 +207,25 @@ def list_messages(
 @json_option
 def show_message(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """What arrived. MESSAGE is m1, as `list` shows it."""
-    with failures_told(as_json):
-        request = {"ask": "show", "kind": "message", "what": message}
-        answer = look(home, config_file, request).answer
-        if as_json:
-            show_json(answer)
-            return
-        _echo(message_lines(read_answer(answer, _Message).message, SystemClock().now_ms()))
+    _ask_about_message("show", message, home, config_file, as_json)
+
+
+@inbox.command("retry")
+@click.argument("message")
+@home_options
+@json_option
+def retry_message(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """Ask again, once, what was dropped or whose turn ended without an answer."""
+    _ask_about_message("inbox-retry", message, home, config_file, as_json)
+
+
+@inbox.command("drop")
+@click.argument("message")
+@home_options
+@json_option
+def drop_message(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """Do not take up a message that waits. Its sender is not told."""
+    _ask_about_message("inbox-drop", message, home, config_file, as_json)
 
 
 @outbox.command("list")
@@ -226,7 +247,7 @@ def list_deliveries(
         if as_json:
             show_json(answer)
             return
-        now_ms, said = SystemClock().now_ms(), read_answer(answer, _Deliveries)
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, DeliveriesAnswer)
         lines = [delivery_line(view, now_ms) for view in said.deliveries]
         cells = [delivery_cells(view, now_ms) for view in said.deliveries]
         echo_table(DELIVERIES, cells, lines, "there are no deliveries")
@@ -272,7 +293,7 @@ def release_delivery(
         if as_json:
             show_json(answer)
             return
-        released = counted(read_answer(answer, _Released).released, "delivery", "deliveries")
+        released = counted(read_answer(answer, ReleasedAnswer).released, "delivery", "deliveries")
         click.echo(f"released {released}; a gateway that runs looks at them within a minute")
 
 
@@ -309,9 +330,21 @@ def _ask_about_turn(
         if as_json:
             show_json(answer)
             return
-        said = read_answer(answer, _Turn)
+        said = read_answer(answer, TurnAnswer)
         now_ms = SystemClock().now_ms()
         _echo(turn_lines(said.turn, said.messages, said.calls, said.deliveries, now_ms))
+
+
+def _ask_about_message(
+    ask: str, message: str, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    with failures_told(as_json):
+        request = {"ask": ask, "kind": "message", "what": message}
+        answer = look(home, config_file, request).answer
+        if as_json:
+            show_json(answer)
+            return
+        _echo(message_lines(read_answer(answer, MessageAnswer).message, SystemClock().now_ms()))
 
 
 def _ask_about_delivery(
@@ -323,7 +356,7 @@ def _ask_about_delivery(
         if as_json:
             show_json(answer)
             return
-        _echo(delivery_lines(read_answer(answer, _Delivery).delivery, SystemClock().now_ms()))
+        _echo(delivery_lines(read_answer(answer, DeliveryAnswer).delivery, SystemClock().now_ms()))
 
 
 def _echo(lines: Iterator[str]) -> None:
@@ -334,56 +367,3 @@ def _echo(lines: Iterator[str]) -> None:
 def _echo_next(following: str | None) -> None:
     if following is not None:
         click.echo(f"there may be more: --before {following}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sessions:
-    sessions: tuple[SessionView, ...]
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Session:
-    session: SessionView
-    turns: tuple[TurnView, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Turns:
-    turns: tuple[TurnView, ...]
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Turn:
-    turn: TurnView
-    messages: tuple[EntryView, ...]
-    calls: tuple[CallView, ...]
-    deliveries: tuple[DeliveryView, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Messages:
-    messages: tuple[EntryView, ...]
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Message:
-    message: EntryView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Deliveries:
-    deliveries: tuple[DeliveryView, ...]
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Released:
-    released: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Delivery:
-    delivery: DeliveryView

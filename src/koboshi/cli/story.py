@@ -131,7 +131,12 @@ def _of_step(line: JournalLine, tools: Mapping[str, str]) -> str | None:
 def fate_of_message(entry: EntryView) -> str:
     """What became of a message that is in no turn. One that waits is told by who is before it."""
     reason = why_message(
-        entry.state, entry.kind, entry.reason, sender=entry.sender, channel=entry.source
+        shown("message", entry.entry_id),
+        entry.state,
+        entry.kind,
+        entry.reason,
+        sender=entry.sender,
+        channel=entry.source,
     )
     return reason.words
 

@@ -55,7 +55,7 @@ def retry(_command: Command, facts: SessionFacts) -> Response:
         )
     after = "" if turn is None else " after this one"
     words = f"I try «{excerpt(failed.words)}» once more{after}."
-    return Response(reply=words, retry=Retry(turn_id=failed.turn_id, words=failed.words))
+    return Response(reply=words, retry=Retry(turn_id=failed.turn_id))
 
 
 def _obstacle(turn: TurnGlance, facts: SessionFacts) -> str | None:

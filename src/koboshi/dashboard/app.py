@@ -15,8 +15,8 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
 from koboshi.dashboard.files import page_routes
-from koboshi.domain.ids import ChannelName, TurnId, parse_shown
-from koboshi.domain.reasons import why_closed, why_message
+from koboshi.domain.ids import ChannelName, TurnId, parse_shown, shown
+from koboshi.domain.reasons import or_by_hand, why_closed, why_message
 from koboshi.domain.recovery import RULES
 from koboshi.domain.turn import CLOSED
 from koboshi.ports.views import OwnerViews, TurnView
@@ -85,6 +85,8 @@ class Dashboard:
         verbs = {
             "turns/{what}/resume": ("turn-resume", "turn"),
             "turns/{what}/drop": ("turn-drop", "turn"),
+            "inbox/{what}/retry": ("inbox-retry", "message"),
+            "inbox/{what}/drop": ("inbox-drop", "message"),
             "outbox/{what}/retry": ("outbox-retry", "delivery"),
             "outbox/{what}/drop": ("outbox-drop", "delivery"),
             "processes/{what}/kill": ("process-kill", ""),
@@ -204,6 +206,7 @@ def _fate(entry: Mapping[str, Any], turn: TurnView | None) -> Json:
     """What became of a message. While its turn is not closed, that turn's page says more."""
     if turn is None:
         reason = why_message(
+            shown("message", entry["entry_id"]),
             entry["state"],
             entry["kind"],
             entry["reason"],
@@ -212,6 +215,8 @@ def _fate(entry: Mapping[str, Any], turn: TurnView | None) -> Json:
         )
         return {"turn": None, "fate": None if entry["state"] == "waiting" else asdict(reason)}
     closed = why_closed(turn.state, turn.event, turn.reason, turn.crash_streak)
+    if entry["kind"] == "message":
+        closed = or_by_hand(closed, turn.state, shown("message", entry["entry_id"]))
     return {"turn": asdict(turn), "fate": asdict(closed) if turn.state in CLOSED else None}
 
 

@@ -57,6 +57,8 @@ def _told() -> Json:
         "/api/v1/turns/{what}/drop": _do("End it for good, as `/drop` does"),
         "/api/v1/inbox": _list("What arrived, newest first", "messages", views.EntryView),
         "/api/v1/inbox/{what}": _show("A message, `m1`"),
+        "/api/v1/inbox/{what}/retry": _do("Ask again what was dropped or not answered, once"),
+        "/api/v1/inbox/{what}/drop": _do("Do not take up a message that waits"),
         "/api/v1/explain/{what}": _show("Why it is where it is, as `koboshi explain` tells it"),
         "/api/v1/troubles": _show("What keeps messages from being answered now, and what helps"),
         "/api/v1/outbox": _list(

@@ -104,7 +104,7 @@ class JobGlance:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
     """The newest turn that can be asked again: it failed or was dropped, and nobody has retried
-    it. `words` are all that a person said in it, empty if nobody did."""
+    it. `words` are all that a person said in it, or which files they sent; empty if nobody did."""
 
     turn_id: TurnId
     words: str
@@ -145,10 +145,9 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """A turn that has ended is asked again, with the same words."""
+    """A turn that has ended is asked again, with all that was said in it."""
 
     turn_id: TurnId
-    words: str
 
 
 class Will(StrEnum):

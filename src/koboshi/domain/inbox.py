@@ -45,6 +45,15 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StrangersWords(Words):
+    """What somebody sent who may not use the gateway. It is in no session, so it says itself where
+    it was said."""
+
+    chat: str = ""
+    thread: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportWords:
     """What is said about a process."""
 

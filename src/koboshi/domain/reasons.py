@@ -2,8 +2,9 @@
 command line, the page and the chat. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from koboshi.domain.again import BY_HAND
 from koboshi.domain.boot import BREAKER_WORDS
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.phrases import excerpt, failure
@@ -59,6 +60,8 @@ class TurnStanding:
     verdict: Verdict | None = None
     question: str | None = None
     """What it waits for."""
+    message: str = ""
+    """What a person said in it, by its name."""
     owed: OwedPart | None = None
     """The first part of what it says that has not arrived."""
 
@@ -83,20 +86,29 @@ _DROPPED = {
     "no-such-choice": "it picked what the open question does not offer",
     "already-read": "the agent knew already what it reports",
     "turn-ended": "the turn that it was meant for had ended",
+    BY_HAND: "the operator dropped it while it waited",
     "not-wanted": "`notify` in the configuration says that people do not hear of such ends",
 }
 
 
-def why_message(state: str, kind: str, reason: str | None, *, sender: str, channel: str) -> Reason:
-    """What became of a message that is in no turn. One that waits is told by who is before it."""
+_ASKED_AGAIN = frozenset({"cut", "inbox-full", BY_HAND})
+"""What was dropped for these can be asked again."""
+
+
+def why_message(
+    name: str, state: str, kind: str, reason: str | None, *, sender: str, channel: str
+) -> Reason:
+    """What became of a message that is in no turn, and is known by a name. One that waits is told
+    by who is before it."""
     why = reason or ""
     match state:
         case "ignored":
             words = f"ignored: {_IGNORED.get(why, why)} ({why})"
-            return Reason(words=words, remedy=_for_ignored(why, sender, channel))
+            return Reason(words=words, remedy=_for_ignored(name, why, sender, channel))
         case "dropped":
             words = f"dropped: {_DROPPED.get(why, why)} ({why})"
-            return Reason(words=words, remedy=AGAIN if why in ("cut", "inbox-full") else "")
+            is_asked_again = kind == "message" and why in _ASKED_AGAIN
+            return Reason(words=words, remedy=to_ask_again(name) if is_asked_again else "")
         case "handled" if kind == "report":
             return Reason(words="the person was told, and no turn")
         case "handled":
@@ -106,10 +118,16 @@ def why_message(state: str, kind: str, reason: str | None, *, sender: str, chann
             return Reason(words=other)
 
 
-def _for_ignored(why: str, sender: str, channel: str) -> str:
+def to_ask_again(name: str) -> str:
+    """How a message that was not answered is asked again without its sender."""
+    return f"{AGAIN}; `koboshi inbox retry {name}`, or Retry on the page, asks it again"
+
+
+def _for_ignored(name: str, why: str, sender: str, channel: str) -> str:
     match why:
         case "not-allowed":
-            return let_in(sender, channel)
+            then = f"then `koboshi inbox retry {name}` asks this one"
+            return f"{let_in(sender, channel)}; {then}"
         case "not-addressed":
             return "in a group, name the bot or answer one of its messages"
         case _:
@@ -197,7 +215,8 @@ def why_turn(turn: TurnStanding) -> Reason:
     if turn.owed is not None and (turn.state != TurnState.WAITING or turn.owed.is_stuck):
         return _not_arrived(turn, turn.owed)
     if turn.verdict is None:
-        return why_closed(turn.state, turn.event, turn.reason, turn.deaths)
+        closed = why_closed(turn.state, turn.event, turn.reason, turn.deaths)
+        return or_by_hand(closed, turn.state, turn.message)
     words = turn.verdict.because
     if turn.question is not None and turn.verdict.rule == "question-open":
         words = why_asked(turn.question)
@@ -237,6 +256,14 @@ def why_closed(state: str, event: str, reason: str | None, deaths: int) -> Reaso
         return _CLOSED[TurnEvent(event)]
     words = failure(reason) if reason else event
     return Reason(words=words, remedy=RETRY if state == TurnState.FAILED else "")
+
+
+def or_by_hand(closed: Reason, state: str, message: str) -> Reason:
+    """What ended a turn, with the way to ask again what a person said in it, if anybody did."""
+    if not message or state not in (TurnState.FAILED, TurnState.STOPPED):
+        return closed
+    way = f"`koboshi inbox retry {message}`, or Retry on the page, asks it again"
+    return replace(closed, remedy=f"{closed.remedy}; {way}" if closed.remedy else way)
 
 
 def _to_go_on(turn: TurnStanding, verdict: Verdict) -> str:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
+from koboshi.domain.again import Retried
 from koboshi.domain.command import Command, Response, SessionFacts, Standing, Will
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import (
     CallId,
     ChannelName,
+    EntryId,
     ProcessId,
     SessionId,
     TurnId,
@@ -100,6 +102,17 @@ class Inbox(Protocol):
         turn where the session is idle, answer its open question, carry out a command. What comes
         from somebody who is not allowed is ignored; in a private chat they may be given a code. An
         external id that is already there changes nothing."""
+        ...
+
+    async def drop(self, entry_id: EntryId) -> bool:
+        """A message that waits will not be taken up. False if nothing was done: it is in a turn, it
+        does not wait, it is no message, or there is none."""
+        ...
+
+    async def retry(self, entry_id: EntryId) -> Retried | None:
+        """Ask again what was not answered, as a new message that names the old one or its turn.
+        Returns the one that asks it: the one there is already, if it was asked again before. None
+        if there is no such message."""
         ...
 
     async def messages_waiting(self, session_id: SessionId) -> int:

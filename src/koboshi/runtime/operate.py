@@ -3,10 +3,14 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 
+from koboshi.domain.again import WHY_NOT, why_not_dropped
 from koboshi.domain.command import Standing, Will
-from koboshi.domain.ids import DeliveryId, TurnId, shown
+from koboshi.domain.ids import DeliveryId, EntryId, TurnId, shown
+from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import UNSETTLED, DeliveryState
+from koboshi.domain.turn import OPEN
 from koboshi.ports.store import Store
+from koboshi.ports.views import EntryView
 from koboshi.runtime.browse import Answer, Browse, number_in, refusal
 
 _NOT_CONCERNED = {
@@ -30,6 +34,8 @@ class Operate(Browse):
             **Browse.ways(self),
             "turn-resume": lambda: self._will(Will.RESUME),
             "turn-drop": lambda: self._will(Will.DROP),
+            "inbox-retry": self._retry_message,
+            "inbox-drop": self._drop_message,
             "outbox-retry": self._retry,
             "outbox-release": self._release,
             "outbox-drop": self._drop,
@@ -46,6 +52,44 @@ class Operate(Browse):
             verb = "resumed" if will is Will.RESUME else "dropped"
             return refusal("refused", f"{self.what} is not {verb}: {_NOT_CONCERNED[standing]}")
         return await self.turn(TurnId(number)) or self.not_found()
+
+    async def _retry_message(self) -> Answer:
+        number = number_in("message", self.what)
+        retried = None if number is None else await self.store.inbox.retry(EntryId(number))
+        if retried is None:
+            return self.not_found()
+        if retried.entry_id is None:
+            return refusal("refused", f"{self.what} is not asked again: {WHY_NOT[retried.how]}")
+        again = await self.views.entry(retried.entry_id)
+        assert again is not None, "what asks a message again is never forgotten"
+        # One that is new may have been answered meanwhile: it is asked all the same.
+        fate = None if retried.is_new else await self._over(again)
+        if fate is not None:
+            words = f"{self.what} was asked again as {shown('message', again.entry_id)}, which "
+            return refusal("refused", f"{words}{fate}; `explain` says more of that one")
+        return {"ok": True, "message": asdict(again)}
+
+    async def _over(self, entry: EntryView) -> str | None:
+        """How a message has ended; None while it waits or its turn is open."""
+        if entry.turn_id is None:
+            return None if entry.state == EntryState.WAITING else f"was {entry.state}"
+        turns = await self.views.turns_named([entry.turn_id])
+        state = turns[0].state
+        return None if state in OPEN else f"is in {shown('turn', entry.turn_id)}: that is {state}"
+
+    async def _drop_message(self) -> Answer:
+        number = number_in("message", self.what)
+        if number is None:
+            return self.not_found()
+        is_dropped = await self.store.inbox.drop(EntryId(number))
+        found = await self.views.entry(EntryId(number))
+        if found is None:
+            return self.not_found()
+        if is_dropped:
+            return {"ok": True, "message": asdict(found)}
+        turn = None if found.turn_id is None else shown("turn", found.turn_id)
+        why = why_not_dropped(found.kind, found.state, found.reason, turn)
+        return refusal("refused", f"{self.what} is not dropped: {why}")
 
     async def _retry(self) -> Answer:
         delivery = await self._find_delivery()

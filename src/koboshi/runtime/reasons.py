@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from koboshi.domain.ids import shown
+from koboshi.domain.inbox import EntryKind
 from koboshi.domain.outbox import UNSETTLED, DeliveryState
 from koboshi.domain.reasons import (
     START,
@@ -44,23 +45,32 @@ class Reasons:
                 is_running=self.is_running,
                 verdict=explanation.why,
                 question=explanation.question,
+                message=_said(explanation.entries),
                 owed=None if owed is None else self._part(owed, turn.route.channel),
             )
         )
 
     def of_message(self, entry: EntryView, behind: TurnView | None = None) -> Reason:
         """Of one that is in no turn; `behind` is what it waits for."""
+        name = shown("message", entry.entry_id)
         if entry.state != "waiting":
             return why_message(
-                entry.state, entry.kind, entry.reason, sender=entry.sender, channel=entry.source
+                name,
+                entry.state,
+                entry.kind,
+                entry.reason,
+                sender=entry.sender,
+                channel=entry.source,
             )
         if behind is None and self.is_running:
             return Reason(words="waiting; the next look of the gateway takes it up")
         if behind is None:
             return Reason(words="waiting; no gateway runs to take it up", remedy=START)
-        name = shown("turn", behind.turn_id)
-        words = f"waiting behind {name}, which has to end first"
-        return Reason(words=words, remedy=f"`koboshi explain {name}` says why that has not ended")
+        turn = shown("turn", behind.turn_id)
+        words = f"waiting behind {turn}, which has to end first"
+        drop = "" if entry.kind != EntryKind.MESSAGE else f"; `koboshi inbox drop {name}` drops it"
+        remedy = f"`koboshi explain {turn}` says why that has not ended{drop}"
+        return Reason(words=words, remedy=remedy)
 
     def of_delivery(self, delivery: DeliveryView, channel: str) -> Reason:
         return why_delivery(self._part(delivery, channel))
@@ -75,6 +85,12 @@ class Reasons:
             is_running=self.is_running,
             trouble=self.troubles.get(channel),
         )
+
+
+def _said(entries: Sequence[EntryView]) -> str:
+    """The first message of a person, by its name; empty if nobody wrote."""
+    named = (each.entry_id for each in entries if each.kind == EntryKind.MESSAGE)
+    return next((shown("message", entry_id) for entry_id in named), "")
 
 
 def _not_arrived(turn: TurnView, deliveries: Sequence[DeliveryView]) -> DeliveryView | None:

@@ -7,7 +7,7 @@ import { CHARS_ALL, jobCard, words as jobWords } from "./job.js";
 import { questions } from "./questions.js";
 import { get } from "./session.js";
 import { turn } from "./turn-page.js";
-import { delivery, message, withCode } from "./why.js";
+import { delivery, message, messageActs, withCode } from "./why.js";
 import { health, boots } from "./well-being.js";
 
 const OWED = new Set(["draft", "owed", "sending"]);
@@ -100,14 +100,14 @@ const inbox = {
   title: "Inbox",
   load: (context) => listed("inbox", context),
   tools: (context) => onlyOpen(context, "only what waits"),
-  view: (values, context) => [values.messages.length ? rows(values.messages.map(entryRow)) : nothing("Nothing here."), pager(values, context)],
+  view: (values, context) => [values.messages.length ? rows(values.messages.map((each) => entryRow(each, context))) : nothing("Nothing here."), pager(values, context)],
 };
 
-function entryRow(entry) {
+function entryRow(entry, context) {
   const turn = entry.turn_id ? link(`#/turns/${idOf("turn", entry.turn_id)}`, idOf("turn", entry.turn_id)) : null;
   const session = entry.session_id ? link(`#/sessions/${idOf("session", entry.session_id)}`, idOf("session", entry.session_id)) : null;
   return row(
-    [link(`#/inbox/${idOf("message", entry.entry_id)}`, idOf("message", entry.entry_id)), chip(entry.turn?.state ?? entry.state), h("span", { class: "kind" }, entry.kind), turn, session],
+    [link(`#/inbox/${idOf("message", entry.entry_id)}`, idOf("message", entry.entry_id)), chip(entry.turn?.state ?? entry.state), h("span", { class: "kind" }, entry.kind), turn, session, h("span", { class: "acts" }, messageActs(entry, entry.turn, context))],
     [shorten(entry.text, 200), fate(entry)],
     `${moment(entry.received_ms)} · ${entry.source} · ${entry.sender}`,
   );
@@ -174,7 +174,7 @@ const process = {
     h("h2", {}, "Output"),
     jobCard(context.what, CHARS_ALL),
     h("h2", {}, "What was said about it"),
-    values.reports.length ? rows(values.reports.map(entryRow)) : nothing("Nothing yet."),
+    values.reports.length ? rows(values.reports.map((each) => entryRow(each, context))) : nothing("Nothing yet."),
   ],
 };
 

@@ -1,7 +1,7 @@
 // Why something is where it is, in the gateway's own words, and what helps. The words are the same
 // as those of `koboshi explain`.
 
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 import { ago, idOf, moment, shorten } from "./format.js";
 import { get } from "./session.js";
 
@@ -43,20 +43,37 @@ export const message = {
   title: "Message",
   heading: (what) => `Message ${what}`,
   load: (context) => get(`explain/${encodeURIComponent(context.what)}`),
-  view: (told) => (told.kind === "turn" ? inTurn(told) : alone(told)),
+  view: (told, context) => (told.kind === "turn" ? inTurn(told, context) : alone(told, context)),
 };
 
-function inTurn({ turn, reason, why }) {
+// What can be done with a message. The gateway has the last word: it says why it does not.
+const UNHEARD = new Set(["cut", "inbox-full", "by-hand", "not-allowed"]);
+const UNANSWERED = new Set(["failed", "stopped"]);
+
+export function messageActs(entry, turn, context) {
+  const id = idOf("message", entry.entry_id);
+  const canDrop = entry.kind === "message" && entry.state === "waiting";
+  const isSaid = entry.kind === "message" || entry.kind === "ignored";
+  const canRetry = isSaid && (turn ? UNANSWERED.has(turn.state) : UNHEARD.has(entry.reason));
+  return [
+    canRetry ? button("Retry", () => context.act(`inbox/${id}/retry`, `${id} is asked again.`), { "data-focus": `retry-${id}`, "aria-label": `Retry ${id}` }) : null,
+    canDrop ? button("Drop", () => context.act(`inbox/${id}/drop`, `${id} was dropped.`), { "data-focus": `drop-${id}`, "aria-label": `Drop ${id}` }) : null,
+  ];
+}
+
+function inTurn({ turn, reason, why, entries }, context) {
+  const entry = entries.find((each) => idOf("message", each.entry_id) === context.what);
   const id = idOf("turn", turn.turn_id);
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, turn.request),
     h("p", {}, "It is part of turn ", link(`#/turns/${id}`, id), ", which is ", h("span", { class: `chip state-${turn.state}` }, turn.state)),
     reasonBox(reason, why?.rule),
+    h("div", { class: "acts" }, entry ? messageActs(entry, turn, context) : null),
   );
 }
 
-function alone({ message, reason, behind }) {
+function alone({ message, reason, behind }, context) {
   const turn = behind ? idOf("turn", behind.turn_id) : null;
   return h(
     "div", { class: "summary" },
@@ -64,6 +81,7 @@ function alone({ message, reason, behind }) {
     h("p", {}, h("span", { class: `chip state-${message.state}` }, message.state), ` from ${message.sender} on ${message.source}, ${moment(message.received_ms)} (${ago(message.received_ms)})`),
     turn ? h("p", {}, "It waits behind ", link(`#/turns/${turn}`, turn), `: ${shorten(behind.request, 120)}`) : null,
     reasonBox(reason),
+    h("div", { class: "acts" }, messageActs(message, null, context)),
   );
 }
 

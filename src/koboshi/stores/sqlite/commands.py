@@ -32,7 +32,7 @@ from koboshi.stores.sqlite.rows import TurnRow, maybe_number, number, process_of
 from koboshi.stores.sqlite.sessions import cut_session, set_session
 from koboshi.stores.sqlite.story import story_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.will import apply_will, ask_again, is_worked_on, read_failed
+from koboshi.stores.sqlite.will import apply_will, is_worked_on, read_failed, retry_turn
 from koboshi.stores.sqlite.workers import ask_restart
 from koboshi.stores.sqlite.writes import owe
 
@@ -66,7 +66,7 @@ def carry_out(
         assert open_row is not None, "a will about a turn that is not there"
         _apply_will(tx, ground, open_row, inbound, response.will)
     if response.retry is not None:
-        ask_again(tx, ground, session, inbound.sender, words, response.retry)
+        retry_turn(tx, ground, session, inbound.sender, words, response.retry)
     if response.end_process is not None:
         tx.change("process_ask_end", process_id=response.end_process, now=tx.now_ms)
         tx.hints.add(PROCESSES)

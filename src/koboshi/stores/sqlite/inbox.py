@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from koboshi.domain import phrases
+from koboshi.domain.again import Retried
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
@@ -12,6 +13,7 @@ from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.admitting import admit_message
+from koboshi.stores.sqlite.again import drop_by_hand, retry_entry
 from koboshi.stores.sqlite.commands import carry_out
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.pairing import as_kept, meet_stranger
@@ -56,6 +58,14 @@ class SqliteInbox:
             return tuple(_take_in(tx, self._ground, arrival, respond) for arrival in arrivals)
 
         return await self._writer.write("inbox.accept", operation)
+
+    async def drop(self, entry_id: EntryId) -> bool:
+        return await self._writer.write("inbox.drop", lambda tx: drop_by_hand(tx, entry_id))
+
+    async def retry(self, entry_id: EntryId) -> Retried | None:
+        return await self._writer.write(
+            "inbox.retry", lambda tx: retry_entry(tx, self._ground, entry_id)
+        )
 
 
 def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond) -> Receipt:

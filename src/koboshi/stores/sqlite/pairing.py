@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId
+from koboshi.domain.inbox import StrangersWords
 from koboshi.domain.people import (
     ALPHABET,
     CODE_CHARS,
@@ -27,8 +28,20 @@ def fresh_code() -> str:
 
 def as_kept(inbound: Inbound) -> Inbound:
     """What is stored of a stranger's message: a disk is not filled by those we do not know."""
-    text = inbound.words.text[:STRANGER_CHARS_MAX]
-    return replace(inbound, words=replace(inbound.words, text=text))
+    words, route = inbound.words, inbound.route
+    kept = StrangersWords(
+        text=words.text[:STRANGER_CHARS_MAX],
+        sent_ms=words.sent_ms,
+        anchor=words.anchor,
+        question=words.question,
+        choice_id=words.choice_id,
+        busy=words.busy,
+        files=words.files,
+        group=words.group,
+        chat=route.chat,
+        thread=route.thread,
+    )
+    return replace(inbound, words=kept)
 
 
 def meet_stranger(tx: Transaction, ground: Ground, inbound: Inbound, entry_id: EntryId) -> None:

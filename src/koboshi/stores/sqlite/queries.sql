@@ -290,6 +290,13 @@ WHERE entry_id = :entry_id AND state = 'waiting';
 UPDATE inbox SET state = 'dropped', reason = :reason, changed_ms = :now
 WHERE entry_id = :entry_id AND state = 'waiting';
 
+-- name: queued_notice_abandon
+-- That a message waits is not said any more, unless it is being said right now.
+UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = :reason, settled_ms = :now,
+    changed_ms = :now
+WHERE session_id = :session_id AND settled_ms IS NULL AND state = 'owed'
+    AND cause = 'queued:' || :entry_id;
+
 -- name: entry_picked_before
 -- Whether this very choice has answered the question already.
 SELECT 1 FROM steps JOIN inbox ON inbox.turn_id = steps.turn_id

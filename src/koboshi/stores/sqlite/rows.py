@@ -20,7 +20,7 @@ from koboshi.domain.ids import (
     WatcherId,
     WorkerId,
 )
-from koboshi.domain.inbox import Entry, EntryKind, ReportWords, Words
+from koboshi.domain.inbox import Entry, EntryKind, ReportWords, StrangersWords, Words
 from koboshi.domain.outbox import Delivery
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.route import Route
@@ -61,6 +61,7 @@ _BODIES: dict[str, msgspec.json.Decoder[Body]] = {
     )
 }
 _words = msgspec.json.Decoder(Words)
+_strangers_words = msgspec.json.Decoder(StrangersWords)
 _report = msgspec.json.Decoder(ReportWords)
 _settings = msgspec.json.Decoder(Settings)
 _file = msgspec.json.Decoder(OutFile)
@@ -104,6 +105,10 @@ def report_of(body: Value) -> ReportWords:
 
 def words_of(body: Value) -> Words:
     return _words.decode(text(body))
+
+
+def strangers_words_of(body: Value) -> StrangersWords:
+    return _strangers_words.decode(text(body))
 
 
 def choices_of(value: Value) -> tuple[Choice, ...]:

@@ -1,6 +1,9 @@
 """What a person's will does to a turn: it goes on now, it ends for good, or it is asked again."""
 
+from dataclasses import replace
+
 from koboshi.domain.command import Failed, Retry, Standing, Will, standing_of
+from koboshi.domain.files import attachment_words
 from koboshi.domain.ids import EntryId, TurnId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.session import Busy, Session
@@ -19,7 +22,8 @@ from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
 
 RETRY = "retry"
-"""The source of an entry that asks a turn's words again. Its key is the turn: there is one."""
+"""The source of an entry that asks words again. Its key is the turn or the message that they are
+of: there is one for each."""
 
 
 def standing_in(tx: Reading, ground: Ground, turn: TurnRow) -> Standing:
@@ -99,24 +103,44 @@ def read_failed(tx: Reading, session: Session) -> Failed | None:
     if row is None:
         return None
     turn = turn_of(row)
+    said = words_in(tx, turn)
+    words = said.text or "\n".join(map(attachment_words, said.files))
+    return Failed(turn_id=turn.turn_id, words=words)
+
+
+def words_in(tx: Reading, turn: TurnRow) -> Words:
+    """All that people said in a turn, as one message."""
     rows = tx.rows(
         "steps_of_turn",
         session_id=turn.session_id,
         first_seq=turn.first_seq,
         turn_id=turn.turn_id,
     )
-    said = [step.body.text for step in map(step_of, rows) if isinstance(step.body, Message)]
-    return Failed(turn_id=turn.turn_id, words="\n\n".join(said))
+    said = [step.body for step in map(step_of, rows) if isinstance(step.body, Message)]
+    return Words(
+        text="\n\n".join(each.text for each in said if each.text),
+        sent_ms=said[0].sent_ms if said else 0,
+        files=tuple(file for each in said for file in each.files),
+    )
+
+
+def retry_turn(
+    tx: Transaction, ground: Ground, session: Session, person: str, words: Words, retry: Retry
+) -> None:
+    """The words of a turn that has ended become a message of whoever wants them asked again."""
+    turn = read_turn(tx, retry.turn_id)
+    assert turn is not None
+    body = replace(words_in(tx, turn), sent_ms=words.sent_ms, anchor=words.anchor)
+    ask_again(tx, ground, session, person, body, str(retry.turn_id))
 
 
 def ask_again(
-    tx: Transaction, ground: Ground, session: Session, person: str, words: Words, retry: Retry
-) -> None:
-    """The words of a turn that has ended become a message of whoever wants them asked again. It
-    waits for its own turn if another one is open. One turn is asked again once."""
-    body = Words(text=retry.words, sent_ms=words.sent_ms, anchor=words.anchor, busy=Busy.QUEUE)
-    external_id = str(retry.turn_id)
-    entry_id = tx.insert(
+    tx: Transaction, ground: Ground, session: Session, person: str, words: Words, external_id: str
+) -> EntryId:
+    """Words that were not answered become a message of their person again. It waits for its own
+    turn if another one is open. Each key is used once, so nothing is asked again twice."""
+    body = replace(words, busy=Busy.QUEUE, group="")
+    inserted = tx.insert(
         "entry_insert",
         session_id=session.session_id,
         generation=session.generation,
@@ -133,7 +157,7 @@ def ask_again(
     )
     tx.hints.add(JOURNAL)
     entry = Entry(
-        entry_id=EntryId(entry_id),
+        entry_id=EntryId(inserted),
         session_id=session.session_id,
         generation=session.generation,
         kind=EntryKind.MESSAGE,
@@ -143,3 +167,4 @@ def ask_again(
         body=body,
     )
     admit_message(tx, ground, session, entry)
+    return entry.entry_id
