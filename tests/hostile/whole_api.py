@@ -72,16 +72,16 @@ class WholeApi:
     ) -> tuple[int, bytes]:
         """The status and body of an answer to somebody with the token. No client stands in
         between that would put the request right."""
-        words = urlencode(query, errors="replace").encode()
+        words, raw_path = urlencode(query, errors="replace").encode(), path.encode(errors="replace")
         named = {"host": "localhost", "authorization": f"Bearer {TOKEN}", **headers}
         scope: dict[str, Any] = {
             "type": "http",
             "http_version": "1.1",
             "method": method,
             "scheme": "http",
-            # A server has replaced what is no UTF-8.
-            "path": unquote(path).encode("utf-8", "replace").decode(),
-            "raw_path": path.encode("utf-8", "replace"),
+            # As servers do it: what they read are bytes, so there are no lone surrogates.
+            "path": unquote(raw_path.decode()),
+            "raw_path": raw_path,
             "root_path": "",
             "query_string": words,
             "headers": [(name.encode(), text.encode("latin-1")) for name, text in named.items()],
