@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+from anyio import move_on_after
 
 from tests.crash.stories import CHAT
 from tests.faults.tally import Tally
@@ -19,6 +20,7 @@ from tests.harness.rows import read_rows
 
 STORAGE_FAILED = 74
 ACCEPTED = 202
+TAKEN_S = 20.0
 FILES = ("koboshi.db", "koboshi.db-wal")
 
 
@@ -52,12 +54,11 @@ class _Known:
 
 
 async def is_taken(person: Client, number: int) -> bool:
-    """Post once; whether it was acknowledged."""
-    try:
+    """Post once; whether it was acknowledged. One that has died in between is not waited for."""
+    with move_on_after(TAKEN_S), suppress(httpx2.TransportError):
         response = await person.post(f"echo {number}", str(number))
-    except httpx2.TransportError:
-        return False
-    return response.status_code == ACCEPTED
+        return response.status_code == ACCEPTED
+    return False
 
 
 async def readiness(gateway: GatewayProcess) -> tuple[bool, str]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2
@@ -165,7 +166,8 @@ class GatewayProcess:
 
     def _signal(self, number: int) -> None:
         if self.is_running:
-            os.killpg(self.pid, number)
+            with suppress(ProcessLookupError):  # over since it was looked at
+                os.killpg(self.pid, number)
 
     def _listening(self) -> str | None:
         address = self.address
