@@ -250,7 +250,8 @@ async def test_a_message_that_waits_behind_a_question_of_another_turn(home: Home
     assert (await text(home, "m2"))[2:] == [
         "became    waiting behind turn t1, «the first»",
         "          which is being worked on, since 2027-01-15 08:00:00 (1 min 30 s ago)",
-        "remedy    `koboshi explain t1` says why that has not ended",
+        "remedy    `koboshi explain t1` says why that has not ended; `koboshi inbox drop m2` "
+        "drops it",
     ]
 
 
