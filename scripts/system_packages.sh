@@ -5,13 +5,14 @@
 # Without arguments a missing package is not an error: the tests that need it skip and say so.
 set -euo pipefail
 
-# command:package
+# command:package, or library:package
 TESTS_NEED=(
     strace:strace
     mount:mount
     prlimit:util-linux
     systemctl:systemd
     chromium:chromium
+    libatomic.so.1:libatomic1 # Playwright's driver
 )
 
 main() {
@@ -22,9 +23,16 @@ main() {
     fi
     local missing=() pair
     for pair in "${TESTS_NEED[@]}"; do
-        command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+        is_there "${pair%%:*}" || missing+=("${pair#*:}")
     done
     ((${#missing[@]} == 0)) || install "${missing[@]}" || true
+}
+
+is_there() {
+    case $1 in
+    lib*.so.*) PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null | grep -F "$1" >/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
 }
 
 install() {
