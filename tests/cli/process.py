@@ -113,7 +113,7 @@ def as_nobody(*arguments: str, home: Path, **more: str) -> Ended:
     program = f"""
 import os, sys
 import koboshi.app.home, koboshi.app.serve, koboshi.cli.configuration, koboshi.cli.doctor
-import koboshi.cli.inspect, koboshi.cli.run, koboshi.logs
+import koboshi.cli.inspect, koboshi.cli.run, koboshi.logs, koboshi.models.scripted
 import anyio._backends._asyncio, encodings.ascii, encodings.idna, unicodedata, uvloop
 from koboshi.cli.main import main
 if os.geteuid() == 0:
@@ -123,6 +123,11 @@ if os.geteuid() == 0:
 main({list(arguments)!r})
 """
     return ended(python(program), environment(home, **more))
+
+
+def can_nobody_look() -> bool:
+    """Whether a user without rights can read the files that the program reads while it runs."""
+    return all(folder.stat().st_mode & 0o005 == 0o005 for folder in Path(__file__).parents)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from tests.cli.process import (
     KOBOSHI,
     NOBODY,
     as_nobody,
+    can_nobody_look,
     environment,
     gateway,
     koboshi,
@@ -257,6 +258,7 @@ def test_a_home_that_can_not_be_made() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave files of root behind")
+@pytest.mark.skipif(not can_nobody_look(), reason="nobody else can read the program here")
 @pytest.mark.parametrize("name", ["koboshi.lock", "web-token", "koboshi.db"])
 def test_a_file_of_another_user_in_the_home_is_named(name: str) -> None:
     """Somebody ran it once with sudo. No restart mends that."""

@@ -126,21 +126,23 @@ def test_minutes_end_it_too(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement,fault",
+    "statement,faults",
     [
-        ("DELETE FROM inbox WHERE entry_id = :entry", "lost"),
+        # Whoever had not heard that it was taken posts it again, and is answered twice.
+        ("DELETE FROM inbox WHERE entry_id = :entry", {"lost", "doubled"}),
         (
             "INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, anchor, state, "
             "created_ms, changed_ms) SELECT session_id, turn_id, 'step:' || (9000000 + part), 1, "
             "1, text, anchor, 'owed', created_ms, changed_ms FROM outbox "
             "WHERE turn_id = (SELECT turn_id FROM inbox WHERE entry_id = :entry) AND part = 1 "
             "AND cause LIKE 'step:%' LIMIT 1",
-            "doubled",
+            # Of an answer in parts, one that does not name what it answers is out of place.
+            {"doubled", "wrong"},
         ),
     ],
     ids=["a stored message vanishes", "an answer is owed once more"],
 )
-def test_a_planted_fault_is_seen(place: Place, statement: str, fault: str) -> None:
+def test_a_planted_fault_is_seen(place: Place, statement: str, faults: set[str]) -> None:
     """Somebody meddles with the database of the throw-away gateway while it is tortured."""
     with place.torturing("--lives", "8", "--homes", "1", "--seed", "5", "--json") as process:
         until(lambda: meddle(place, statement), "something is answered", within_s=WITHIN_S)
@@ -149,7 +151,7 @@ def test_a_planted_fault_is_seen(place: Place, statement: str, fault: str) -> No
     said = json.loads(out)
     assert process.returncode == 1, err
     assert said["ok"] is False
-    assert fault in {each["fault"] for each in said["violations"]}
+    assert faults & {each["fault"] for each in said["violations"]}
     assert said["seed"] == 5
     assert Path(said["kept"], "1", "home", "koboshi.db").exists()
 
