@@ -176,6 +176,12 @@ DOCTORED: dict[str, tuple[Callable[[], Seen], Fault]] = {
         lambda: telling(*TOLD, words(70, 6, "p1x00001")),
         Fault.DOUBLED,
     ),
+    "a part without a mark came as another delivery": (
+        lambda: telling(
+            *TOLD, replace(TOLD[0], place=70, delivery="d70", cause="step:70", text="x")
+        ),
+        Fault.DOUBLED,
+    ),
     "a turn has two answers": (
         lambda: closing(0, replace(turn(1), answers=2)),
         Fault.DOUBLED,

@@ -96,6 +96,9 @@ class _View:
         heard = self.words[f"t{turn.turn_id}"]
         return "".join(each.text for each in heard if each.kind == "answer")
 
+    def answered_by(self, turn: TurnRow) -> set[str]:
+        return {each.cause for each in self.words[f"t{turn.turn_id}"] if each.kind == "answer"}
+
     def turn_of(self, sent: Sent) -> TurnRow | None:
         rows = self.entries[f"{sent.chat}/{sent.key}"]
         return self.turns.get(rows[0].turn_id or 0) if rows else None
@@ -138,6 +141,9 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
     answer = view.answer(turn)
     if turn.answers != int(turn.state == "done"):
         yield _violation(Fault.DOUBLED, f"{name} is {turn.state} with {turn.answers} answers")
+    # By its cause and not by its words: not every part of an answer names what it answers.
+    if len(causes := view.answered_by(turn)) > 1:
+        yield _violation(Fault.DOUBLED, f"{name} was answered by {sorted(causes)}")
     match turn.state:
         case "done" if not answer:
             yield _violation(Fault.LOST, f"{name} is done, and nobody was told")
