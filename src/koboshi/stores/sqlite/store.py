@@ -27,7 +27,8 @@ from koboshi.stores.sqlite.file import (
 )
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.inbox import SqliteInbox
-from koboshi.stores.sqlite.lock import HomeLock, take_lock
+from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
+from koboshi.stores.sqlite.open_files import look_at_open_files
 from koboshi.stores.sqlite.outbox import SqliteOutbox
 from koboshi.stores.sqlite.pairing import fresh_code
 from koboshi.stores.sqlite.people import SqlitePeople
@@ -47,6 +48,9 @@ from koboshi.stores.sqlite.turns import SqliteTurns
 from koboshi.stores.sqlite.views import SqliteViews
 from koboshi.stores.sqlite.workers import SqliteWorkers
 from koboshi.stores.sqlite.writer import Writer
+
+OPEN_NAMES = (LOCK_NAME, DATABASE_NAME, f"{DATABASE_NAME}-wal")
+"""What is open for as long as a store is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +189,7 @@ async def open_store(
         batch_max=options.batch_max,
         on_failure=on_failure,
         on_trouble=on_trouble,
+        files=look_at_open_files(home / name for name in OPEN_NAMES),
     )
     readers = Readers(looking, clock, on_broken=writer.give_up)
     return SqliteStore(
