@@ -37,11 +37,15 @@ from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 
 log = structlog.get_logger()
 
+UNKNOWN = "unknown"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     lock_wait_seconds: float
     accepts_loss: bool = False
+    holds_outbox: bool = False
+    """Whether nothing owed by now is sent before somebody releases it."""
     announce: Callable[[str, str], None] = lambda _address, _link: None
     """Told the address, and the link that lets a browser in, once it serves."""
     on_stopping: Callable[[], None] = lambda: None
@@ -126,6 +130,7 @@ async def _open(
         options=StoreOptions(
             lock_wait_seconds=options.lock_wait_seconds,
             accepts_loss=options.accepts_loss,
+            hold_asked_by=_asked_by(options, clock) if options.holds_outbox else "",
             crash_at=os.environ.get(faults.VARIABLE, ""),
             waiting_max=config.limits.inbox_waiting_max,
             question_age_ms_max=config.limits.question_age_ms,
@@ -191,11 +196,21 @@ def _reload(drain: Drain, wrong: str) -> None:
     drain.ask(Leave.RESTART)
 
 
-def _birth() -> str:
-    """What tells this process from a later one with the same pid: boot and start time."""
+def _asked_by(options: RunOptions, clock: SystemClock) -> str:
+    """The process that was told to hold what is owed. It stays the same when a parent starts us
+    again, or when we start ourselves again: what is owed since is not held."""
+    pid = os.getppid() if options.is_supervised else os.getpid()
+    birth = _birth(pid)
+    return f"{pid}/{birth}" if birth != UNKNOWN else f"{pid}/{clock.now_ms()}"
+
+
+def _birth(pid: int | None = None) -> str:
+    """What tells a process, this one if none is named, from a later one with the same pid: boot
+    and start time."""
+    stat = Path("/proc", "self" if pid is None else str(pid), "stat")
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        ticks = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19]
+        ticks = stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]
     except OSError:
-        return "unknown"
+        return UNKNOWN
     return f"{boot}/{ticks}"

@@ -37,6 +37,8 @@ class MoreFacts:
     has_database: bool = False
     held: int | None = None
     """Deliveries that wait for somebody; None if the database could not be asked."""
+    gap: str = ""
+    """What the database had stored and does not hold any more, until somebody settles it."""
     dead: int | None = None
     """Of the newest deliveries, those that did not arrive."""
     trouble: Failure | None = None
@@ -119,6 +121,9 @@ def check_database(more: MoreFacts) -> Iterator[Finding]:
             remedy=remedy,
             code=more.trouble.code,
         )
+    elif more.gap:
+        remedy = "koboshi outbox list --open, then `koboshi outbox release --all` settles it"
+        yield Finding(severity=Severity.WARNING, words=more.gap, remedy=remedy)
     elif more.held is not None:
         yield _ok("it can be read")
 
@@ -218,6 +223,7 @@ def _with_outbox(more: MoreFacts, config: Config) -> MoreFacts:
     """Asked of the gateway that runs; without one, this command is the owner for a moment."""
     try:
         held = ask_owner(config, {"ask": "held"}).get("held")
+        gap = ask_owner(config, {"ask": "status"}).get("gap")
         newest = ask_owner(config, {"ask": "list", "kind": "delivery", "limit": LISTED})
     except Failure as failure:
         return replace(more, trouble=failure)
@@ -225,7 +231,8 @@ def _with_outbox(more: MoreFacts, config: Config) -> MoreFacts:
     if not isinstance(held, int) or not isinstance(rows, list):
         return more
     states = [row.get("state") for row in rows if isinstance(row, dict)]
-    return replace(more, held=held, dead=states.count("rejected"))
+    told = gap if isinstance(gap, str) else ""
+    return replace(more, held=held, gap=told, dead=states.count("rejected"))
 
 
 def _ok(words: str) -> Finding:

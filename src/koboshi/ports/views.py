@@ -81,6 +81,8 @@ class Status:
     """How much of what was interrupted is taken up again."""
     outbox_held: int = 0
     """How much of what is owed waits until somebody releases it."""
+    gap: str | None = None
+    """What the database had stored and does not hold any more, until the operator settles it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

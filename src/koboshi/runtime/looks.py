@@ -61,6 +61,7 @@ class Looks:
             breaker=Breaker(status.breaker),
             unreached=self._unreached(),
             held=status.outbox_held,
+            gap=status.gap,
             store=self.trouble,
         )
         return {"ok": True, "troubles": [asdict(reason) for reason in found]}

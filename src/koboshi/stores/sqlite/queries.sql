@@ -931,6 +931,29 @@ SELECT coalesce(max(process_id), 0) FROM processes;
 SELECT count(*) FROM outbox
 WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms;
 
+-- name: journal_newest_line
+-- The newest line and when it was written.
+SELECT seq, at_ms FROM journal ORDER BY seq DESC LIMIT 1;
+
+-- name: worker_known
+-- Whether a boot has its row, and not another one of the same number.
+SELECT 1 FROM workers WHERE worker_id = :worker_id AND birth = :birth;
+
+-- name: hold_insert
+-- The outbox is held by a start; once for each cause.
+INSERT INTO holds (cause, gap, begun_ms) VALUES (:cause, :gap, :now) ON CONFLICT (cause) DO NOTHING;
+
+-- name: gap_open
+-- What the operator is told of a database that went back, until it is settled.
+SELECT gap FROM holds WHERE gap IS NOT NULL AND settled_ms IS NULL ORDER BY hold_id DESC LIMIT 1;
+
+-- name: gaps_settle
+-- Nothing is held any more: the operator has decided about all of it.
+UPDATE holds SET settled_ms = :now
+WHERE gap IS NOT NULL AND settled_ms IS NULL AND NOT EXISTS (
+    SELECT 1 FROM outbox INDEXED BY outbox_unsettled
+    WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms);
+
 -- name: tally_begin
 -- The journal line with which a boot began; looked for from the newest on.
 SELECT seq FROM journal WHERE subject = 'worker' AND number = :worker_id AND event = 'started'

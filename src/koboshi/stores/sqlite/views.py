@@ -78,6 +78,7 @@ class SqliteViews:
     async def status(self) -> Status:
         def look(tx: Reading) -> Status:
             workers = [worker_of(row) for row in tx.rows("worker_newest", limit=2)]
+            gap = tx.row("gap_open")
             return Status(
                 worker=workers[0] if workers else None,
                 previous=workers[1] if len(workers) > 1 else None,
@@ -90,6 +91,7 @@ class SqliteViews:
                 sqlite=apsw.sqlite_lib_version(),
                 breaker=breaker_now(tx, self._ground)[0],
                 outbox_held=tx.number("count_held", held_ms=HELD_MS),
+                gap=None if gap is None else text(gap[0]),
             )
 
         return await self._readers.read(look)
