@@ -100,7 +100,7 @@ def test_a_look_that_fails_is_not_a_file_that_is_gone(
 ) -> None:
     """Issue 12, A8: no false alarm where nobody can tell."""
     (tmp_path / "file").touch()
-    files = look_at_open_files([tmp_path / "file", tmp_path / "none"])
+    files = look_at_open_files([tmp_path / "file"], [tmp_path / "none"])
     files.check()
 
     def refuse(_name: str) -> None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from koboshi.domain.errors import StoreFailed
 
@@ -17,29 +18,36 @@ class HomeGone(StoreFailed):
     """The home was removed or replaced under us: nothing more may be acknowledged."""
 
 
+Named: TypeAlias = tuple[tuple[str, int, int], ...]
+"""Names of files, with what tells each file from any other: its device and its inode."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenFiles:
-    """The files that matter, by their names, with what tells each from any other."""
+    """The files of a home that are open for as long as its store is."""
 
-    found: tuple[tuple[str, int, int], ...]
+    lock: Named = ()
+    database: Named = ()
+
+    def check_lock(self) -> None:
+        """Raises HomeGone if another process may own the home by now."""
+        _check(self.lock)
+
+    def check_database(self) -> None:
+        """Raises HomeGone if the next start would not find what is committed."""
+        _check(self.database)
 
     def check(self) -> None:
-        """Raises HomeGone if one of them has gone. It is asked at every commit, and costs a few
-        microseconds."""
-        for name, device, inode in self.found:
-            try:
-                now = os.stat(name)
-            except (FileNotFoundError, NotADirectoryError):
-                raise HomeGone(f"{name} was removed while it was in use") from None
-            except OSError:
-                # Nobody can tell, and a look that fails is not a file that is gone.
-                continue
-            if (now.st_dev, now.st_ino) != (device, inode):
-                raise HomeGone(f"{name} was replaced while it was in use")
+        self.check_lock()
+        self.check_database()
 
 
-def look_at_open_files(paths: Iterable[Path]) -> OpenFiles:
+def look_at_open_files(lock: Iterable[Path], database: Iterable[Path]) -> OpenFiles:
     """Those of the files that are there; each must have been opened by now."""
+    return OpenFiles(lock=_named(lock), database=_named(database))
+
+
+def _named(paths: Iterable[Path]) -> Named:
     found = []
     for path in paths:
         try:
@@ -47,7 +55,21 @@ def look_at_open_files(paths: Iterable[Path]) -> OpenFiles:
         except FileNotFoundError:
             continue
         found.append((str(path), now.st_dev, now.st_ino))
-    return OpenFiles(tuple(found))
+    return tuple(found)
 
 
-NO_FILES = OpenFiles(())
+def _check(files: Named) -> None:
+    """Asked at every commit: a few microseconds."""
+    for name, device, inode in files:
+        try:
+            now = os.stat(name)
+        except (FileNotFoundError, NotADirectoryError):
+            raise HomeGone(f"{name} was removed while it was in use") from None
+        except OSError:
+            # Nobody can tell, and a look that fails is not a file that is gone.
+            continue
+        if (now.st_dev, now.st_ino) != (device, inode):
+            raise HomeGone(f"{name} was replaced while it was in use")
+
+
+NO_FILES = OpenFiles()

@@ -51,8 +51,7 @@ from koboshi.stores.sqlite.witness import WitnessFile
 from koboshi.stores.sqlite.workers import SqliteWorkers
 from koboshi.stores.sqlite.writer import Writer
 
-OPEN_NAMES = (LOCK_NAME, DATABASE_NAME, f"{DATABASE_NAME}-wal")
-"""What is open for as long as a store is."""
+LOG_NAME = f"{DATABASE_NAME}-wal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +202,7 @@ async def open_store(
         batch_max=options.batch_max,
         on_failure=on_failure,
         on_trouble=on_trouble,
-        files=look_at_open_files(home / name for name in OPEN_NAMES),
+        files=look_at_open_files([home / LOCK_NAME], [path, home / LOG_NAME]),
     )
     readers = Readers(looking, clock, on_broken=writer.give_up)
     return SqliteStore(

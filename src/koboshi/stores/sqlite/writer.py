@@ -10,10 +10,10 @@ A full disk, or another program's lock, rolls the batch back and it is tried aga
 acknowledged. Any other failure of the file is a commit of unknown outcome: every waiter gets
 `StoreFailed`, and so does everybody who comes later.
 
-At every commit the names of the open files are looked at, twice. While the transaction holds
-SQLite's own lock: another process that took the home since has not written before, so what we do
-not commit now, we never will. And once more before anybody is answered: what was committed to a
-file without a name is not acknowledged.
+At every commit the names of the open files are looked at. Before it, while the transaction holds
+SQLite's own lock, that of the home's lock: of two processes on one database, the one that took the
+home last has all later commits. Behind it, before anybody is answered, those of the database: what
+was committed to a file without a name is not acknowledged.
 """
 
 import asyncio
@@ -161,7 +161,7 @@ class Writer:
                 self._answer(batch, transaction.hints)
                 transaction.hints = set()
         with suppress(HomeGone):
-            self._check_files()
+            self._check(self._files.check)
         self._connection.close()
 
     def _take_batch(self) -> tuple[list[_Submitted], bool]:
@@ -184,7 +184,7 @@ class Writer:
                 self._commit(transaction, batch)
             except _PATIENT as error:
                 self._roll_back()
-                self._check_files()
+                self._check(self._files.check)
                 transaction.hints = set()
                 self.refusals["full" if isinstance(error, apsw.FullError) else "busy"] += 1
                 if self.trouble is None:
@@ -209,9 +209,9 @@ class Writer:
             execute("BEGIN IMMEDIATE")
             for submitted in batch:
                 self._carry_out_alone(transaction, submitted)
-        self._check_files()
+        self._check(self._files.check_lock)
         execute("COMMIT")
-        self._check_files()
+        self._check(self._files.check_database)
         self.commits += 1
         self.commit_times.note(self._clock.monotonic() - began)
         if self._crash_point.is_armed:
@@ -247,12 +247,12 @@ class Writer:
             execute("ROLLBACK TO operation")
         execute("RELEASE operation")
 
-    def _check_files(self) -> None:
+    def _check(self, look: Callable[[], None]) -> None:
         """Raises HomeGone where a file has gone. Then the transaction that is open is undone, so
         that it holds up nobody; and the log is not removed when the connection is closed, because
         that is done by its name, which may mean a file of others by now."""
         try:
-            self._files.check()
+            look()
         except HomeGone:
             self._roll_back()
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
