@@ -24,9 +24,9 @@ from tests.store.victim import open_here, warnings_of
 WENT_BACK = "the database went back"
 
 
-async def booted(path: Path, birth: str = "birth", **how: bool) -> Home:
+async def booted(path: Path, birth: str = "birth", *, accepts_loss: bool = False) -> Home:
     path.mkdir(exist_ok=True)
-    home = await open_here(path, **how)
+    home = await open_here(path, accepts_loss=accepts_loss)
     home.worker = await home.store.workers.start("host", 1, birth, "0.1")
     return home
 
