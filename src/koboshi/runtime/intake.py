@@ -37,9 +37,16 @@ class Intake:
         async def accept(
             batch: Sequence[Inbound], cursor: str | None = None
         ) -> tuple[Receipt, ...]:
+            if not batch and cursor is None:
+                await self.store.inbox.adopt(channel.name, channel.account)
+                return ()
             arrivals = [await self._with_output(self.look_at(inbound)) for inbound in batch]
             return await self.store.inbox.accept(
-                channel.name, arrivals, cursor=cursor, respond=self.respond
+                channel.name,
+                arrivals,
+                cursor=cursor,
+                respond=self.respond,
+                account=channel.account,
             )
 
         return accept
@@ -83,7 +90,7 @@ class Intake:
         while True:
             began = self.clock.monotonic()
             try:
-                cursor = await self.store.inbox.cursor(channel.name)
+                cursor = await self.store.inbox.cursor(channel.name, channel.account)
                 await channel.receive(cursor, self.accept_for(channel))
             except StoreFailed:
                 raise

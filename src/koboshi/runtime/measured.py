@@ -29,6 +29,10 @@ class MeasuredChannel:
         return self._channel.name
 
     @property
+    def account(self) -> str:
+        return self._channel.account
+
+    @property
     def abilities(self) -> Abilities:
         return self._channel.abilities
 

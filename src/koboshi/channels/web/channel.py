@@ -73,6 +73,10 @@ class WebChannel:
         return self._name
 
     @property
+    def account(self) -> str:
+        return ""
+
+    @property
     def abilities(self) -> Abilities:
         return Abilities(
             threads=True,
