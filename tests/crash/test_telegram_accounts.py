@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.telegram import another_bot, a_bot
+from tests.harness.telegram import a_bot, another_bot
 
 OTHER_ID = 987654321
 LABEL = "may be a duplicate"

@@ -13,7 +13,6 @@ from tests.harness.polling import until
 from tests.harness.process import GatewayProcess
 from tests.harness.rows import Rows, read_rows
 
-
 SECTION = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
 
 

@@ -110,10 +110,10 @@ class Inbox(Protocol):
         respond: Respond,
         account: str = "",
     ) -> tuple[Receipt, ...]:
-        """Store what arrived for this account and how far we have read, and do at once what follows from it: open a
-        turn where the session is idle, answer its open question, carry out a command. What comes
-        from somebody who is not allowed is ignored; in a private chat they may be given a code. An
-        external id of the account that is already there changes nothing."""
+        """Store what arrived for this account and how far we have read, and do at once what follows
+        from it: open a turn where the session is idle, answer its open question, carry out a
+        command. What comes from somebody who is not allowed is ignored; in a private chat they may
+        be given a code. An external id of the account that is already there changes nothing."""
         ...
 
     async def drop(self, entry_id: EntryId) -> bool:

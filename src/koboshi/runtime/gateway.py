@@ -52,6 +52,7 @@ class Gateway:
     async def run(self) -> None:
         """Serve until asked to stop. Nothing that happens on the way out is needed at boot."""
         await self._bind_accounts()
+        self.intake.opening.channels = len(self.channels)
         stop_asked = self.drain.asked
         async with create_task_group() as tasks:
             # First, so that whoever can write to this gateway can ask about it, too.
