@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.telegram.world import BOT_ID
+from tests.harness.golden import lay_out_every_state
+from tests.harness.polling import until
+from tests.harness.rows import read_rows
 from tests.harness.telegram import a_bot, another_bot
 
 OTHER_ID = 987654321
@@ -72,6 +76,47 @@ async def test_what_the_first_bot_may_have_sent_is_not_looked_for_by_the_second(
         (said,) = [each for each in second.world.messages_seen(second.chat) if "once" in each.text]
         assert LABEL in said.text
         assert said.reply_to is None
+
+
+@pytest.mark.parametrize("point", ["", "inbox.bind", "inbox.adopt"])
+async def test_the_bot_of_an_earlier_version_goes_on(home: Path, point: str) -> None:
+    """Issue 12, A6: what version 1 stored without an account is the present bot's, wherever the
+    first start is killed. A second bot finds nothing of it."""
+    lay_out_every_state(home)
+    async with a_bot(home) as first, another_bot(first, OTHER_ID) as second:
+        for moment in ("before", "after") if point else ():
+            first.start(crash_at=f"{point}:{moment}")
+            await first.dies()
+        first.say("echo still here")
+        first.start()
+        await first.hears("still here")
+        first.gateway.kill()
+        rows = read_rows(home)
+        ours = rows.of("inbox", source="telegram:main")
+        assert len(ours) > 1
+        assert {row["account"] for row in ours} == {str(BOT_ID)}
+        assert [row["account"] for row in rows.cursors] == [str(BOT_ID)]
+
+        second.say("echo hello")
+        second.start()
+        await second.hears("hello")
+
+
+async def test_a_mistyped_token_takes_nothing_from_the_bot(home: Path) -> None:
+    """Issue 12, A6: only a bot that Telegram knows adopts what an earlier version stored."""
+    lay_out_every_state(home)
+    async with a_bot(home) as bot:
+        bot.gateway.start(env={"TELEGRAM_BOT_TOKEN": "555:mistyped"})
+        await bot.gateway.wait_listening()
+        await until(lambda: "channel_unusable" in bot.gateway.log, "it is refused")
+        bot.gateway.kill()
+        bot.say("echo still here")
+        bot.start()
+        await bot.hears("still here")
+        bot.gateway.kill()
+
+        ours = read_rows(home).of("inbox", source="telegram:main")
+        assert {row["account"] for row in ours} == {str(BOT_ID)}
 
 
 async def test_the_first_bot_goes_on_where_it_was(home: Path) -> None:
