@@ -12,6 +12,7 @@ from tests.cli.process import koboshi
 from tests.harness.http import connection
 from tests.harness.polling import until
 from tests.harness.telegram import Bot, a_bot
+from tests.service.listening import ear
 
 WRONG_SETUP = 78
 NO_WEB = {"KOBOSHI__CHANNELS__WEB__MAIN__ENABLED": "false"}
@@ -123,3 +124,30 @@ async def test_a_token_that_is_taken_back_later_ends_nothing(home: Path) -> None
         await bot.hears("two")
 
         assert bot.gateway.lives == 1
+
+
+async def test_a_service_manager_hears_the_truth(home: Path, tmp_path: Path) -> None:
+    """Issue 12, B11: it is ready when the web accepts, and its status names what is down."""
+    with ear(tmp_path) as manager:
+        async with a_bot(home, env={"NOTIFY_SOCKET": manager.address}) as bot:
+            refuse(bot)
+            bot.start()
+            await until(lambda: "READY=1" in manager.heard(), "it is ready")
+            down = f"telegram:main is down: {REFUSED}"
+            await until(lambda: any(down in line for line in manager.heard()), "it says what is")
+
+
+async def test_a_service_manager_hears_nothing_of_ready_where_no_channel_is_left(
+    home: Path, tmp_path: Path
+) -> None:
+    """Issue 12, B11."""
+    with ear(tmp_path) as manager:
+        async with a_bot(home, env={**NO_WEB, "NOTIFY_SOCKET": manager.address}) as bot:
+            refuse(bot)
+            bot.start()
+
+            assert await bot.gateway.wait_exit() == WRONG_SETUP
+            assert "READY=1" not in manager.heard()
+            accept(bot)
+            bot.start()
+            await until(lambda: "READY=1" in manager.heard(), "it is ready")

@@ -9,11 +9,12 @@ import pytest
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import Delivery, DeliveryState, Sent, Settle, after_send
+from koboshi.domain.process import ProcessState
 from koboshi.ports.channel import Receipt
 from koboshi.ports.store import Arrival
 from tests.harness.golden import GOLDEN
 from tests.harness.rows import read_rows
-from tests.store.homes import WEB, Home
+from tests.store.homes import WEB, Home, a_call
 from tests.store.victim import open_here
 
 OLD, NEW = "111", "222"
@@ -222,3 +223,46 @@ async def test_what_version_1_stored_is_adopted_by_the_first_account_that_connec
     rows = read_rows(tmp_path).inbox
     assert {row["account"] for row in rows if row["source"] == TELEGRAM} <= {OLD}
     assert {row["account"] for row in rows if row["source"] != TELEGRAM} == {""}
+
+
+async def test_what_the_old_account_said_in_passing_is_not_edited(home: Home) -> None:
+    """Issue 12, A6: its number may be another message of the new one."""
+    await speak_as(home, OLD)
+    await hear(home, OLD, "hello", "10")
+    claim = await home.claim()
+    await home.store.turns.tell_progress(claim, 1, "still at it")
+    await settle(home, await home.take_delivery(), "11")
+    told = (await home.store.turns.progress(claim)).told
+    assert told is not None
+    assert told.platform_id == "11"
+    await home.store.inbox.bind({WEB: NEW})
+
+    told = (await home.store.turns.progress(claim)).told
+    assert told is not None
+    assert told.platform_id is None
+
+
+async def test_a_report_about_a_closed_turn_answers_no_message_of_the_old_account(
+    home: Home,
+) -> None:
+    """Issue 12, A6: the process outlives the change, and its end is told where people are now."""
+    await speak_as(home, OLD)
+    await hear(home, OLD, "hello", "10")
+    claim = await home.claim()
+    (call_id,) = await home.propose(claim, a_call())
+    await home.start(claim, call_id)
+    process = await home.store.processes.begin(
+        claim, call_id, command="make", workdir=".", is_foreground=False
+    )
+    await home.finish(claim, call_id)
+    await home.answer(claim, "it runs")
+    for delivery in await home.deliver():
+        assert delivery.anchor == "10"
+    assert await speak_as(home, NEW)
+    home.clock.move(10)
+    await home.store.processes.ended(
+        process.process_id, ProcessState.EXITED, exit_code=0, reason="", ended_ms=1
+    )
+
+    (told,) = await home.deliver()
+    assert told.anchor == ""

@@ -38,6 +38,8 @@ class MeasuredChannel:
 
     async def receive(self, cursor: str | None, accept: Accept) -> None:
         async def timed(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+            if not batch and cursor is None:
+                return await accept(batch)  # only that it is connected
             began = self._clock.monotonic()
             receipts = await accept(batch, cursor)
             took = self._clock.monotonic() - began
