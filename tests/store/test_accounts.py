@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -32,7 +33,7 @@ async def hear(
     return receipt
 
 
-def _no_command(*_: object) -> None:
+def _no_command(*_: object) -> NoReturn:
     raise AssertionError("nobody commands here")
 
 
