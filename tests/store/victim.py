@@ -103,6 +103,12 @@ async def story(home: Home) -> AsyncIterator[str]:
         yield verb
     async for verb in with_strangers(home):
         yield verb
+    assert not await store.inbox.bind({FRONT: "111"})
+    yield "inbox.bind"
+    await store.inbox.adopt(FRONT, "111")
+    yield "inbox.adopt"
+    assert await store.inbox.bind({FRONT: "222"})
+    yield "inbox.bind"
     async for verb in with_the_end(home):
         yield verb
 

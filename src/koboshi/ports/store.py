@@ -86,8 +86,19 @@ class Sessions(Protocol):
 
 
 class Inbox(Protocol):
-    async def cursor(self, channel: ChannelName) -> str | None:
-        """How far the channel was read."""
+    async def bind(self, accounts: Mapping[ChannelName, str]) -> tuple[ChannelName, ...]:
+        """Store as whom the channels speak to their platforms, before anything is received or sent.
+        Where it was another account before, the platform's ids from then are forgotten, as after a
+        move. Returns those channels."""
+        ...
+
+    async def adopt(self, channel: ChannelName, account: str) -> None:
+        """The platform knows this account. What came over the channel before accounts were stored
+        came to the first one of which that is said."""
+        ...
+
+    async def cursor(self, channel: ChannelName, account: str = "") -> str | None:
+        """How far the channel was read as this account."""
         ...
 
     async def accept(
@@ -97,11 +108,12 @@ class Inbox(Protocol):
         *,
         cursor: str | None,
         respond: Respond,
+        account: str = "",
     ) -> tuple[Receipt, ...]:
-        """Store what arrived and how far we have read, and do at once what follows from it: open a
-        turn where the session is idle, answer its open question, carry out a command. What comes
-        from somebody who is not allowed is ignored; in a private chat they may be given a code. An
-        external id that is already there changes nothing."""
+        """Store what arrived for this account and how far we have read, and do at once what follows
+        from it: open a turn where the session is idle, answer its open question, carry out a
+        command. What comes from somebody who is not allowed is ignored; in a private chat they may
+        be given a code. An external id of the account that is already there changes nothing."""
         ...
 
     async def drop(self, entry_id: EntryId) -> bool:

@@ -130,6 +130,22 @@ UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :
 -- All threads of a chat.
 SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
 
+-- name: sessions_of_channel
+-- All sessions of a channel.
+SELECT session_id FROM sessions WHERE channel = :channel;
+
+-- name: sessions_rebound
+-- Another account speaks in them from now on. The moment is behind everything that the other one
+-- said, also where a clock was set back since.
+UPDATE sessions SET moved_ms = max(:now, moved_ms,
+    (SELECT coalesce(max(changed_ms), 0) FROM outbox WHERE session_id = sessions.session_id),
+    (SELECT coalesce(max(changed_ms), 0) FROM turns WHERE session_id = sessions.session_id))
+WHERE channel = :channel;
+
+-- name: session_moved
+-- Since when the platform's ids of a session are those of its chat.
+SELECT moved_ms FROM sessions WHERE session_id = :session_id;
+
 -- name: session_move
 -- The chat lives elsewhere now, unless a session is there already.
 UPDATE OR IGNORE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
@@ -242,22 +258,45 @@ DELETE FROM pairings WHERE expires_ms <= :now OR expires_ms > :latest_ms;
 
 -- ── inbox ──────────────────────────────────────────────────────────────────────────────────────
 
+-- name: account_of
+-- As whom a channel speaks to its platform.
+SELECT account FROM accounts WHERE channel = :channel;
+
+-- name: account_set
+-- From now on a channel speaks as this one.
+INSERT INTO accounts (channel, account, bound_ms) VALUES (:channel, :account, :now)
+ON CONFLICT (channel) DO UPDATE SET account = excluded.account, bound_ms = excluded.bound_ms;
+
+-- name: unclaimed_any
+-- Whether something of a channel came before accounts were known.
+SELECT 1 FROM cursors WHERE channel = :channel AND account = ''
+UNION ALL SELECT 1 FROM inbox WHERE source = :channel AND account = '' LIMIT 1;
+
+-- name: entries_adopt
+-- What came before accounts were known came to this one.
+UPDATE OR IGNORE inbox SET account = :account WHERE source = :channel AND account = '';
+
+-- name: cursor_adopt
+-- Likewise for how far it was read.
+UPDATE OR REPLACE cursors SET account = :account WHERE channel = :channel AND account = '';
+
 -- name: cursor_get
--- How far a channel was read.
-SELECT token FROM cursors WHERE channel = :channel;
+-- How far a channel was read as an account; as nobody in particular, if that is all we know.
+SELECT token FROM cursors WHERE channel = :channel AND account IN (:account, '')
+ORDER BY account DESC LIMIT 1;
 
 -- name: cursor_set
 -- How far a channel was read, in the transaction that stores what was read.
-INSERT INTO cursors (channel, token) VALUES (:channel, :token)
-ON CONFLICT (channel) DO UPDATE SET token = excluded.token;
+INSERT INTO cursors (channel, account, token) VALUES (:channel, :account, :token)
+ON CONFLICT (channel, account) DO UPDATE SET token = excluded.token;
 
 -- name: entry_insert
 -- Something arrived; nothing happens if it did before.
 INSERT INTO inbox (session_id, generation, kind, source, external_id, sender, body, during_turn,
-                   accepted_by, received_ms, changed_ms, state, reason)
+                   accepted_by, received_ms, changed_ms, state, reason, account)
 VALUES (:session_id, :generation, :kind, :source, :external_id, :sender, :body, :during_turn,
-        :accepted_by, :now, :now, :state, :reason)
-ON CONFLICT (source, external_id) DO NOTHING;
+        :accepted_by, :now, :now, :state, :reason, :account)
+ON CONFLICT (source, account, external_id) DO NOTHING;
 
 -- name: entries_of_strangers_forget
 -- Only the newest messages of people who may not use the gateway are kept.
@@ -268,7 +307,11 @@ DELETE FROM inbox WHERE entry_id IN (
 -- name: entry_by_key
 -- What was stored for a platform's id.
 SELECT entry_id, state, body, session_id FROM inbox
-WHERE source = :source AND external_id = :external_id;
+WHERE source = :source AND account = :account AND external_id = :external_id;
+
+-- name: entry_state
+-- What became of an entry.
+SELECT state FROM inbox WHERE entry_id = :entry_id;
 
 -- name: entry_reword
 -- Its sender has put it in other words, before anybody heard it.
@@ -392,7 +435,7 @@ SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worke
 FROM (SELECT * FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 20) AS ended
 WHERE first_seq >= :context_from
     AND (state = 'failed' OR event = 'dropped' OR rule = 'policy-behind')
-    AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = 'retry'
+    AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = 'retry' AND account = ''
                     AND external_id = CAST(ended.turn_id AS TEXT))
 ORDER BY turn_id DESC LIMIT 1;
 
@@ -654,14 +697,19 @@ INSERT INTO quiet (channel, chat, until_ms)
 SELECT channel, chat, :until_ms FROM sessions WHERE session_id = :session_id
 ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms);
 
+-- name: quiet_forget
+-- Nobody has to be left in peace on a channel.
+DELETE FROM quiet WHERE channel = :channel;
+
 -- name: quiet_until
 -- Until when a chat is to be left in peace.
 SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 
 -- name: chat_known
 -- The newest messages of ours in a chat that have an id, and whether they came before a delivery.
-SELECT o.platform_id, o.settled_ms <= :created_ms
-    OR (o.session_id = :session_id AND o.delivery_id < :delivery_id)
+-- Of one from before a move nobody can tell: it may have been sent among other numbers.
+SELECT o.platform_id, s.moved_ms < :created_ms AND (o.settled_ms <= :created_ms
+    OR (o.session_id = :session_id AND o.delivery_id < :delivery_id))
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
     AND o.settled_ms > s.moved_ms ORDER BY o.delivery_id DESC LIMIT :limit;
@@ -705,9 +753,9 @@ WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms
 -- What was rejected or abandoned is owed once more; the row that ended stays as it is.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
                     state, created_ms, changed_ms)
-SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question, anchor, file,
-       'owed', :now, :now
-FROM outbox WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
+SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question,
+       CASE WHEN outbox.changed_ms > moved_ms THEN anchor ELSE '' END, file, 'owed', :now, :now
+FROM outbox JOIN sessions USING (session_id) WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
 ON CONFLICT (session_id, cause, part) DO NOTHING;
 
 -- name: delivery_retried
@@ -727,7 +775,9 @@ RETURNING session_id, turn_id;
 
 -- name: progress_newest
 -- What was last said about how a turn goes.
-SELECT cause, created_ms, settled_ms, platform_id FROM outbox
+SELECT cause, outbox.created_ms, settled_ms,
+       CASE WHEN settled_ms > moved_ms THEN platform_id END
+FROM outbox JOIN sessions USING (session_id)
 WHERE session_id = :session_id AND cause >= 'progress:' || :turn_id || ':'
     AND cause < 'progress:' || :turn_id || ';'
 ORDER BY delivery_id DESC LIMIT 1;
@@ -1118,7 +1168,8 @@ ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
 -- What was said about a process.
 SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
        received_ms FROM inbox
-WHERE source = 'process' AND external_id >= :first AND external_id < :behind ORDER BY entry_id;
+WHERE source = 'process' AND account = '' AND external_id >= :first AND external_id < :behind
+ORDER BY entry_id;
 
 -- name: view_entry
 -- A message.
@@ -1126,17 +1177,25 @@ SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, 
        received_ms FROM inbox WHERE entry_id = :entry_id;
 
 -- name: view_entry_by_external_id
--- A message by the platform's id of it, newest first where several channels use the same. The
--- sources are found one by one, so that the index answers however long the inbox is.
+-- A message by the platform's id of it, newest first where several channels or accounts use the
+-- same. These are found one by one, so that the index answers however long the inbox is.
 WITH RECURSIVE sources (source) AS (
     SELECT min(source) FROM inbox
     UNION ALL
     SELECT (SELECT min(source) FROM inbox WHERE source > sources.source) FROM sources
     WHERE sources.source IS NOT NULL
+), named (source, account) AS (
+    SELECT source, (SELECT min(account) FROM inbox WHERE source = sources.source) FROM sources
+    WHERE sources.source IS NOT NULL
+    UNION ALL
+    SELECT source, (SELECT min(account) FROM inbox
+                    WHERE source = named.source AND account > named.account)
+    FROM named WHERE named.account IS NOT NULL
 )
-SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+SELECT entry_id, session_id, turn_id, kind, state, reason, inbox.source, external_id, sender, body,
        received_ms
-FROM inbox WHERE source IN (SELECT source FROM sources) AND external_id = :external_id
+FROM named CROSS JOIN inbox ON inbox.source = named.source AND inbox.account = named.account
+WHERE external_id = :external_id
 ORDER BY entry_id DESC LIMIT 1;
 
 -- name: view_entries_of_turn
