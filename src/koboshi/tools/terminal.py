@@ -21,7 +21,7 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, Runners, Seen
 from koboshi.ports.store import Processes
-from koboshi.ports.tool import ToolAnswer, ToolContext
+from koboshi.ports.tool import Load, ToolAnswer, ToolContext
 from koboshi.tools.danger import danger_in
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.ends import NEVER_STARTED, StoreEnd, output_of, status_of, why_ended
@@ -128,6 +128,10 @@ class TerminalTool:
 
     def effect_of(self, arguments: str) -> Effect:  # noqa: ARG002  (the same for all commands)
         return Effect.RESUMABLE
+
+    def load_of(self, arguments: str) -> Load:
+        is_left = decode_arguments(TerminalArguments, arguments).background
+        return Load.WORK if is_left else Load.COMMAND
 
     def complaint_about(self, arguments: str) -> str | None:
         return complaint_about(TerminalArguments, arguments)
