@@ -81,12 +81,14 @@ class Load(StrEnum):
 class KnowsLoad(Protocol):
     """A tool with calls that only wait. The others need not know of this."""
 
+    def complaint_about(self, arguments: str) -> str | None: ...
+
     def load_of(self, arguments: str) -> Load:
         """What a call with these arguments needs while it runs."""
         ...
 
 
-def load_of(tool: Tool | None, arguments: str) -> Load:
+def load_of(tool: object, arguments: str) -> Load:
     """What a call needs while it runs. A tool that does not say so computes; so does a call that
     cannot be used, or whose tool is not there."""
     if not isinstance(tool, KnowsLoad) or tool.complaint_about(arguments) is not None:

@@ -87,9 +87,7 @@ class CallRunner:
         async with slot.command(claim, call_id, is_started=is_started) as may_run:
             return await self._finished(claim, route, record) if may_run else ()
 
-    async def _finished(
-        self, claim: Claim, route: Route, record: CallRecord
-    ) -> tuple[Step, ...]:
+    async def _finished(self, claim: Claim, route: Route, record: CallRecord) -> tuple[Step, ...]:
         end = await self._result_of(claim, route, record)
         finish = self.store.turns.finish_call
         return await finish(claim, end.result, end.exits_read, end.parcel)

@@ -155,9 +155,7 @@ class TurnRunner:
                 case _:
                     assert_never(action)
 
-    async def _ask_model(
-        self, claim: Claim, loaded: Loaded, slot: Slot
-    ) -> tuple[Outcome, Loaded]:
+    async def _ask_model(self, claim: Claim, loaded: Loaded, slot: Slot) -> tuple[Outcome, Loaded]:
         await self.tools.settle()
         loaded = await self.attachments.bring(claim, loaded)
         return await self.asking.next_reply(claim, loaded, self.tools.specs(), slot)

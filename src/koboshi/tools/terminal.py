@@ -21,7 +21,7 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, Runners, Seen
 from koboshi.ports.store import Processes
-from koboshi.ports.tool import Load, ToolAnswer, ToolContext
+from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
 from koboshi.tools.danger import danger_in
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.ends import NEVER_STARTED, StoreEnd, output_of, status_of, why_ended
@@ -114,6 +114,8 @@ class TerminalTool:
     background_seconds: float
     environment: Mapping[str, str]
     store_end: StoreEnd
+    background_max: int = 16
+    """Commands of one session that may run in the background at once."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -163,7 +165,14 @@ class TerminalTool:
             workdir=self._workdir_of(asked),
             is_foreground=not asked.background,
             watchers=asked.watchers,
+            background_max=self.background_max,
         )
+        if process is None:
+            raise ToolFailed(
+                f"it was not started: {self.background_max} commands of this chat run in the "
+                "background already, and there may be no more. `process` with `list` shows them, "
+                "and with `kill` ends one; then start this one again"
+            )
         return await self._start(process, asked)
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
