@@ -12,6 +12,7 @@ from koboshi.commands.run import respond
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ProcessId, WorkerId
 from koboshi.domain.outbox import DeliveryLimits
+from koboshi.domain.slots import SlotLimits
 from koboshi.domain.watch import ReportLimits
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
@@ -62,6 +63,14 @@ class Bounds:
     drain_seconds: float = 0
     progress_seconds: float = 0
     """Nothing is said on the way, unless a test is about that."""
+
+    @property
+    def slots(self) -> SlotLimits:
+        return SlotLimits(
+            turns_max=self.turns_max,
+            open_turns_max=self.open_turns_max,
+            commands_max=self.commands_max,
+        )
 
 
 def compose(

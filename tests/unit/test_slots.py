@@ -2,7 +2,16 @@
 
 import pytest
 
-from koboshi.domain.slots import Room, room_for, slots_kept
+from koboshi.domain.slots import (
+    Grant,
+    Room,
+    ToQueue,
+    ToTurn,
+    next_grant,
+    room_for,
+    slots_kept,
+    within,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,3 +48,37 @@ def test_recovered_turns_never_hold_the_slots_that_are_kept() -> None:
                 room = room_for(slots_max, held=running, recovered=recovered)
                 assert 0 <= room.recovered <= room.turns == slots_max - running
                 assert recovered + room.recovered <= slots_max - slots_kept(slots_max)
+
+
+# ── who gets the next free slot ─────────────────────────────────────────────────────────────────
+
+LIVING, RECOVERED = False, True
+
+
+@pytest.mark.parametrize(
+    "line, room, queue_waits, queue_was_last, grant",
+    [
+        ([LIVING], Room(turns=0, recovered=0), True, False, None),
+        ([], Room(turns=2, recovered=1), False, False, None),
+        ([], Room(turns=2, recovered=1), True, True, ToQueue()),
+        ([LIVING, LIVING], Room(turns=1, recovered=1), False, False, ToTurn(place=0)),
+        ([RECOVERED, LIVING], Room(turns=1, recovered=1), False, False, ToTurn(place=0)),
+        ([RECOVERED, LIVING], Room(turns=1, recovered=0), False, False, ToTurn(place=1)),
+        ([RECOVERED], Room(turns=1, recovered=0), False, False, None),
+        ([RECOVERED], Room(turns=1, recovered=0), True, True, ToQueue()),
+        ([LIVING], Room(turns=1, recovered=1), True, False, ToQueue()),
+        ([LIVING], Room(turns=1, recovered=1), True, True, ToTurn(place=0)),
+    ],
+)
+def test_who_gets_a_free_slot(
+    line: list[bool], room: Room, queue_waits: bool, queue_was_last: bool, grant: Grant
+) -> None:
+    """Issue 12, B10: the longest waiting first, by turns with the queue, and no recovered turn
+    beyond its share."""
+    found = next_grant(line, room, queue_waits=queue_waits, queue_was_last=queue_was_last)
+    assert found == grant
+
+
+def test_two_bounds_leave_the_smaller_room() -> None:
+    wide, narrow = Room(turns=9, recovered=2), Room(turns=3, recovered=3)
+    assert within(wide, narrow) == within(narrow, wide) == Room(turns=3, recovered=2)
