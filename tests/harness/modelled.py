@@ -15,6 +15,7 @@ from anyio import create_task_group
 from tests.fakes.model_servers.server import Answer, ModelServer, serving
 from tests.harness.client import Client
 from tests.harness.lives import KILLED_BY_HAND, STOPPED, Lives
+from tests.harness.moved_clock import Wall
 from tests.harness.polling import until
 from tests.harness.process import KILLED, GatewayProcess
 from tests.harness.rows import read_rows
@@ -122,13 +123,16 @@ class Modelled:
 
 @asynccontextmanager
 async def modelled(
-    home: Path, form: Form, *arguments: str, **settings: str
+    home: Path, form: Form, *arguments: str, wall: Wall | None = None, **settings: str
 ) -> AsyncIterator[Modelled]:
     """A gateway that serves, configured by its file alone; it is gone after the block. `settings`
-    are variables of its environment. Asserts in the end that every request was in order."""
+    are variables of its environment, `wall` is a clock that the test can move. Asserts in the end
+    that every request was in order."""
     async with serving(form.complain) as server:
         configure(home, form, server)
-        gateway = GatewayProcess(home, env={KEY_VARIABLE: KEY, **settings})
+        env = {KEY_VARIABLE: KEY, **settings, **({} if wall is None else wall.environment)}
+        command = () if wall is None else (*wall.command, "run", "--home", str(home))
+        gateway = GatewayProcess(home, env=env, command=command)
         gateway.workdir.mkdir(parents=True, exist_ok=True)
         ends: list[str] = []
         try:

@@ -254,11 +254,11 @@ class Processes(Protocol):
         is_foreground: bool,
         watchers: Sequence[WatcherSpec] = (),
         background_max: int | None = None,
-    ) -> Process | None:
+    ) -> Process:
         """The intent to start a process for a call, and what shall look at it, stored before
         anything runs. A call has one process for ever: if there is one already, it is returned as
-        it is. None, and nothing is written, if it is for the background and `background_max` of
-        the session run there already."""
+        it is. Raises BackgroundFull, and nothing is written, if it is for the background and
+        `background_max` commands of the session run there already."""
         ...
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None: ...

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from koboshi.domain.errors import BackgroundFull
 from koboshi.domain.ids import ProcessId, shown
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.process import Process, ProcessState
@@ -158,21 +159,21 @@ class TerminalTool:
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         asked = decode_arguments(TerminalArguments, arguments)
-        process = await self.processes.begin(
-            context.claim,
-            context.call_id,
-            command=asked.command,
-            workdir=self._workdir_of(asked),
-            is_foreground=not asked.background,
-            watchers=asked.watchers,
-            background_max=self.background_max,
-        )
-        if process is None:
-            raise ToolFailed(
-                f"it was not started: {self.background_max} commands of this chat run in the "
-                "background already, and there may be no more. `process` with `list` shows them, "
-                "and with `kill` ends one; then start this one again"
+        try:
+            process = await self.processes.begin(
+                context.claim,
+                context.call_id,
+                command=asked.command,
+                workdir=self._workdir_of(asked),
+                is_foreground=not asked.background,
+                watchers=asked.watchers,
+                background_max=self.background_max,
             )
+        except BackgroundFull as error:
+            raise ToolFailed(
+                f"it was not started: {error}, and there may be no more in one chat. `process` "
+                "with `list` shows them, and with `kill` ends one; then start this one again"
+            ) from error
         return await self._start(process, asked)
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:

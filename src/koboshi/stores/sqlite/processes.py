@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from koboshi.domain.errors import Fenced
+from koboshi.domain.errors import BackgroundFull, Fenced
 from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.turn import Claim
@@ -32,15 +32,18 @@ class SqliteProcesses:
         is_foreground: bool,
         watchers: Sequence[WatcherSpec] = (),
         background_max: int | None = None,
-    ) -> Process | None:
-        def operation(tx: Transaction) -> Process | None:
+    ) -> Process:
+        def operation(tx: Transaction) -> Process:
             if tx.row("turn_held", turn_id=claim.turn_id, epoch=claim.epoch) is None:
                 raise Fenced(f"the claim on turn {claim.turn_id} is no longer valid")
+            process = _find(tx, claim.turn_id, call_id)
+            if process is not None:
+                return process
             if background_max is not None and not is_foreground:
                 running = tx.number("jobs_running_count", session_id=claim.session_id)
                 if running >= background_max:
-                    return _find(tx, claim.turn_id, call_id)
-            is_new = tx.change(
+                    raise BackgroundFull(f"{running} commands run in the background already")
+            tx.change(
                 "process_insert",
                 session_id=claim.session_id,
                 generation=claim.generation,
@@ -53,7 +56,7 @@ class SqliteProcesses:
             )
             process = _find(tx, claim.turn_id, call_id)
             assert process is not None
-            for watcher in watchers if is_new else ():
+            for watcher in watchers:
                 tx.insert(
                     "watcher_insert",
                     process_id=process.process_id,
