@@ -1,6 +1,6 @@
 """A gateway whose turns wait for commands: who is served meanwhile, and who has to wait."""
 
-import json
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -233,10 +233,21 @@ async def test_calls_of_one_reply_run_side_by_side_up_to_a_limit(setting: Settin
 
     rows = setting.rows()
     check_rows(rows)
-    numbers = {call["call_id"]: json.loads(call["arguments"])["number"] for call in rows.calls}
-    started = [line for line in rows.of("journal", subject="call", event="started")]
-    assert len(numbers) == len(started) == 20
-    assert len(setting.world.ran) == 20
+    assert len(setting.world.ran) == len(rows.of("calls", outcome="ok")) == 20
+
+
+async def test_calls_beyond_the_limit_run_in_their_order(setting: Setting) -> None:
+    """Issue 12, B16: with room for one, each begins when the one before it has its result."""
+    setting.bounds = Bounds(side_by_side_max=1)
+    async with living(setting) as life:
+        await life.says("room", script(reply_with({}, {}, {}, {}), says("through")))
+        await life.shows("room", "through")
+
+    rows = setting.rows()
+    check_rows(rows)
+    results = [rows.body(step)["call_id"] for step in rows.of("steps", kind="result")]
+    assert results == [call["call_id"] for call in sorted(rows.calls, key=itemgetter("place"))]
+    assert len(results) == 4
 
 
 async def test_a_call_behind_the_first_ones_takes_the_slot_that_they_do_not_need(
