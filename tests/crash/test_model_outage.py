@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.crash.telling import checked
 from tests.fakes.model_servers.server import Answer
 from tests.harness.lives import DOWN_S, KILLED_BY_HAND
-from tests.harness.modelled import Modelled, modelled
+from tests.harness.modelled import Modelled, modelled, modelled_by
 from tests.harness.moved_clock import Wall
 from tests.harness.polling import until
 from tests.harness.rows import read_rows
@@ -40,7 +40,7 @@ async def test_an_outage_across_kills_is_told_once_and_answered_once(
     """Issue 12, B13: killed twice while the provider is down. What was waited is kept, the person
     is told once, and when the provider is back they get one answer."""
     wall = Wall(tmp_path / "ahead")
-    async with modelled(home, OPENAI, wall=wall) as it:
+    async with modelled_by(wall, home, OPENAI) as it:
         it.server.answers += [down(it, DOWN_S), down(it, DOWN_S), down(it), it.says("here I am")]
         await it.person.say("are you there?", "1")
         await it.person.hears(TOLD)

@@ -211,6 +211,10 @@ class FakeProcesses:
         self.asked[process.process_id] = tuple(watchers)
         return process
 
+    async def commands_running(self) -> frozenset[tuple[TurnId, CallId]]:
+        running = (row for row in self.rows.values() if row.is_foreground and not row.ended_ms)
+        return frozenset((row.turn_id, row.call_id) for row in running)
+
     async def born(self, process_id: ProcessId, birth: Birth) -> None:
         if self.rows[process_id].state is ProcessState.STARTING:
             self._set(process_id, state=ProcessState.RUNNING, birth=birth)

@@ -3,7 +3,7 @@ again, and has the command that the model asked for in its hands."""
 
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
@@ -123,16 +123,30 @@ class Modelled:
 
 @asynccontextmanager
 async def modelled(
-    home: Path, form: Form, *arguments: str, wall: Wall | None = None, **settings: str
+    home: Path, form: Form, *arguments: str, **settings: str
 ) -> AsyncIterator[Modelled]:
     """A gateway that serves, configured by its file alone; it is gone after the block. `settings`
-    are variables of its environment, `wall` is a clock that the test can move. Asserts in the end
-    that every request was in order."""
+    are variables of its environment. Asserts in the end that every request was in order."""
+    gateway = GatewayProcess(home, env={KEY_VARIABLE: KEY, **settings})
+    async with _serving(gateway, form, arguments) as it:
+        yield it
+
+
+@asynccontextmanager
+async def modelled_by(wall: Wall, home: Path, form: Form) -> AsyncIterator[Modelled]:
+    """Likewise, with a clock that the test can move."""
+    command = (*wall.command, "run", "--home", str(home))
+    gateway = GatewayProcess(home, env={KEY_VARIABLE: KEY, **wall.environment}, command=command)
+    async with _serving(gateway, form) as it:
+        yield it
+
+
+@asynccontextmanager
+async def _serving(
+    gateway: GatewayProcess, form: Form, arguments: Sequence[str] = ()
+) -> AsyncIterator[Modelled]:
     async with serving(form.complain) as server:
-        configure(home, form, server)
-        env = {KEY_VARIABLE: KEY, **settings, **({} if wall is None else wall.environment)}
-        command = () if wall is None else (*wall.command, "run", "--home", str(home))
-        gateway = GatewayProcess(home, env=env, command=command)
+        configure(gateway.home, form, server)
         gateway.workdir.mkdir(parents=True, exist_ok=True)
         ends: list[str] = []
         try:
