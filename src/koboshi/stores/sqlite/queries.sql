@@ -205,7 +205,7 @@ WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
 -- What is not closed of a person's turns on a channel.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL AND person = :person
     AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel)
@@ -408,14 +408,14 @@ VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
 -- A turn.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE turn_id = :turn_id;
 
 -- name: turn_open
 -- The open turn of a session.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id
     AND state IN ('queued', 'running', 'waiting', 'suspended');
 
@@ -423,7 +423,7 @@ FROM turns WHERE session_id = :session_id
 -- The newest turns of a session.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: turn_to_retry
@@ -431,7 +431,7 @@ FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 -- waited behind it, and that nobody has asked again. Only the newest turns are looked at.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM (SELECT * FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 20) AS ended
 WHERE first_seq >= :context_from
     AND (state = 'failed' OR event = 'dropped' OR rule = 'policy-behind')
@@ -462,18 +462,36 @@ WHERE turn_id = :turn_id AND state = 'queued' AND epoch = :epoch;
 
 -- name: turn_progress
 -- The claim is valid, and the turn moved.
-UPDATE turns SET progressed_ms = :now, crash_streak = 0, model_tries = 0
+UPDATE turns SET progressed_ms = :now, crash_streak = 0, model_tries = 0, model_waited_ms = 0,
+    model_failure = NULL
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 
 -- name: turn_tried_model
 -- The claim is valid, and the model did not answer.
-UPDATE turns SET model_tries = model_tries + 1
-WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running' RETURNING model_tries;
+UPDATE turns SET model_tries = model_tries + 1, model_failure = :reason,
+    model_waited_ms = CASE WHEN model_tries = 0 THEN 0 ELSE model_waited_ms + :spent_ms END
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running'
+RETURNING model_tries, model_waited_ms;
 
 -- name: turn_model_answered
 -- The claim is valid, and the model answered something that is no progress.
-UPDATE turns SET model_tries = 0
+UPDATE turns SET model_tries = 0, model_waited_ms = 0, model_failure = NULL
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
+-- name: turn_waits_for_model
+-- The claim is valid, and it is given back until a wait for the model is over.
+UPDATE turns SET model_waited_ms = model_waited_ms + :wait_ms
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
+-- name: turns_running_count
+-- How many turns are claimed.
+SELECT count(*) FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND state = 'running';
+
+-- name: command_not_started
+-- Whether a turn has a command that nobody has to allow, or somebody has, and that was not started.
+SELECT 1 FROM calls
+WHERE turn_id = :turn_id AND effect = 'resumable' AND started_ms IS NULL AND skipped_ms IS NULL
+    AND (need = 'nobody' OR approved_ms IS NOT NULL) LIMIT 1;
 
 -- name: turn_held
 -- Whether a claim is valid.
@@ -946,6 +964,20 @@ SELECT process_id FROM processes INDEXED BY processes_alive
 WHERE ended_ms IS NULL AND state = 'starting'
     AND turn_id IN (SELECT turn_id FROM turns WHERE closed_ms IS NOT NULL OR state = 'answered');
 
+-- name: commands_running
+-- Foreground commands that have no end, as far as we know, by their calls.
+SELECT turn_id, call_id FROM processes INDEXED BY processes_alive
+WHERE ended_ms IS NULL AND foreground = 1;
+
+-- name: commands_running_count
+-- How many of them there are.
+SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL AND foreground = 1;
+
+-- name: jobs_running_count
+-- How many commands of a session run in the background.
+SELECT count(*) FROM processes INDEXED BY processes_alive
+WHERE ended_ms IS NULL AND session_id = :session_id AND foreground = 0;
+
 -- name: processes_not_ended
 -- Every process that has no end, as far as we know.
 SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
@@ -1098,14 +1130,14 @@ SELECT session_id, created_ms, changed_ms FROM sessions WHERE session_id = :sess
 -- The newest turns of all sessions, or those before one.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE turn_id < :before ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: view_turns_open
 -- The same, of those that are not closed.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND turn_id < :before
 ORDER BY turn_id DESC LIMIT :limit;
 
@@ -1285,7 +1317,7 @@ ORDER BY seq DESC LIMIT :limit;
 -- The newest turns of a session before one of them.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id AND turn_id < :before
 ORDER BY turn_id DESC LIMIT :limit;
 
@@ -1313,7 +1345,7 @@ GROUP BY s.session_id ORDER BY newest DESC LIMIT :limit;
 -- What a session began with.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id ORDER BY turn_id LIMIT 1;
 
 -- name: view_turns_waiting

@@ -114,6 +114,8 @@ CREATE TABLE turns (
     expires_ms    INTEGER,
     closed_ms     INTEGER,
     model_tries   INTEGER NOT NULL DEFAULT 0,
+    model_waited_ms INTEGER NOT NULL DEFAULT 0, -- since the first failure of the present request
+    model_failure TEXT,                         -- why the newest try of it failed
     -- A worker that holds a turn nobody runs, or a running turn that nobody holds.
     CHECK ((state = 'running') = (worker_id IS NOT NULL)),
     -- A closed turn without an end, or an end of a turn that goes on.
