@@ -27,6 +27,7 @@ from koboshi.runtime.drain import Drain
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.notify import Notifier
+from koboshi.runtime.opening import Opening
 from koboshi.runtime.parcels import Parcels
 from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.surroundings import Surroundings
@@ -95,6 +96,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             is_supervised=options.is_supervised,
         )
         built = build(parts, lambda: _begin_stop(options), options.notifier.extend)
+        opening = built.gateway.intake.opening
         log.info(
             "gateway_started",
             worker=worker.worker_id,
@@ -105,13 +107,14 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             await tasks.start(_leave_at_signals, drain, options.wrong_configuration)
             tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
             for channel in built.web:
-                tasks.start_soon(_announce, channel, options)
-            if not built.web:
-                options.notifier.ready()
+                tasks.start_soon(_announce, channel, options, opening)
+            tasks.start_soon(_say_ready, opening, options.notifier)
             parcels = Parcels(store=store, clock=clock, home=config.home)
             tasks.start_soon(parcels.keep_sweeping)
-            tasks.start_soon(keep_connected, built.servers, built.web)
-            tasks.start_soon(load_plugins, built.plugins, built.web, parts.has_recovered)
+            # What is not needed to accept messages comes after it.
+            before = [opening.is_known] if built.web else []
+            tasks.start_soon(keep_connected, built.servers, before)
+            tasks.start_soon(load_plugins, built.plugins, [*before, parts.has_recovered])
             await built.gateway.run()
             tasks.cancel_scope.cancel()
         return drain.how is Leave.RESTART
@@ -162,8 +165,14 @@ def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
     return Tidings(notifier=notifier, store=parts.store, health=built.health, worker_id=worker_id)
 
 
-async def _announce(channel: WebChannel, options: RunOptions) -> None:
+async def _say_ready(opening: Opening, notifier: Notifier) -> None:
+    await opening.is_accepting.wait()
+    notifier.ready()
+
+
+async def _announce(channel: WebChannel, options: RunOptions, opening: Opening) -> None:
     port = await channel.listening()
+    opening.accept()
     options.notifier.ready()
     options.announce(channel.address or "", channel.login_link() or "")
     log.info("web_listening", address=channel.address, port=port)

@@ -14,6 +14,7 @@ from koboshi.domain.ids import (
     WorkerId,
 )
 from koboshi.domain.process import Process
+from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Settings
@@ -148,6 +149,8 @@ class Explanation:
     deliveries: tuple[DeliveryView, ...]
     question: str | None = None
     """What it waits for."""
+    held_up: Reason | None = None
+    """What keeps it from getting on, in a gateway that runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
