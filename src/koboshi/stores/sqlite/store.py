@@ -178,16 +178,6 @@ async def open_store(
         warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
-    ground = Ground(
-        world=world,
-        waiting_max=options.waiting_max,
-        question_age_ms_max=options.question_age_ms_max,
-        context_steps_max=options.context_steps_max,
-        notify=options.notify,
-        report_limits=options.report_limits,
-        pairing=options.pairing,
-        new_code=options.new_code,
-    )
     writer = Writer(
         connection,
         clock=clock,
@@ -203,10 +193,23 @@ async def open_store(
         lock=lock,
         writer=writer,
         readers=readers,
-        ground=ground,
+        ground=_ground(world, options),
         backups=SqliteBackups(home, clock, crash_point),
         warnings=warnings,
         witness=WitnessFile(home),
+    )
+
+
+def _ground(world: World, options: StoreOptions) -> Ground:
+    return Ground(
+        world=world,
+        waiting_max=options.waiting_max,
+        question_age_ms_max=options.question_age_ms_max,
+        context_steps_max=options.context_steps_max,
+        notify=options.notify,
+        report_limits=options.report_limits,
+        pairing=options.pairing,
+        new_code=options.new_code,
     )
 
 
