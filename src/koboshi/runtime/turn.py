@@ -72,7 +72,7 @@ class TurnRunner:
 
     async def run(self, claim: Claim, slot: Slot) -> None:
         """Work on the turn until it is answered, waits, has failed, or is no longer ours. The slot
-        is given back while the turn only waits; whoever made it takes it at the end."""
+        is given back while the turn only waits, and by the caller at the end."""
         with structlog.contextvars.bound_contextvars(turn=claim.turn_id, epoch=claim.epoch):
             try:
                 async with create_task_group() as tasks:
@@ -120,7 +120,8 @@ class TurnRunner:
             action = next_action(loaded.steps, loaded.calls, proposed, self.limits)
             if isinstance(action, CallModel):
                 await slot.take()
-            if self.drain.ends_steps and isinstance(action, CallModel | RunCalls | Nudge):
+            is_leaving = self.drain.ends_steps or slot.is_closed
+            if is_leaving and isinstance(action, CallModel | RunCalls | Nudge):
                 await self._release(claim)
                 return
             match action:

@@ -488,7 +488,7 @@ WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 SELECT count(*) FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND state = 'running';
 
 -- name: command_not_started
--- Whether a turn has a command that nobody has to allow, or somebody has, and that was not started.
+-- Whether a turn has a command that may run (it needs no approval, or has it) and was not started.
 SELECT 1 FROM calls
 WHERE turn_id = :turn_id AND effect = 'resumable' AND started_ms IS NULL AND skipped_ms IS NULL
     AND (need = 'nobody' OR approved_ms IS NOT NULL) LIMIT 1;
