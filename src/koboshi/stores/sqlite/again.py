@@ -9,11 +9,12 @@ from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.noting import RETRY
 from koboshi.stores.sqlite.reads import find_session, read_open_turn, read_session, read_turn
 from koboshi.stores.sqlite.rows import TurnRow, number, strangers_words_of, text, words_of
 from koboshi.stores.sqlite.sessions import find_or_make_session
 from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
-from koboshi.stores.sqlite.will import RETRY, ask_again, words_in
+from koboshi.stores.sqlite.will import ask_again, words_in
 from koboshi.stores.sqlite.writes import drop_entry
 
 

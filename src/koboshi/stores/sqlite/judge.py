@@ -1,6 +1,6 @@
 """Recovery inside the transaction: read the facts, decide, apply."""
 
-from koboshi.domain import notes, phrases
+from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId
 from koboshi.domain.recovery import (
     Policy,
@@ -12,7 +12,6 @@ from koboshi.domain.session import Session
 from koboshi.domain.transcript import (
     Author,
     Effect,
-    Note,
     Question,
 )
 from koboshi.domain.turn import TurnEvent, TurnState
@@ -89,11 +88,9 @@ def _apply(
         case VerdictKind.ASK_USER:
             _ask_user(tx, ground, turn, session, verdict)
         case VerdictKind.CLEAR:
-            request = read_request(tx, turn)
             resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
             _move(tx, turn, TurnEvent.CLEARED, verdict)
-            note = Note(cause=notes.MOVED_ON, text=notes.unfinished(phrases.excerpt(request, 400)))
-            open_next(tx, ground, turn.session_id, (note,))
+            open_next(tx, ground, turn.session_id)
         case VerdictKind.GIVE_UP if turn.state in (TurnState.WAITING, TurnState.ANSWERED):
             return  # a contradiction in a turn that nobody works on: said aloud, left for a person
         case VerdictKind.GIVE_UP:

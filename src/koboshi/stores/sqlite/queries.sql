@@ -596,6 +596,12 @@ SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms,
        skipped_ms, approved_by, approved_ms
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
 
+-- name: calls_begun
+-- What ran for a turn, oldest first, and how it ended. A question to a person is no such call.
+SELECT tool, arguments, coalesce(outcome, 'unknown') FROM calls
+WHERE turn_id = :turn_id AND started_ms IS NOT NULL AND need <> 'answer'
+ORDER BY place LIMIT :limit;
+
 -- name: calls_unresolved
 -- Calls without a result, in order.
 SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finished_ms,
@@ -1073,6 +1079,15 @@ ORDER BY delivery_id;
 -- The calls of a turn, and how they ended.
 SELECT call_id, tool, effect, approved_by, started_ms, finished_ms, skipped_ms, outcome
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
+
+-- name: turn_messages
+-- What people said in a turn, oldest first.
+SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind = 'message' ORDER BY seq LIMIT :limit;
+
+-- name: turn_retried_by
+-- The key of the words that a turn has asked again.
+SELECT external_id FROM inbox WHERE turn_id = :turn_id AND source = 'retry' LIMIT 1;
 
 -- name: view_turn_request
 -- The words that opened a turn.

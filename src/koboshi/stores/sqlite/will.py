@@ -13,6 +13,7 @@ from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.admitting import admit_message
 from koboshi.stores.sqlite.facts import BY_PERSON, facts_of, worked_ms_of
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.noting import RETRY
 from koboshi.stores.sqlite.reads import read_question, read_session, read_turn
 from koboshi.stores.sqlite.replies import question_kind
 from koboshi.stores.sqlite.resume import resume
@@ -20,10 +21,6 @@ from koboshi.stores.sqlite.rows import TurnRow, encoded, step_of, turn_of
 from koboshi.stores.sqlite.sessions import abandon_deliveries
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
-
-RETRY = "retry"
-"""The source of an entry that asks words again. Its key is the turn or the message that they are
-of: there is one for each."""
 
 
 def standing_in(tx: Reading, ground: Ground, turn: TurnRow) -> Standing:
