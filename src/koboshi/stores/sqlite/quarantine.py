@@ -11,9 +11,9 @@ from koboshi.domain.outbox import HELD_MS
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backup_check import prove
 from koboshi.stores.sqlite.file import DATABASE_NAME
+from koboshi.stores.sqlite.migrate import BACKUPS_NAME, migrate
 from koboshi.stores.sqlite.transaction import Reading
 
-BACKUPS_NAME = "backups"
 QUARANTINE_NAME = "quarantine"
 PROCESSES_NAME = "processes"
 RESTORING_NAME = f"{DATABASE_NAME}.restoring"
@@ -113,6 +113,9 @@ def _prepare(home: Path, backup: Path) -> None:
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     shutil.copyfile(backup, copy)
     connection = apsw.Connection(str(copy))
+    # A backup of an earlier version is changed first: what holds its outbox is written for the
+    # newest one.
+    migrate(connection, copy, keeps_copy=False)
     connection.execute(
         (Path(__file__).parent / "hold_outbox.sql").read_text(encoding="utf-8"),
         {"until_ms": HELD_MS},

@@ -915,7 +915,7 @@ FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY proces
 SELECT count(*) FROM sqlite_schema;
 
 -- name: rows_by_table
--- How many rows each table has.
+-- How many rows each table of version 1 has: backups of every version have them.
 SELECT 'people', count(*) FROM people UNION ALL
 SELECT 'workers', count(*) FROM workers UNION ALL
 SELECT 'sessions', count(*) FROM sessions UNION ALL

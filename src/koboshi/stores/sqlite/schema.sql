@@ -1,4 +1,5 @@
--- The schema, version 1. Every constraint says what it makes impossible.
+-- The newest whole schema. Every constraint says what it makes impossible. Each change of this file
+-- comes with a script in migrations/ that makes the same change to a database of the version before.
 -- Times are milliseconds since 1970. Ids grow; the newest row of a table is never deleted.
 
 CREATE TABLE workers (
