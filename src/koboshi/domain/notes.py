@@ -123,8 +123,8 @@ def asked_again(calls: Sequence[tuple[str, str, str]], *, is_all: bool = True) -
         named.append("and more")
     return (
         f"{MARK} The person asks again for what was worked on before without an answer. These "
-        f"calls ran then: {'; '.join(named)}. What was done then is done: do not repeat it. Check its "
-        "effect where the outcome is unknown, go on from there and finish."
+        f"calls ran then: {'; '.join(named)}. What was done then is done: do not repeat it. Check "
+        "its effect where the outcome is unknown, go on from there and finish."
     )
 
 
