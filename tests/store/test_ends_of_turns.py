@@ -15,6 +15,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 
 from koboshi.agent.context import build_request
 from koboshi.domain.command import CommandName, Will
+from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.notes import ENDED, MARK, NOT_AGAIN
 from koboshi.domain.process import ProcessState
@@ -72,7 +73,7 @@ async def test_the_note_and_the_end_are_one_transaction(home: Home) -> None:
     """A claim that is worth nothing ends no turn, and leaves no note either."""
     claim = await home.work_on()
     await home.stop()
-    with pytest.raises(Exception, match="no longer"):
+    with pytest.raises(Fenced):
         await home.store.turns.fail(claim, "it broke")
 
     assert len(await home.notes(claim.turn_id, ENDED)) == 1

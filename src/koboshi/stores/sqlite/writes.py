@@ -83,8 +83,6 @@ def move_turn(
 ) -> TurnState:
     """Take a turn from one state to the next. Raises Fenced if it is no longer there."""
     after = advance(before, event)
-    if after in (TurnState.STOPPED, TurnState.FAILED):
-        _close_transcript(tx, turn_id, epoch, event, reason or "")
     touched = tx.change(
         "turn_move",
         turn_id=turn_id,
@@ -107,6 +105,8 @@ def move_turn(
     )
     if not touched:
         raise Fenced(f"turn {turn_id} is no longer {before} in epoch {epoch}")
+    if after in (TurnState.STOPPED, TurnState.FAILED):
+        _close_transcript(tx, turn_id, epoch, event, reason or "")
     if before is TurnState.RUNNING:
         tx.change("progress_abandon", turn_id=turn_id, now=tx.now_ms)
         tx.hints.add(claim_topic(turn_id))
