@@ -63,6 +63,8 @@ class TurnGlance:
     """In a row, without a new step."""
     story: tuple[str, ...] = ()
     """What happened to it, a line each, oldest first."""
+    is_allowed: bool = True
+    """Everybody whose message is in it may use the gateway."""
 
 
 class QuestionKind(StrEnum):

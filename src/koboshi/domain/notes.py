@@ -90,7 +90,7 @@ _ENDS = {
     TurnEvent.EXPIRED: "waited for an answer of the person, which did not come in time",
     TurnEvent.ERRED: "failed",
     TurnEvent.GAVE_UP: "was given up",
-    TurnEvent.CLEARED: "was interrupted and is not being continued",
+    TurnEvent.CLEARED: "was set aside and is not being continued",
 }
 """How a turn ended that has no answer, for each event that ends one."""
 _WITH_REASON = frozenset({TurnEvent.ERRED, TurnEvent.GAVE_UP, TurnEvent.CLEARED})

@@ -218,13 +218,18 @@ def drop_entry(tx: Transaction, entry_id: EntryId, reason: str) -> None:
 
 def open_next(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
     """After a turn has closed: the oldest entry that waits opens the next one, and every report
-    that waits joins it."""
+    that waits joins it. A message of a person who may not use the gateway any more comes last: its
+    turn would not run, and the others would wait behind it."""
     rows = tx.rows("entries_waiting", session_id=session_id)
     if not rows:
         return
     session = read_session(tx, session_id)
+    entries = [entry_of(row).entry for row in rows]
+    barred = {each.entry_id for each in entries if _is_barred(tx, ground, session, each)}
     turn: OpenTurn | None = None
-    for entry in (entry_of(row).entry for row in rows):
+    for entry in sorted(entries, key=lambda each: each.entry_id in barred):
+        if turn is not None and entry.entry_id in barred:
+            continue
         admission = admission_of(tx, ground, session, turn, entry)
         if isinstance(admission, Open):
             turn_id = open_turn(tx, session, entry)
@@ -233,6 +238,11 @@ def open_next(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
             attach_entry(tx, session_id, turn.turn_id, Epoch(0), entry)
         else:
             put_aside(tx, ground, entry, admission)
+
+
+def _is_barred(tx: Reading, ground: Ground, session: Session, entry: Entry) -> bool:
+    is_message = isinstance(entry.body, Words)
+    return is_message and not ground.allows(tx, session.route.channel, entry.sender)
 
 
 def put_aside(tx: Transaction, ground: Ground, entry: Entry, admission: Admission) -> None:
@@ -284,11 +294,11 @@ def attach_at_boundary(
     if not rows or tx.number("calls_unresolved_count", turn_id=turn_id):
         return []
     session = read_session(tx, session_id)
-    turn, channel = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING), session.route.channel
+    turn = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING)
     steps = []
     for entry in (entry_of(row).entry for row in rows):
         admission = admission_of(tx, ground, session, turn, entry, is_boundary=True)
-        if isinstance(entry.body, Words) and not ground.allows(tx, channel, entry.sender):
+        if _is_barred(tx, ground, session, entry):
             continue  # its sender may not steer any more; it waits for a verdict of its own
         if isinstance(admission, Attach):
             steps.append(attach_entry(tx, session_id, turn_id, epoch, entry))
