@@ -37,7 +37,7 @@ async def koboshi(bot: Bot, *arguments: str) -> str:
 async def test_a_changed_list_keeps_a_command_from_running_when_somebody_else_writes(
     home: Path, writes: str
 ) -> None:
-    """Eve's command was proposed when the gateway died. The next one does not know her any more. Red
+    """Eve's command was proposed when the gateway died. The next one does not know her. Red
     before: it ran as soon as ann wrote, and what ann wrote waited behind it."""
     async with a_bot(home) as bot:
         group, eve = a_group(bot)

@@ -53,6 +53,15 @@ def outcome_unknown(tool: str, *, started: str) -> str:
     )
 
 
+def outcome_lost(tool: str, why: str) -> str:
+    """The result of a call that must not be repeated, when the gateway failed to learn it."""
+    return (
+        f"{MARK} {tool} was started and its outcome is unknown: something went wrong in the "
+        f"gateway ({_quoted(why, 300)}). It may have completed, completed partly, or not run. Do "
+        "not repeat it; first check its effect, and if you can not, ask the person."
+    )
+
+
 def stopped(by: str) -> str:
     """The result of a call that has none because its turn was ended."""
     return f"{MARK} not finished: {by}"
