@@ -80,9 +80,9 @@ def _pass_by(
 
 
 def _state_of(tx: Transaction, entry: Entry) -> EntryState:
-    row = tx.row("entry_by_key", source=entry.source, external_id=entry.external_id)
+    row = tx.row("entry_state", entry_id=entry.entry_id)
     assert row is not None
-    return EntryState(text(row[1]))
+    return EntryState(text(row[0]))
 
 
 def _as_open(turn: TurnRow | None) -> OpenTurn | None:

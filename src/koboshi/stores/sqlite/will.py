@@ -149,6 +149,7 @@ def ask_again(
         generation=session.generation,
         kind=EntryKind.MESSAGE,
         source=RETRY,
+        account="",
         external_id=external_id,
         sender=person,
         body=encoded(body),
