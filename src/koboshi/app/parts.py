@@ -27,6 +27,7 @@ from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
 from koboshi.ports.tool import Tool
+from koboshi.ports.wakeups import OUTBOX
 from koboshi.runtime.answers import answer
 from koboshi.runtime.asking import Asking
 from koboshi.runtime.attachments import Attachments
@@ -118,7 +119,8 @@ class Parts:
         # Its libraries cost every start that has no use for them.
         from koboshi.app.telegram import telegram_channel
 
-        return [telegram_channel(self.config, each, self.clock) for each in found]
+        on_back = partial(self.wakeups.hint, OUTBOX)
+        return [telegram_channel(self.config, each, self.clock, on_back) for each in found]
 
     def web_channels(self, health: GatewayHealth, jobs: Jobs) -> list[WebChannel]:
         return [
@@ -320,9 +322,7 @@ class Parts:
             clock=self.clock,
             channels=channels,
             worker_id=self.worker.worker_id,
-            limits=DeliveryLimits(
-                attempts_max=limits.delivery_attempts_max, age_ms_max=limits.delivery_age_ms_max
-            ),
+            limits=DeliveryLimits(age_ms_max=limits.delivery_age_ms_max),
             in_flight_max=limits.deliveries_in_flight_max,
         )
 

@@ -1,7 +1,9 @@
 """Every sentence that the gateway says to a person: one line, plain words, what to do next."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from koboshi.domain.ids import DeliveryId, shown
 from koboshi.domain.transcript import Choice
 
 YES_NO = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
@@ -129,5 +131,20 @@ def still_working(span: str, doing: str) -> str:
     return f"Still working, {span}, {doing}."
 
 
-def undeliverable(reason: str) -> str:
-    return f"A part of my answer could not be delivered: {excerpt(reason, 300)}"
+LOST_SHOWN_MAX = 5
+
+
+def undelivered(lost: Sequence[DeliveryId]) -> str:
+    """Deliveries of a chat that were given up, and how they can still be had."""
+    names = [shown("delivery", each) for each in lost]
+    listed = ", ".join(names[:LOST_SHOWN_MAX])
+    if len(names) > LOST_SHOWN_MAX:
+        listed += f" and {len(names) - LOST_SHOWN_MAX} more"
+    if len(names) == 1:
+        begin, them = "One message of mine", "it"
+    else:
+        begin, them = f"{len(names)} messages of mine", "one"
+    return (
+        f"{begin} could not be delivered: {listed}. Ask me again for what is missing, or let the "
+        f"operator of this gateway send {them} again: `koboshi outbox retry {names[0]}`."
+    )
