@@ -273,7 +273,7 @@ async def test_a_delivery_that_was_put_off(home: Home) -> None:
     await home.answer(await home.work_on())
     delivery = await home.take_delivery()
     later = Postpone(
-        not_before_ms=home.clock.now_ms() + HOUR_MS, is_ambiguous=False, reason="too many requests"
+        wait_ms=HOUR_MS, is_ambiguous=False, reason="too many requests"
     )
     await home.store.outbox.settle(delivery, home.worker.worker_id, later)
 

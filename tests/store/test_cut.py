@@ -196,7 +196,7 @@ async def test_what_may_have_arrived_is_not_abandoned(home: Home) -> None:
     claim = await home.work_on()
     await home.ask(claim)
     delivery = await home.take_delivery()
-    unsure = Postpone(not_before_ms=0, is_ambiguous=True, reason="timeout")
+    unsure = Postpone(wait_ms=0, is_ambiguous=True, reason="timeout")
     await home.store.outbox.settle(delivery, home.worker.worker_id, unsure)
     await home.stop()
 

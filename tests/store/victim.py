@@ -178,7 +178,7 @@ async def with_deliveries(home: Home) -> AsyncIterator[str]:
     yield "outbox.claim"
     await outbox.label(delivery, worker_id)
     yield "outbox.label"
-    unsure = Postpone(not_before_ms=0, is_ambiguous=True, reason="timeout")
+    unsure = Postpone(wait_ms=0, is_ambiguous=True, reason="timeout")
     await outbox.settle(delivery, worker_id, unsure)
     yield "outbox.settle"
     delivery = await outbox.claim(session_id, worker_id)
