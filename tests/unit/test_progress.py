@@ -1,7 +1,6 @@
 """What is said while a turn works, and when."""
 
 import json
-
 from dataclasses import replace
 
 import pytest

@@ -131,6 +131,18 @@ def still_working(span: str, doing: str) -> str:
     return f"Still working, {span}, {doing}."
 
 
+def answer_in_file() -> str:
+    return "This answer is long. The whole of it is in this file."
+
+
+def answer_cut(left: str) -> str:
+    """`left` is what is not shown."""
+    return (
+        f"This answer is too long for messages: {len(left)} characters more are not shown. "
+        f"Ask me to go on from «{excerpt(left, 60)}» for the rest."
+    )
+
+
 LOST_SHOWN_MAX = 5
 
 

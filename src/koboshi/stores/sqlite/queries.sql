@@ -776,11 +776,12 @@ UPDATE outbox SET state = 'abandoned', reason = :reason, settled_ms = :now, chan
 WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
     AND state IN ('draft', 'owed') AND ambiguous = 0 AND labelled = 0;
 
--- name: answers_unsent_count
--- How much of a session's answers is owed, provably not sent, and not being sent.
-SELECT count(*) FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn_id
-WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state = 'owed'
-    AND o.ambiguous = 0 AND o.labelled = 0 AND t.state = 'answered';
+-- name: answers_unsent
+-- How many parts of a session's answers have certainly not been sent, and how many may have been.
+SELECT coalesce(sum(o.state = 'owed' AND o.ambiguous = 0 AND o.labelled = 0), 0),
+       coalesce(sum(o.state <> 'owed' OR o.ambiguous = 1 OR o.labelled = 1), 0)
+FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn_id
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND t.state = 'answered';
 
 -- name: turns_answered
 -- The turns of a session whose answers are on their way.
