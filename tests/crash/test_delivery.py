@@ -37,7 +37,7 @@ async def test_an_answer_survives_two_troubles_of_the_platform(home: Path) -> No
     abandoned after two attempts, and the turn was done."""
     async with a_bot(home) as bot:
         bot.fake.faults.add("status", "sendMessage", skip=1, status=502)
-        bot.fake.faults.add("drop", "sendMessage", skip=2)
+        bot.fake.faults.add("drop", "sendMessage", skip=1)
         bot.start()
         bot.say(script({"text": LONG}))
         rows = await bot.comes_to_rest()

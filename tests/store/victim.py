@@ -181,6 +181,8 @@ async def with_deliveries(home: Home) -> AsyncIterator[str]:
     unsure = Postpone(wait_ms=0, is_ambiguous=True, reason="timeout")
     await outbox.settle(delivery, worker_id, unsure)
     yield "outbox.settle"
+    assert await outbox.hasten(delivery.route.channel) == 0
+    yield "outbox.hasten"
     delivery = await outbox.claim(session_id, worker_id)
     assert isinstance(delivery, Delivery)
     yield "outbox.claim"
