@@ -10,9 +10,9 @@ transaction, and moves the ages in that very transaction. So no decision that is
 transaction ever sees a moment of the one scale and a time of the other.
 
 While we are down, no second clock is there. The next boot knows the last heartbeat: if that is
-still to come, the clock was set back by at least the difference. A downtime does not age a
-question, because no person could answer it; and a delivery gets one try of each boot before it
-expires (`ending_of`).
+still to come, the clock was set back by at least the difference, and ages move back with it. If it
+is long ago, that is a downtime as far as anybody can tell, and it counts; but a delivery gets one
+try of each boot before it expires (`ending_of`).
 """
 
 from koboshi.ports.clock import Clock
@@ -85,7 +85,5 @@ def come_back(tx: Transaction) -> None:
     row = tx.row("worker_last_beat")
     away_ms = 0 if row is None else tx.now_ms - number(row[0])
     if away_ms < 0:
-        tx.change("ages_move_outbox", jump_ms=away_ms)
-    if away_ms:
-        tx.change("ages_move_questions", jump_ms=away_ms)
+        move_ages(tx, away_ms)
     cap_waits(tx)
