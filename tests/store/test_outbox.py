@@ -8,6 +8,7 @@ from koboshi.domain.outbox import (
     Delivery,
     DeliveryChange,
     DeliveryState,
+    GivenUp,
     Moved,
     Postpone,
     Reroute,
@@ -29,7 +30,7 @@ async def settle(home: Home, delivery: Delivery, change: DeliveryChange) -> None
     await home.store.outbox.settle(delivery, home.worker.worker_id, change)
 
 
-async def take(home: Home, chat: str = "ann") -> Delivery | int | None:
+async def take(home: Home, chat: str = "ann") -> Delivery | GivenUp | int | None:
     session_id = await home.session_id(chat)
     return await home.store.outbox.claim(session_id, home.worker.worker_id)
 

@@ -74,7 +74,7 @@ def cap_waits(tx: Transaction) -> None:
     capped = tx.change("waits_cap_turns", now=tx.now_ms)
     capped += tx.change("waits_cap_outbox", now=tx.now_ms)
     capped += tx.change("waits_cap_quiet", now=tx.now_ms)
-    tx.change("quiet_forget", now=tx.now_ms)
+    tx.change("quiet_expire", now=tx.now_ms)
     if capped:
         tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS))
 
