@@ -72,7 +72,7 @@ async def test_one_delivery_of_a_session_is_under_way_at_a_time(home: Home) -> N
 async def test_ten_senders_at_once_take_a_delivery_once(home: Home) -> None:
     """S160, S149."""
     await home.answer(await home.work_on())
-    taken: list[Delivery | int | None] = []
+    taken: list[Delivery | GivenUp | int | None] = []
 
     async def try_it() -> None:
         taken.append(await take(home))
