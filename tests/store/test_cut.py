@@ -211,11 +211,11 @@ async def test_a_cut_with_nothing_open_still_ends_the_generation(home: Home) -> 
     assert [turn.state for turn in await home.turns()] == ["answered"]
 
 
-async def test_an_answered_turn_is_not_touched_by_a_cut(home: Home) -> None:
-    """S93, S145."""
+async def test_an_answered_turn_is_not_touched_by_a_new_conversation(home: Home) -> None:
+    """S93, S145. A stop ends an answer that is going out: issue 12, B15."""
     claim = await home.work_on()
     await home.answer(claim, "forty-two")
-    await home.stop()
+    await home.command(CommandName.NEW)
     await home.reopen(crash=True)
 
     assert (await home.recover(claim.turn_id)).rule == "answered"

@@ -234,8 +234,6 @@ def _settle(
             )
             _check(touched, delivery)
             _settle_turn(tx, delivery)
-            if change.is_told:
-                tell_of_loss(tx, delivery)
         case Postpone():
             _postpone(tx, delivery, worker_id, change)
             if change.is_chat_wide:
