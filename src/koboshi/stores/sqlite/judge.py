@@ -120,7 +120,7 @@ def _tell_the_others(tx: Transaction, ground: Ground, turn: TurnRow, session: Se
 def _hold_back(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
     """Nobody looks at it before the breaker closes."""
     until_ms = breaker_now(tx, ground)[1]
-    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
+    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms, now=tx.now_ms)
 
 
 def _move(
