@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from tests.harness.client import Client, Event, Operator
 from tests.harness.disk import killed_at_change, killed_at_flush
+from tests.harness.holds import Hold
 from tests.harness.http import connection
 from tests.harness.moved_clock import Wall
 from tests.harness.polling import until, until_asked
@@ -77,6 +78,21 @@ class Lives:
         """Whether the store of a watched one was ever asked for the verb."""
         seen = self.seen
         return seen is not None and seen.verbs[verb] > 0
+
+    def hold(self, point: str) -> Hold:
+        """Hold a watched one at a point (tests/harness/holds.py) until that is lifted."""
+        assert self.folder is not None, "nobody watches it"
+        return Hold(self.folder, point)
+
+    async def comes_to(self, hold: Hold, times: int = 1) -> None:
+        """Wait until somebody has come to a point that is held so often, over all lives."""
+
+        def look() -> bool:
+            seen = self.seen
+            return seen is not None and seen.held[hold.point] >= times
+
+        what = f"{times} times at {hold.point}"
+        await until(look, what, otherwise=lambda: self.gateway.log[-3000:])
 
     def verbs_of_last_lives(self, ended: int) -> set[str]:
         """What the store was asked for since the first so many lives were over."""
