@@ -88,7 +88,7 @@ async def test_a_gateway_started_on_a_full_disk_says_what_it_waits_for(tmp_path:
             gateway.kill()
             with filled(disk):
                 gateway.start()
-                await until(lambda: "disk is full" in gateway.log, "it says so", within_s=5)
+                await until(lambda: "disk is full" in gateway.log, "it says so")
 
 
 async def test_a_new_home_on_a_full_disk_is_a_storage_failure(tmp_path: Path) -> None:
