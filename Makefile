@@ -49,6 +49,15 @@ torture: environment-dev ## every crash point in every story, 2,000 kills, 5,000
 	@$(BIN)/python -m scripts.torture -n $(WORKERS) --dist=worksteal $(ARGS)
 	@$(MAKE) test-systemd
 
+# So many quiet rounds and so many loaded ones; a process test that fails once in thirty is a fault.
+ROUNDS ?= 5
+LOAD ?= both
+
+.PHONY: flakes
+flakes: environment-dev ## repeat the process tests, shuffled, quiet and loaded, and count; ROUNDS=n LOAD=quiet|loaded|both ARGS="…"
+	@scripts/system_packages.sh
+	@$(BIN)/python -m scripts.flakes --rounds $(ROUNDS) --load $(LOAD) --workers $(WORKERS) -- $(ARGS)
+
 .PHONY: lint
 lint: environment-dev ## check formatting, style, types and the allowed imports
 	@$(BIN)/ruff format --quiet --check $(TREES)
