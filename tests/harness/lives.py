@@ -213,13 +213,19 @@ def is_of(event: Event, cause: str) -> bool:
 
 @asynccontextmanager
 async def lives(
-    home: Path, ends: Sequence[str] = (), *, env: Mapping[str, str] | None = None
+    home: Path,
+    ends: Sequence[str] = (),
+    *,
+    env: Mapping[str, str] | None = None,
+    loads: Sequence[str] = (),
 ) -> AsyncIterator[Lives]:
-    """A gateway on `home` that ends at each of `ends` in turn; it is gone after the block."""
+    """A gateway on `home` that ends at each of `ends` in turn; it is gone after the block. The
+    modules in `loads` are large, and imported once for all lives."""
     folder = home.with_name(f"{home.name}.seen")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [*watched_command(folder), "run", "--home", str(home)]
-    gateway = GatewayProcess(home, env={"PYTHONPATH": str(ROOT), **(env or {})}, command=command)
+    env = {"PYTHONPATH": str(ROOT), **(env or {})}
+    gateway = GatewayProcess(home, env=env, command=command, loads=loads)
     try:
         async with create_task_group() as tasks:
             life = Lives(gateway, ends, tasks, folder)

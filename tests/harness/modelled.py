@@ -23,6 +23,16 @@ from tests.models.forms import Called, Form
 
 CHAT = "room"
 KEY_VARIABLE = "KEY_OF_THE_MODEL"
+LOADS = {
+    "anthropic": (
+        "anthropic",
+        "pydantic_ai.models.anthropic",
+        "pydantic_ai.providers.anthropic",
+        "koboshi.models.engine",
+        "koboshi.models.clients",
+    )
+}
+"""What a gateway imports at the first request to a model of this form."""
 
 
 @dataclass(slots=True)
@@ -128,7 +138,8 @@ async def modelled(
     are variables of its environment. Asserts in the end that every request was in order."""
     async with serving(form.complain) as server:
         configure(home, form, server)
-        gateway = GatewayProcess(home, env={KEY_VARIABLE: KEY, **settings})
+        env = {KEY_VARIABLE: KEY, **settings}
+        gateway = GatewayProcess(home, env=env, loads=LOADS.get(form.name, ()))
         gateway.workdir.mkdir(parents=True, exist_ok=True)
         ends: list[str] = []
         try:

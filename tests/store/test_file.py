@@ -14,11 +14,17 @@ from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import Delivery
 from koboshi.stores.sqlite import file
 from koboshi.stores.sqlite.file import APPLICATION_ID, open_reader, open_writer, schema_scripts
+from tests.harness.tally import WANTS_ALL
 from tests.store.homes import Home
 from tests.store.kernel import Traced, needs_strace, run_traced
 from tests.store.victim import open_here, warnings_of
 
 NAME = "koboshi.db"
+
+EVERY = 5 if WANTS_ALL else 15
+"""Calls of a first start from one kill to the next."""
+STEP_OF = {"pwrite64": 7} if WANTS_ALL else {"pwrite64": 40, "fsync": 2, "fdatasync": 3}
+"""Likewise of a restore, where it is not each call."""
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -124,7 +130,9 @@ async def test_a_first_start_may_be_killed_anywhere(tmp_path: Path) -> None:
     assert whole.said == ["open"], "the victim does not run"
     assert whole.calls["pwrite64"] > 20, "the calls of a first start were not seen"
     places = [
-        (call, number) for call, count in whole.calls.items() for number in range(1, count + 1, 5)
+        (call, number)
+        for call, count in whole.calls.items()
+        for number in range(1, count + 1, EVERY)
     ]
 
     def kill_at(place: tuple[str, int]) -> Path:
@@ -497,7 +505,7 @@ async def test_a_restore_may_be_killed_anywhere(tmp_path: Path) -> None:
     places = [
         (call, number)
         for call, count in whole.calls.items()
-        for number in range(1, count + 1, 7 if call == "pwrite64" else 1)
+        for number in range(1, count + 1, STEP_OF.get(call, 1))
     ]
     with ThreadPoolExecutor(4) as pool:
         ends = list(
