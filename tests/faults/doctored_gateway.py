@@ -56,7 +56,7 @@ if __name__ == "__main__":
     match sys.argv.pop(1):
         case "lies":
             WebChannel.receive = lying_receive  # type: ignore[assignment,method-assign]
-            Heartbeat.keep_beating = beat_once  # type: ignore[method-assign]
+            Heartbeat.keep_beating = beat_once  # type: ignore[assignment,method-assign]
         case "faints":
             threading.Thread(target=faint_without_descriptors, daemon=True).start()
         case "forgets":

@@ -23,7 +23,7 @@ NAME = "koboshi.db"
 
 EVERY = 5 if WANTS_ALL else 15
 """Calls of a first start from one kill to the next."""
-STEP_OF = {"pwrite64": 7} if WANTS_ALL else {"pwrite64": 40, "fsync": 2, "fdatasync": 3}
+STEP_OF = {"pwrite64": 7} if WANTS_ALL else {"pwrite64": 40, "unlink": 4, "fsync": 2}
 """Likewise of a restore, where it is not each call."""
 
 
@@ -122,6 +122,7 @@ async def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
         await open_home(tmp_path)
 
 
+@pytest.mark.slow
 @needs_strace
 @pytest.mark.timeout(120)
 async def test_a_first_start_may_be_killed_anywhere(tmp_path: Path) -> None:
@@ -490,6 +491,7 @@ async def test_whoever_only_looks_replaces_nothing(tmp_path: Path) -> None:
     assert files_of(tmp_path) == before
 
 
+@pytest.mark.slow
 @needs_strace
 @pytest.mark.timeout(120)
 async def test_a_restore_may_be_killed_anywhere(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_the_neighbours_are_gone_after_the_round() -> None:
     assert not set(spinning) & set(children(os.getpid()))
 
 
+@pytest.mark.slow
 def test_a_round_tells_each_test_once(tmp_path: Path) -> None:
     (tmp_path / "test_probe.py").write_text(PROBE)
     options = [str(tmp_path), "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
