@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scripts import flakes
-from tests.cli.process import children, until
+from tests.cli.process import children
 
 PROBE = """
 import pytest
@@ -55,9 +55,11 @@ def test_a_load_is_repeated_as_often_as_asked(wanted: str, names: list[str]) -> 
 
 
 def test_the_neighbours_are_gone_after_the_round() -> None:
+    before = set(children(os.getpid()))
     with flakes.neighbours(flakes.Load("busy neighbours", 2)):
-        spinning = until(lambda: len(children(os.getpid())) >= 2 and children(os.getpid()), "spin")
-    assert not set(spinning) & set(children(os.getpid()))
+        spinning = set(children(os.getpid())) - before
+    assert len(spinning) == 2
+    assert not spinning & set(children(os.getpid()))
 
 
 @pytest.mark.slow
