@@ -7,14 +7,21 @@ proves nothing.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 from unittest.mock import patch
 
+from koboshi.domain import outbox, recovery
 from koboshi.domain.files import Parcel
-from koboshi.domain.ids import CallId, ProcessId
+from koboshi.domain.ids import CallId, Generation, ProcessId
+from koboshi.domain.inbox import Admission, Entry
+from koboshi.domain.outbox import Delivery, DeliveryState, SendOutcome, Settle, Unsure
+from koboshi.domain.recovery import TurnFacts
 from koboshi.domain.transcript import Result, Step
 from koboshi.domain.turn import Claim
-from koboshi.stores.sqlite import turns
+from koboshi.runtime import deliver
+from koboshi.stores.sqlite import judge, turns, writes
+from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.transaction import QUERIES, Transaction
 from koboshi.stores.sqlite.turns import SqliteTurns
 from tests.sim.store import SimWriter
@@ -112,4 +119,59 @@ def _done_later(name: str) -> Iterator[None]:
         return outcome
 
     with patch.object(turns, name, put_off), patch.object(SimWriter, "write", write_twice):
+        yield
+
+
+# ── what the simulation was blind to ────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def abandoned_at_the_first_unsure() -> Iterator[None]:
+    """A send of unknown outcome is given up."""
+
+    def give_up(delivery: Delivery, outcome: SendOutcome, *rest: Any, **named: Any) -> Any:
+        if isinstance(outcome, Unsure):
+            return Settle(state=DeliveryState.ABANDONED, reason="its outcome is unknown")
+        return outbox.after_send(delivery, outcome, *rest, **named)
+
+    with patch.object(deliver, "after_send", give_up):
+        yield
+
+
+@contextmanager
+def deaths_not_counted() -> Iterator[None]:
+    """Each death of a turn is its first."""
+    real = judge.facts_of
+
+    def facts(*arguments: Any, **named: Any) -> TurnFacts:
+        found = real(*arguments, **named)
+        return replace(found, crash_streak=min(found.crash_streak, 1))
+
+    with patch.object(judge, "facts_of", facts):
+        yield
+
+
+@contextmanager
+def nothing_is_stale() -> Iterator[None]:
+    """However long a turn lay idle, it goes on."""
+    with patch.object(recovery, "is_stale", lambda facts, policy: False):
+        yield
+
+
+@contextmanager
+def old_generations_are_heard() -> Iterator[None]:
+    """What was born before a cut counts as born after it."""
+    real = writes.admit
+
+    def admit(entry: Entry, *, generation: Generation, **named: Any) -> Admission:
+        return real(replace(entry, generation=generation), generation=generation, **named)
+
+    with patch.object(writes, "admit", admit):
+        yield
+
+
+@contextmanager
+def everybody_is_allowed() -> Iterator[None]:
+    """Nobody is checked."""
+    with patch.object(Ground, "allows", lambda self, tx, channel, person: True):
         yield
