@@ -101,6 +101,8 @@ def what_people_do(dice: random.Random, plot: Plot) -> list[Update]:
             updates = _deadly(dice)
         case Plot.SIDE:
             updates = _on_two_channels(dice)
+        case Plot.STARVED:
+            updates = _strict(dice)
         case _:
             updates = _any(dice, plot)
     return sorted(updates, key=lambda update: update.at_s)
@@ -154,9 +156,9 @@ def _in_a_group(dice: random.Random) -> list[Update]:
         Update(at_s=at_s, key=f"k{number}", chat="chat-bob", text=KNOCK, sender="bob")
         for number, at_s in enumerate(knocks)
     ]
-    for number in range(dice.randint(5, 9)):
-        sender = dice.choice(("ann", "bob", "bob", "cid", "eve"))
-        is_group = dice.random() < 0.8
+    for number in range(dice.randint(6, 10)):
+        sender = dice.choice(("ann", "ann", "bob", "bob", "bob", "cid", "eve"))
+        is_group = dice.random() < 0.9
         updates.append(
             Update(
                 at_s=dice.uniform(4.0, 50.0),
@@ -164,7 +166,7 @@ def _in_a_group(dice: random.Random) -> list[Update]:
                 sender=sender,
                 chat=GROUP if is_group else f"chat-{sender}",
                 thread=dice.choice(TOPICS) if is_group else "",
-                text=f"m{number} do {' '.join(dice.choices(STEADY, k=dice.randint(1, 4)))}",
+                text=f"m{number} do {' '.join(dice.choices(STEADY, k=dice.randint(2, 5)))}",
             )
         )
     return updates
@@ -178,7 +180,7 @@ def _cut_short(dice: random.Random) -> list[Update]:
         chat, at_s = f"chat{place}", dice.uniform(0.0, 5.0)
         for _ in range(dice.randint(1, 2)):
             plan = " ".join(dice.choices(("job", "watch", "watch", "quiet", "run", "once"), k=2))
-            cut_s = at_s + dice.uniform(4.0, 16.0)
+            cut_s = at_s + dice.choice((dice.uniform(0.3, 3.0), dice.uniform(4.0, 16.0)))
             texts = ((at_s, f"m{number} do {plan}"), (cut_s, dice.choice(CUTS)))
             later = (cut_s + dice.uniform(0.5, 10.0), f"m{number + 1} do none repeatable none")
             for when, text in (*texts, later):
@@ -201,6 +203,20 @@ def _soon(dice: random.Random) -> list[Update]:
     ]
 
 
+def _strict(dice: random.Random) -> list[Update]:
+    """Things that must not be done twice, and commands whose runners may be killed."""
+    words = ("once", "once", "twice", "resumable", "run", "job", "job wait", "watch", "guarded")
+    return [
+        Update(
+            at_s=dice.uniform(0.0, 40.0),
+            key=f"u{number}",
+            chat=f"chat{number % 3}",
+            text=f"m{number} do {' '.join(dice.choices(words, k=dice.randint(1, 3)))}",
+        )
+        for number in range(dice.randint(4, 8))
+    ]
+
+
 def _deadly(dice: random.Random) -> list[Update]:
     """Some of it kills the gateway that works on it, whenever that is tried."""
     updates = []
@@ -215,17 +231,23 @@ def _deadly(dice: random.Random) -> list[Update]:
 
 
 def _on_two_channels(dice: random.Random) -> list[Update]:
-    """Many chats, half of them on the other channel, with plain requests."""
-    return [
-        Update(
-            at_s=dice.uniform(0.0, 20.0),
-            key=f"u{number}",
-            channel=CHANNEL if number % 2 else OTHER,
-            chat=f"chat{number}",
-            text=f"m{number} do {' '.join(dice.choices(STEADY, k=dice.randint(0, 2)))}".strip(),
+    """Many chats, half of them on the other channel, with plain requests, and sometimes some
+    before them that wait long for a command."""
+    slow = dice.choice((0, 6))
+    updates = []
+    for number in range(slow + dice.randint(8, 12)):
+        is_slow = number < slow
+        plan = "slow" if is_slow else dice.choice(("", "", "none", "once"))
+        updates.append(
+            Update(
+                at_s=dice.uniform(0.0, 3.0) if is_slow else dice.uniform(2.0, 40.0),
+                key=f"u{number}",
+                channel=CHANNEL if number % 2 else OTHER,
+                chat=f"chat{number}",
+                text=f"m{number} do {plan}".strip(),
+            )
         )
-        for number in range(dice.randint(8, 12))
-    ]
+    return updates
 
 
 def _words(dice: random.Random, number: int, long_share: float) -> str:

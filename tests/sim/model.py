@@ -45,7 +45,7 @@ class SimModel:
         await self.power.takes(0.05, 4.0)
         if self.weather.is_model_down(self.clock.monotonic()):
             raise ModelBusy("it is down")
-        if self.power.dice.random() < 0.06 and not self.weather.model_down:
+        if self.power.dice.random() < self.weather.busy_share:
             retry_after_ms = self.power.dice.choice((None, 1_000, 20_000))
             raise ModelBusy("overloaded", retry_after_ms)
         try:
@@ -106,8 +106,8 @@ def _reply(word: str, key: str, results: Sequence[Result]) -> ModelReply:
             return _calls(key, ("ask", asked))
         case "twice":
             return _calls(key, ("do_none", {"key": f"{key}a"}), ("do_once", {"key": f"{key}b"}))
-        case "run":
-            return _calls(key, ("terminal", {"command": f"run {key}"}))
+        case "run" | "slow":
+            return _calls(key, ("terminal", {"command": f"{word} {key}"}))
         case "job" | "quiet":
             job = {"command": f"job {key}", "background": True}
             return _calls(key, ("terminal", job | {"notify_on_complete": word == "job"}))

@@ -12,6 +12,7 @@ from tests.sim.crowd import Circle, Update
 from tests.sim.effects import Asked
 from tests.sim.life import Setting
 from tests.sim.platform import Attempt, SimPlatform
+from tests.sim.plots import Plot
 from tests.sim.violations import Violated, Violation
 
 MESSAGE = re.compile(r"\bm\d+\b")
@@ -33,6 +34,9 @@ OUTAGE_S_MAX = 300.0
 """An outage of the model that must be ridden out."""
 PROMPT_S = 20.0
 """What is owed on a channel that works is tried within this time, whatever others do."""
+SOON_S, EVER_S = 20.0, 150.0
+"""A message in a chat where nothing goes on comes to the model so soon, while others only wait for
+their commands; and in any case before others have long ended."""
 REPORT = "[koboshi] Background process "
 
 
@@ -250,8 +254,33 @@ def outages_are_ridden_out(setting: Setting, rows: Rows) -> None:
     if not spans or max(end for _, end in spans) - min(begin for begin, _ in spans) > OUTAGE_S_MAX:
         return
     for turn in rows.of("turns", event="erred"):
-        if "the model did not answer" in turn["reason"]:
+        asked = [step["body"] for step in rows.of("steps", turn_id=turn["turn_id"], kind="message")]
+        if not any(word in words for words in asked for word in ("refuse", "empty")):
             raise Violated(f"t{turn['turn_id']} failed: {turn['reason']}", "B13")
+
+
+def nobody_waits_for_a_place(setting: Setting, rows: Rows) -> None:
+    """B10: turns that only wait for a command hold no place, and a turn that has ended holds
+    none."""
+    if setting.weather.plot is not Plot.SIDE:
+        return
+    first: dict[str, float] = {}
+    for asked in setting.effects.asked:
+        texts = [step.body.text for step in asked.own if isinstance(step.body, Message)]
+        for key in (key for text in texts for key in MESSAGE.findall(text)):
+            first.setdefault(key, asked.at_s)
+    waited: dict[str, float] = {}
+    for update in setting.platform.updates:
+        received_ms = rows.one("inbox", external_id=update.key)["received_ms"]
+        begun_s = (received_ms - setting.wall_ms) / 1000
+        for key in _keys_of(update):
+            ends = [end for begin, end in setting.lives if begin <= begun_s <= end]
+            until_s = min([first.get(key, setting.now_s), *ends])
+            waited[key] = until_s - begun_s
+    longest = max(waited, key=lambda key: waited[key], default="")
+    if longest and waited[longest] > SOON_S:
+        number = "B10" if waited[longest] < EVER_S else ""
+        raise Violated(f"{longest} waited {waited[longest]:.0f} s for a place", number)
 
 
 def channels_do_not_wait_for_each_other(setting: Setting, rows: Rows) -> None:
@@ -302,4 +331,5 @@ SEEN_FROM_OUTSIDE: tuple[Callable[[Setting, Rows], None], ...] = (
     only_the_living_generation_is_heard,
     outages_are_ridden_out,
     channels_do_not_wait_for_each_other,
+    nobody_waits_for_a_place,
 )

@@ -58,6 +58,7 @@ class Moods:
 
 COMMON = Moods(arrives=0.78, quiet=0.08, behind=0.08, before=0.045, moves=0.008)
 ROUGH = Moods(arrives=0.45, quiet=0.12, behind=0.12, before=0.29, moves=0.01)
+CLOCK = Moods(arrives=0.5, quiet=0.3, behind=0.1, before=0.09, moves=0.0)
 DOWN = Moods(arrives=0.0, quiet=0.05, behind=0.15, before=0.8, moves=0.0)
 
 
@@ -181,7 +182,7 @@ class SimPlatform:
     def _moods(self, now_s: float) -> Moods:
         if self.weather.is_platform_down(now_s):
             return DOWN
-        return ROUGH if self.weather.plot is Plot.ROUGH else COMMON
+        return {Plot.ROUGH: ROUGH, Plot.CLOCK: CLOCK}.get(self.weather.plot, COMMON)
 
     def _show(self, delivery: Delivery, now_s: float) -> None:
         is_repeat = any(seen.delivery_id == delivery.delivery_id for seen in self.seen)

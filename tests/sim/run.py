@@ -31,7 +31,7 @@ LAST_LIVES_MAX = 12
 """What kills its gateway is given up long before."""
 LONG_ENOUGH_S = 400.0
 """For all that is not held up by somebody."""
-CALM_ENDS = (Plot.SIDE, Plot.OUTAGE, Plot.CLOCK)
+CALM_ENDS = (Plot.OUTAGE, Plot.CLOCK)
 """Plots in which a life mostly goes on until somebody asks it to stop."""
 COMMITS_MAX = 60
 VERBS = (
@@ -184,6 +184,8 @@ def _live_to_the_end(setting: Setting) -> None:
 def _an_end(dice: random.Random, plot: Plot) -> End:
     if plot is Plot.AWAY:
         return End(after_s=dice.uniform(2.0, 10.0))
+    if plot is Plot.SIDE and dice.random() < 0.8:
+        return End(after_s=250.0, is_kind=True)
     if plot in CALM_ENDS and dice.random() < 0.7:
         return End(after_s=dice.uniform(30.0, 120.0), is_kind=True)
     throw = dice.random() if plot is not Plot.STEPS else 1.0

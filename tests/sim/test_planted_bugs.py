@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import pytest
+from _pytest.mark import ParameterSet
 from hypothesis import Phase
 
 from tests.harness.tally import found_by
@@ -14,6 +15,7 @@ from tests.sim.plots import Plot, seeds_about
 from tests.sim.run import leaves_of, run_seed
 from tests.sim.store import Promises
 from tests.sim.test_state_machine import run_machine
+from tests.sim.violations import AWAITED
 
 SEEDS_MAX = 40
 EXAMPLES = 25
@@ -29,6 +31,8 @@ class Case:
     plot: Plot
     said: str
     promises: Callable[[], Promises] = Promises
+    number: str = ""
+    """The promise of issue 12 that it breaks. While that is awaited, the gateway itself does."""
 
 
 def _acknowledges_early() -> Promises:
@@ -71,7 +75,69 @@ CASES = (
         Plot.PEOPLE,
         "who is not allowed",
     ),
+    Case(
+        "unknown outcome not looked for before a repeat",
+        planted.nobody_looks_before_a_repeat,
+        Plot.ROUGH,
+        "nobody looked whether it came",
+    ),
+    Case("part order broken", planted.newest_first, Plot.ROUGH, "out of order"),
+    Case(
+        "a closed turn leaves no note",
+        planted.closed_turns_leave_no_note,
+        Plot.CUTS,
+        "as one",
+        number="A2",
+    ),
+    Case(
+        "a revoked person's turn runs on because another person wrote",
+        planted.others_speak_for_the_revoked,
+        Plot.PEOPLE,
+        "who is not allowed",
+        number="A3",
+    ),
+    Case(
+        "a failed once call is an error and runs again",
+        planted.unknown_outcomes_are_errors,
+        Plot.STARVED,
+        "was done 2 times",
+        number="A4",
+    ),
+    Case(
+        "a wait is not capped after the clock was set back",
+        planted.waits_are_not_capped,
+        Plot.CLOCK,
+        "it never comes to rest",
+        number="A5",
+    ),
+    Case(
+        "a place is never given back",
+        planted.places_are_not_given_back,
+        Plot.SIDE,
+        "s for a place",
+    ),
+    Case(
+        "a hanging channel blocks another",
+        planted.one_limit_for_all_channels,
+        Plot.SIDE,
+        "waited for the other channel",
+        number="B9",
+    ),
+    Case(
+        "a short outage of the model fails the turn",
+        planted.an_outage_fails_the_turn,
+        Plot.OUTAGE,
+        "failed: it is down",
+        number="B13",
+    ),
 )
+
+
+def _as_parameter(case: Case) -> ParameterSet:
+    is_awaited = case.number in AWAITED
+    reason = f"issue 12, {case.number}: the gateway itself does this until it is mended"
+    marks = [pytest.mark.xfail(strict=True, reason=reason)] if is_awaited else []
+    return pytest.param(case, id=case.name, marks=marks)
 
 
 def _first_violation(case: Case) -> tuple[int, str]:
@@ -79,21 +145,22 @@ def _first_violation(case: Case) -> tuple[int, str]:
     with case.bug():
         for seed in seeds_about(case.plot, SEEDS_MAX):
             run = run_seed(seed, promises=case.promises)
-            if case.said in run.violation:
-                return seed, run.violation
+            found = " | ".join([run.violation, *run.awaited.values()])
+            if case.said in found:
+                return seed, found
     raise AssertionError(f"nobody noticed in {SEEDS_MAX} seeds")
 
 
 @pytest.mark.simulation
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [_as_parameter(case) for case in CASES])
 def test_the_simulation_notices(case: Case) -> None:
     """Issue 12, C17: what a person was owed, what the model was shown, what ran in the world."""
     seed, violation = _first_violation(case)
 
     without = run_seed(seed)
-    assert case.said not in without.violation, "without the bug, the same seed ends well"
     assert not without.violation, without.told()
+    assert case.number not in without.awaited, without.awaited
     found_by(case.name, "simulation", f"seed {seed}", violation)
 
 

@@ -45,7 +45,7 @@ class SimRunners:
             return None  # another worker has seen that it was never begun
         dice, now = self.power.dice, self.clock.monotonic()
         self.effects.started[spec.command] += 1
-        ends_s = now + dice.uniform(0.01, 30.0)
+        ends_s = now + (55.0 if spec.command.startswith("slow ") else dice.uniform(0.01, 30.0))
         prints_s = sorted(dice.uniform(now, ends_s) for _ in range(LINES))
         self.effects.programs[process_id] = Program(
             spec.command, now, ends_s, dice.choice((0, 0, 3)), (now, *prints_s)

@@ -12,7 +12,7 @@ Span: TypeAlias = tuple[float, float]
 FOR_GOOD_S = 1_000_000.0
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 JUMPS_MS = (-90_000, -5_000, 5_000, 50 * MINUTE_MS)
-FAR_JUMPS_MS = (-DAY_MS, -2 * 60 * MINUTE_MS, -20 * MINUTE_MS, 20 * MINUTE_MS, DAY_MS)
+FAR_JUMPS_MS = (-DAY_MS, -DAY_MS, -2 * 60 * MINUTE_MS, -20 * MINUTE_MS, 20 * MINUTE_MS, DAY_MS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +37,11 @@ class Weather:
         return not self.is_calm and _is_in(self.hangs, now_s)
 
     @property
+    def busy_share(self) -> float:
+        """How often the model wants to be asked again."""
+        return {Plot.OUTAGE: 0.0, Plot.SIDE: 0.0, Plot.CLOCK: 0.3}.get(self.plot, 0.06)
+
+    @property
     def starves(self) -> bool:
         """Whether descriptors run out and runners are killed."""
         return self.plot is Plot.STARVED and not self.is_calm
@@ -54,7 +59,7 @@ def weather_of(dice: random.Random, plot: Plot) -> Weather:
         case Plot.SIDE:
             weather.hangs = [(0.0, dice.uniform(60.0, 300.0))]
         case Plot.CLOCK:
-            moments = (dice.uniform(1.0, 60.0) for _ in range(dice.randint(1, 3)))
+            moments = (dice.uniform(1.0, 60.0) for _ in range(dice.randint(2, 5)))
             weather.jumps = sorted((at_s, dice.choice(FAR_JUMPS_MS)) for at_s in moments)
         case _:
             pass
