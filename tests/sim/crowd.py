@@ -224,9 +224,7 @@ def _deadly(dice: random.Random) -> list[Update]:
         word = dice.choice(("deadly", "killer")) if number == 0 else dice.choice(STEADY)
         plan = " ".join((*dice.choices(STEADY, k=dice.randint(0, 2)), word))
         at_s, chat = dice.uniform(0.0, 20.0), f"chat{number}"
-        updates.append(
-            Update(at_s=at_s, key=f"u{number}", chat=chat, text=f"m{number} do {plan}")
-        )
+        updates.append(Update(at_s=at_s, key=f"u{number}", chat=chat, text=f"m{number} do {plan}"))
     return updates
 
 

@@ -206,9 +206,7 @@ async def _serve(
 ) -> None:
     worker = await opened.store.workers.start("host", 1, "boot/1", "0")
     setting.history.tell(f"worker {worker.worker_id} starts; it is to end by {end}")
-    runners = SimRunners(
-        effects=setting.effects, power=power, clock=clock, weather=setting.weather
-    )
+    runners = SimRunners(effects=setting.effects, power=power, clock=clock, weather=setting.weather)
     gateway = compose(
         setting.home,
         store=opened.store,

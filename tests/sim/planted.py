@@ -205,7 +205,9 @@ def nobody_looks_before_a_repeat() -> Iterator[None]:
 def newest_first() -> Iterator[None]:
     """A1: what was owed last is said first, also of the parts of one answer."""
     head = QUERIES["delivery_head"]
-    with _queries({"delivery_head": head.replace("o.delivery_id LIMIT", "o.delivery_id DESC LIMIT")}):
+    with _queries(
+        {"delivery_head": head.replace("o.delivery_id LIMIT", "o.delivery_id DESC LIMIT")}
+    ):
         yield
 
 

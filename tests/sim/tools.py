@@ -30,6 +30,7 @@ from tests.sim.loop import BEGIN_MS, SimClock
 from tests.sim.power import Power
 from tests.sim.weather import Weather
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimRunners:
     """The runners as one life of a gateway reaches them."""

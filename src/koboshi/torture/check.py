@@ -3,40 +3,17 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
+from koboshi.torture.check_visits import check_visits
 from koboshi.torture.errands import MARK, Kind, exited
+from koboshi.torture.faults import CLOSED, Fault, Violation
 from koboshi.torture.seen import EntryRow, ProcessRow, Remains, Seen, Sent, Told, TurnRow
 
-CLOSED = frozenset({"done", "stopped", "failed"})
 SETTLED = frozenset({"delivered", "rejected", "abandoned"})
 NO_ENDS = ("step:", "progress:", "command:", "drain:")
 """Causes of words that do not tell the end of a turn that failed."""
-
-
-class Fault(StrEnum):
-    LOST = "lost"  # an acknowledged message has no end, or nobody was told
-    DOUBLED = "doubled"  # something was said twice
-    WRONG = "wrong"  # something else was said
-    DISORDER = "disorder"  # something was said too early or too late
-    RAN_TWICE = "ran-twice"  # a command
-    NOT_RUN = "not-run"  # a command that is said to have run
-    JOB = "job"  # a background command that was not reported once, with its code
-    DAMAGE = "damage"  # the database
-    ENDED = "ended"  # a gateway that nobody killed
-    BROKEN = "broken"  # the torture can not go on
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
-    fault: Fault
-    words: str
-
-    def __str__(self) -> str:
-        return f"{self.fault}: {self.words}"
 
 
 def check(seen: Seen) -> list[Violation]:
@@ -51,6 +28,7 @@ def check(seen: Seen) -> list[Violation]:
     found += _check_rest(seen.remains)
     found += _check_ledger(view)
     found += _check_jobs(view)
+    found += check_visits(seen)
     return found
 
 
@@ -231,7 +209,8 @@ def _check_rest(remains: Remains) -> Iterator[Violation]:
 def _check_ledger(view: _View) -> Iterator[Violation]:
     """I7: a command runs at most once, and has run where that was said."""
     ledger = view.seen.ledger
-    known = {sent.errand.mark for sent in view.seen.sent if sent.errand.leaves_line}
+    everything = (*view.seen.sent, *view.seen.visits)
+    known = {each.errand.mark for each in everything if each.errand.leaves_line}
     for mark, times in ledger.items():
         if times > 1:
             yield _violation(Fault.RAN_TWICE, f"the command of {mark} ran {times} times")

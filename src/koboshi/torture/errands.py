@@ -15,6 +15,7 @@ MARK = re.compile(r"\b[a-z]+[0-9]+x[0-9]{5}[abc]?\b")
 
 CHOICES = ("tea", "coffee", "water")
 LONG_PARAGRAPHS = 50
+LETTER_PARAGRAPHS = 12
 
 
 class Kind(StrEnum):
@@ -26,6 +27,7 @@ class Kind(StrEnum):
     QUESTION = "question"
     LONG = "long"
     EMPTY = "empty"
+    FLAKY = "flaky"
     FAIL = "fail"
     STOP = "stop"
     REPLY = "reply"  # to a question
@@ -64,6 +66,12 @@ def errands_of(dice: random.Random, mark: str) -> list[Errand]:
         return [_echo(dice, f"{mark}{letter}") for letter in "abc"]
     (make,) = dice.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
     return [make(dice, mark)]
+
+
+def errand_afield(dice: random.Random, mark: str) -> Errand:
+    """The next thing that a person asks for on another platform."""
+    (make,) = dice.choices(list(_AFIELD), list(_AFIELD.values()))
+    return make(dice, mark)
 
 
 def _echo(_dice: random.Random, mark: str) -> Errand:
@@ -119,6 +127,20 @@ def _empty(_dice: random.Random, mark: str) -> Errand:
     return Errand(kind=Kind.EMPTY, mark=mark, text=text, answer=re.escape(mark))
 
 
+def _flaky(_dice: random.Random, mark: str) -> Errand:
+    """The model fails, and answers when it is asked again."""
+    text = _script({"busy": {}}, {"text": mark})
+    return Errand(kind=Kind.FLAKY, mark=mark, text=text, answer=re.escape(mark))
+
+
+def _letter(_dice: random.Random, mark: str) -> Errand:
+    """A few parts on a platform that takes some thousand characters at once."""
+    words = "\n\n".join(f"{mark} {number} " + "word " * 150 for number in range(LETTER_PARAGRAPHS))
+    words = words.strip()
+    text = _script({"text": words})
+    return Errand(kind=Kind.LONG, mark=mark, text=text, answer=re.escape(words))
+
+
 def _fail(_dice: random.Random, mark: str) -> Errand:
     text = _script({"refuse": f"no {mark}"})
     return Errand(kind=Kind.FAIL, mark=mark, text=text)
@@ -142,9 +164,19 @@ _WEIGHTS: dict[Callable[[random.Random, str], Errand], float] = {
     _question: 2,
     _long: 1,
     _empty: 1,
+    _flaky: 0.5,
     _fail: 0.7,
     _stop: 1,
 }
+_AFIELD: dict[Callable[[random.Random, str], Errand], float] = {
+    _echo: 4,
+    _tools: 3,
+    _command: 2,
+    _letter: 1,
+    _flaky: 0.5,
+    _fail: 0.5,
+}
+"""What is asked for where a person sees only what is said: all of it names its mark."""
 
 
 def _script(*items: dict[str, object]) -> str:

@@ -26,6 +26,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from koboshi.stores.faults import VARIABLE as CRASH_AT
+from koboshi.torture.platform import TOKEN
 
 LINE_BYTES_MAX = 65_536
 NOT_OURS = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_")
@@ -37,8 +38,12 @@ class CradleBroke(Exception):
     """The process that starts the gateways has ended, or does not answer."""
 
 
-def environment_of(environ: Mapping[str, str], workdir: Path) -> dict[str, str]:
-    """The variables of a throw-away gateway: nothing of another one's configuration is left."""
+TELEGRAM = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
+
+
+def environment_of(environ: Mapping[str, str], workdir: Path, platform: str) -> dict[str, str]:
+    """The variables of a throw-away gateway: nothing of another one's configuration is left.
+    `platform` is where its bot finds what it takes for Telegram."""
     kept = {name: text for name, text in environ.items() if not name.startswith(NOT_OURS)}
     settings = {
         "KOBOSHI__MODEL__NAME": "scripted",
@@ -50,6 +55,10 @@ def environment_of(environ: Mapping[str, str], workdir: Path) -> dict[str, str]:
         # It is meant to die more often than one that is well.
         "KOBOSHI__RECOVERY__BOOT_BREAKER": "false",
         "KOBOSHI_LOG": "json",
+        f"{TELEGRAM}API_BASE": platform,
+        f"{TELEGRAM}TOKEN_ENV": "TORTURE_BOT_TOKEN",
+        f"{TELEGRAM}RATE_PER_SECOND": "0",
+        "TORTURE_BOT_TOKEN": TOKEN,
     }
     return kept | settings
 
@@ -71,10 +80,15 @@ class Lives:
     def token(self) -> str:
         return (self.home / "web-token").read_text(encoding="ascii").strip()
 
-    async def start(self, crash_at: str = "", *, is_cold: bool = False) -> None:
-        """Begin a life, which ends at the crash point. A cold one loads the program by itself."""
+    async def start(
+        self, crash_at: str = "", *, allowed: Sequence[int] = (), is_cold: bool = False
+    ) -> None:
+        """Begin a life, which ends at the crash point, and whose bot heeds these people. A cold one
+        loads the program by itself."""
         self.code = None
-        environment = {CRASH_AT: crash_at} if crash_at else {}
+        environment = {f"{TELEGRAM}ALLOW": json.dumps(list(allowed))}
+        if crash_at:
+            environment[CRASH_AT] = crash_at
         await self._ask({"do": "start", "environment": environment, "is_cold": is_cold})
 
     async def kill(self) -> None:
@@ -136,14 +150,16 @@ class Lives:
 
 
 @asynccontextmanager
-async def lives_of(home: Path, workdir: Path, cradle: Sequence[str]) -> AsyncIterator[Lives]:
+async def lives_of(
+    home: Path, workdir: Path, cradle: Sequence[str], platform: str
+) -> AsyncIterator[Lives]:
     """The lives of a home. Nothing of them is left after the block."""
     log = home.with_name("log")
     # Shielded: a start given up halfway would leave the process and its pipes to nobody.
     with log.open("ab") as errors, CancelScope(shield=True):
         process = await open_process(
             [*cradle, str(home)],
-            env=environment_of(os.environ, workdir),
+            env=environment_of(os.environ, workdir, platform),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

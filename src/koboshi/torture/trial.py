@@ -8,15 +8,18 @@ from typing import assert_never
 
 from anyio import Condition, Event, create_task_group, current_time, move_on_after, sleep, to_thread
 
-from koboshi.torture.check import Fault, Violation, answers_heard, check
+from koboshi.torture.check import answers_heard, check
 from koboshi.torture.errands import Kind
+from koboshi.torture.faults import Fault, Violation
 from koboshi.torture.lives import CradleBroke, Lives
 from koboshi.torture.people import Person
 from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
+from koboshi.torture.platform import Platform
 from koboshi.torture.remains import has_runners, read_ledger, read_remains
 from koboshi.torture.seen import Seen, Told
 from koboshi.torture.talk import LOST, Connection, NotNow, Refused, Unknown, connection_to
 from koboshi.torture.tally import Tally
+from koboshi.torture.visitors import Visitor, is_end
 
 START_S_MAX = 30.0
 WORK_S_MAX = 1.5
@@ -37,7 +40,9 @@ class Trial:
     lives: Lives
     workdir: Path
     kills: Iterator[Kill]
+    platform: Platform
     people: Sequence[Person] = ()
+    visitors: Sequence[Visitor] = ()
     tally: Tally = field(default_factory=Tally)
     connection: Connection | None = None
     is_closing: bool = False
@@ -61,7 +66,7 @@ class Trial:
 
     async def round(self, lives_max: int, until: float) -> None:
         """So many lives, or fewer if the time is up; then let it come to rest, and check."""
-        self.is_closing = False
+        self.is_closing = self.platform.is_calm = False
         try:
             seen = await self._round(lives_max, until)
         except* (CradleBroke, Refused, Unknown) as broken:
@@ -88,26 +93,37 @@ class Trial:
         jobs = [each for each in sent if each.errand.kind is Kind.JOB]
         heard = {mark for person in self.people for mark in person.jobs_heard}
         self.tally.jobs = sum(each.errand.mark in heard for each in jobs)
+        posted = self.platform.posted
+        visits = [each for visitor in self.visitors for each in visitor.visits]
+        self.tally.visits = len(visits)
+        self.tally.visits_answered = sum(
+            any(each.spot == visit.spot and is_end(visit, each) for each in posted)
+            for visit in visits
+        )
+        self.tally.copies = sum(each.is_labelled for each in posted)
+        self.tally.mishaps = self.platform.mishaps.copy()
 
     async def _round(self, lives_max: int, until: float) -> Seen:
         async with create_task_group() as followers:
             for person in self.people:
                 followers.start_soon(person.keep_following)
+            for visitor in self.visitors:
+                followers.start_soon(visitor.keep_answering)
             async with create_task_group() as errands:
-                for person in self.people:
-                    errands.start_soon(person.do_errands)
+                for each in (*self.people, *self.visitors):
+                    errands.start_soon(each.do_errands)
                 for _ in range(lives_max):
                     if current_time() >= until:
                         break
                     await self._live(next(self.kills))
-                self.is_closing = True
+                self.is_closing = self.platform.is_calm = True
                 # The last one is started as anybody would start it.
-                await self.lives.start(is_cold=True)
+                await self.lives.start(allowed=self._all_visitors(), is_cold=True)
                 await self._serve()
                 errands.cancel_scope.deadline = current_time() + ERRANDS_S_MAX
             if errands.cancel_scope.cancelled_caught:
-                for person in self.people:
-                    person.give_up(f"no end within {ERRANDS_S_MAX:g} s after the last kill")
+                for each in (*self.people, *self.visitors):
+                    each.give_up(f"no end within {ERRANDS_S_MAX:g} s after the last kill")
             await self._come_to_rest()
             last = [await self._told_from_start(person) for person in self.people]
             await self._come_to_rest()
@@ -135,7 +151,7 @@ class Trial:
         await self._end()
 
     async def _live_until_chance(self, kill: RandomKill) -> None:
-        await self.lives.start()
+        await self.lives.start(allowed=self._allowed())
         if kill.after_events is not None:
             if not await self._serve():
                 return
@@ -143,7 +159,7 @@ class Trial:
         await self.lives.ends(kill.after_ms / 1_000)
 
     async def _live_until_step(self, kill: StepKill) -> None:
-        await self.lives.start(kill.point)
+        await self.lives.start(kill.point, allowed=self._allowed())
         if not await self._serve():
             return
         if kill.stop_after_ms is None:
@@ -151,6 +167,15 @@ class Trial:
         elif not await self.lives.ends(kill.stop_after_ms / 1_000):
             await self.lives.stop()
             await self.lives.ends(STOP_S_MAX)
+
+    def _all_visitors(self) -> list[int]:
+        return [visitor.user for visitor in self.visitors]
+
+    def _allowed(self) -> list[int]:
+        """Whom the bot of the next life heeds: those who come always, and the others by chance."""
+        by_chance = self.platform.dice.random() < 0.5
+        self.tally.rights_taken += not by_chance
+        return [visitor.user for visitor in self.visitors if visitor.is_regular or by_chance]
 
     async def _serve(self) -> bool:
         """Wait until it serves, and let people in. False if it ends before."""
@@ -187,7 +212,8 @@ class Trial:
     async def _is_quiet(self) -> bool:
         connection = await self.comes_up()
         try:
-            return not has_runners(self.lives.home) and await connection.is_quiet()
+            is_over = self.platform.is_taken and not has_runners(self.lives.home)
+            return is_over and await connection.is_quiet()
         except (*LOST, NotNow):
             return False
 
@@ -214,7 +240,12 @@ class Trial:
             from_start=dict(from_start),
             remains=read_remains(self.lives.home),
             ledger=read_ledger(self.workdir),
-            unfinished=[words for person in self.people for words in person.unfinished],
+            visits=[each for visitor in self.visitors for each in visitor.visits],
+            posted=list(self.platform.posted),
+            acknowledged=self.platform.acknowledged,
+            unfinished=[
+                words for each in (*self.people, *self.visitors) for words in each.unfinished
+            ],
         )
 
     def _complain(self, fault: Fault, words: str) -> None:
