@@ -28,8 +28,8 @@ from tests.sim.crowd import CHANNEL, OTHER, Circle, Order
 from tests.sim.effects import Effects
 from tests.sim.loop import BEGIN_MS, SeededLoop, SimClock
 from tests.sim.model import SimModel
-from tests.sim.plots import Plot
 from tests.sim.platform import SimChannel, SimPlatform
+from tests.sim.plots import Plot
 from tests.sim.power import History, Power
 from tests.sim.store import QUESTION_AGE_MS, Opened, Promises, open_sim_store
 from tests.sim.tools import SimRunners, sim_tools
@@ -96,7 +96,7 @@ class Setting:
         listed = frozenset(self.circle.listed)
         return World(
             policy=self.policy,
-            channels={name: True for name in self.channels},
+            channels=dict.fromkeys(self.channels, True),
             is_allowed=lambda _channel, person: person in listed,
             busy=self.busy,
         )

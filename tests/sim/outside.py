@@ -61,7 +61,8 @@ def what_is_owed_arrives(setting: Setting, rows: Rows) -> None:
         session = routes[row["session_id"]]
         for seen in arrived[row["delivery_id"]]:
             is_here = seen.chat in (session["chat"], *_olds_of(platform, session["chat"]))
-            assert is_here and seen.thread == session["thread"], f"{seen} belongs to {session}"
+            is_right = is_here and seen.thread == session["thread"]
+            assert is_right, f"{seen} belongs to {session}"
         if arrived[row["delivery_id"]] or row["cause"].startswith(NOT_OWED_LONG):
             continue
         if row["state"] == "rejected":

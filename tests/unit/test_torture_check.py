@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from koboshi.torture.check import check
-from koboshi.torture.faults import Fault
 from koboshi.torture.errands import Errand, Kind
+from koboshi.torture.faults import Fault
 from koboshi.torture.seen import (
     DeliveryRow,
     EntryRow,

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-
 CLOSED = frozenset({"done", "stopped", "failed"})
 """States of turns that have ended."""
 

@@ -1,7 +1,7 @@
 """A platform in Telegram's form, small and in memory: people write there, and one bot answers.
 
-It keeps what its users would see. A seed decides which calls go wrong, and how: the platform answers
-502 or breaks the connection, with the message taken or not; it wants quiet; it hangs.
+It keeps what its users would see. A seed decides which calls go wrong, and how: the platform
+answers 502 or breaks the connection, with the message taken or not; it wants quiet; it hangs.
 """
 
 import json
@@ -86,6 +86,8 @@ class Platform:
     dice: random.Random
     is_calm: bool = False
     """Nothing goes wrong any more."""
+    hangs_s: tuple[float, float] = (0.5, 3.0)
+    """How long a call hangs, at least and at most."""
     posted: list[Posted] = field(default_factory=list)
     mishaps: Counter[str] = field(default_factory=Counter)
     acknowledged: int = 0
@@ -137,7 +139,7 @@ class Platform:
                 return 429, _refusal(429, "Too Many Requests: retry after 1") | wait
             case Mishap.HANG:
                 is_taken = self.dice.random() < 0.5
-                await sleep(self.dice.uniform(0.5, 3.0))
+                await sleep(self.dice.uniform(*self.hangs_s))
                 if is_taken:
                     await self._answer(method, given)
                 raise Broken
