@@ -76,6 +76,7 @@ def tally_lines(report: Report, kept: str | None) -> list[str]:
         _line("on the bot platform", _visits_words(report)),
         *_mishap_lines(report),
         _line("rights taken away", f"{tally.rights_taken}"),
+        _line("runners killed", f"{tally.runners_killed}"),
         "",
         _line("lost", f"{tally.count(Fault.LOST)}"),
         _line("doubled", f"{tally.count(Fault.DOUBLED)}"),

@@ -3,7 +3,7 @@
 import os
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -168,6 +168,7 @@ class Campaign:
         home.mkdir(mode=0o700, parents=True)
         workdir.mkdir()
         seed = f"{self.settings.seed}/{number}"
+        killed: Collection[int] = ()
         try:
             platform = Platform(dice=random.Random(f"{seed}/platform"))
             async with (
@@ -180,6 +181,7 @@ class Campaign:
                 trial.people = [_person(trial, seed, place) for place in range(1, PEOPLE + 1)]
                 trial.visitors = [_visitor(trial, seed, place) for place in range(VISITORS)]
                 self.trials.append(trial)
+                killed = trial.runners_killed
                 while lives_left > 0 and current_time() < until and not self._has_violations():
                     lives_now = int(min(lives_left, self.settings.rest_every))
                     await trial.round(lives_now, until)
@@ -187,13 +189,13 @@ class Campaign:
         finally:
             # Commands outlive their gateways, and are short.
             with move_on_after(RUNNERS_S_MAX, shield=True):
-                await _runners_end(home)
+                await _runners_end(home, killed)
 
 
-async def _runners_end(home: Path) -> None:
+async def _runners_end(home: Path, killed: Collection[int]) -> None:
     """Wait for commands that still run. They write down their end, and nobody else tells us."""
     while True:
-        if not has_runners(home):
+        if not has_runners(home, killed):
             return
         await sleep(LOOK_EVERY_S)
 

@@ -122,5 +122,7 @@ class Seen:
     """All that the bot has said on the platform, in order."""
     acknowledged: int = 0
     """The last update that the platform was told to forget."""
+    runners_killed: frozenset[int] = frozenset()
+    """Processes whose runner was killed: how they ended cannot be told."""
     unfinished: Sequence[str] = ()
     """What people still waited for when nobody could wait any longer."""

@@ -15,7 +15,7 @@ from koboshi.torture.lives import CradleBroke, Lives
 from koboshi.torture.people import Person
 from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
 from koboshi.torture.platform import Platform
-from koboshi.torture.remains import has_runners, read_ledger, read_remains
+from koboshi.torture.remains import has_runners, kill_a_runner, read_ledger, read_remains
 from koboshi.torture.seen import Seen, Told
 from koboshi.torture.talk import LOST, Connection, NotNow, Refused, Unknown, connection_to
 from koboshi.torture.tally import Tally
@@ -31,6 +31,8 @@ ERRANDS_S_MAX = 90.0
 REST_S_MAX = 60.0
 LOOK_EVERY_S = 0.05
 KILLED = -9
+RUNNER_SHARE = 0.4
+"""How often a runner is killed in a life, if there is one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +48,8 @@ class Trial:
     tally: Tally = field(default_factory=Tally)
     connection: Connection | None = None
     is_closing: bool = False
+    runners_killed: set[int] = field(default_factory=set)
+    """Processes whose runner was killed."""
     came_up: Condition = field(default_factory=Condition)
     heard: int = 0
     """Events, by all people together."""
@@ -96,6 +100,7 @@ class Trial:
         posted = self.platform.posted
         visits = [each for visitor in self.visitors for each in visitor.visits]
         self.tally.visits = len(visits)
+        self.tally.runners_killed = len(self.runners_killed)
         self.tally.visits_answered = sum(
             any(each.spot == visit.spot and is_end(visit, each) for each in posted)
             for visit in visits
@@ -156,6 +161,7 @@ class Trial:
             if not await self._serve():
                 return
             await self._work_is_done(kill.after_events)
+        self._kill_a_runner()
         await self.lives.ends(kill.after_ms / 1_000)
 
     async def _live_until_step(self, kill: StepKill) -> None:
@@ -167,6 +173,14 @@ class Trial:
         elif not await self.lives.ends(kill.stop_after_ms / 1_000):
             await self.lives.stop()
             await self.lives.ends(STOP_S_MAX)
+
+    def _kill_a_runner(self) -> None:
+        """Now and then a command dies with its runner, and nothing tells how it ended."""
+        dice = self.platform.dice
+        if dice.random() < RUNNER_SHARE:
+            killed = kill_a_runner(self.lives.home, dice)
+            if killed is not None:
+                self.runners_killed.add(killed)
 
     def _all_visitors(self) -> list[int]:
         return [visitor.user for visitor in self.visitors]
@@ -212,7 +226,9 @@ class Trial:
     async def _is_quiet(self) -> bool:
         connection = await self.comes_up()
         try:
-            is_over = self.platform.is_taken and not has_runners(self.lives.home)
+            is_over = self.platform.is_taken and not has_runners(
+                self.lives.home, self.runners_killed
+            )
             return is_over and await connection.is_quiet()
         except (*LOST, NotNow):
             return False
@@ -243,6 +259,7 @@ class Trial:
             visits=[each for visitor in self.visitors for each in visitor.visits],
             posted=list(self.platform.posted),
             acknowledged=self.platform.acknowledged,
+            runners_killed=frozenset(self.runners_killed),
             unfinished=[
                 words for each in (*self.people, *self.visitors) for words in each.unfinished
             ],
