@@ -130,6 +130,8 @@ EXEMPT = {
     "tests/cli/test_pairing.py, by the command, and in tests/store/test_crash_points.py",
     "people.deny": "likewise",
     "people.revoke": "likewise",
+    "inbox.bind": "the web has no accounts; killed there in tests/crash/test_telegram_accounts.py",
+    "inbox.adopt": "likewise",
     "sessions.set": "settings are stored with the command that sets them, by inbox.accept: nobody "
     "calls it",
     "turns.will": "only the operator comes by it, at the command line; killed there in "

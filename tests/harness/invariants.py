@@ -15,7 +15,7 @@ CLOSED = {"done", "stopped", "failed"}
 DEATHS_MAX = 3
 """In a row, without a step in between."""
 SETTLED = {"delivered", "rejected", "abandoned"}
-NO_ENDS = ("step:", "progress:")
+NO_ENDS = ("step:", "progress:", "outage:")
 """Causes of deliveries that do not tell how a turn ended."""
 
 Line: TypeAlias = tuple[str, ...]

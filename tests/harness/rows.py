@@ -25,6 +25,7 @@ ORDERED_BY = {
     "watchers": "watcher_id",
     "journal": "seq",
     "cursors": "channel",
+    "accounts": "channel",
 }
 FILES = ("koboshi.db", "koboshi.db-wal", "koboshi.db-journal")
 """The logs are part of the truth: the second is there while a new file is made. The file of shared
@@ -48,6 +49,7 @@ class Rows:
     watchers: list[Row]
     journal: list[Row]
     cursors: list[Row]
+    accounts: list[Row]
     damage: list[str]
     """What SQLite finds wrong with the file; nothing, if it is whole."""
 

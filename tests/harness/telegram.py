@@ -13,6 +13,8 @@ from tests.harness.polling import until
 from tests.harness.process import GatewayProcess
 from tests.harness.rows import Rows, read_rows
 
+SECTION = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
+
 
 @dataclass(slots=True)
 class Bot:
@@ -87,12 +89,10 @@ async def a_bot(
 ) -> AsyncIterator[Bot]:
     async with serving(world) as fake:
         ann = fake.world.user("Ann", "ann")
-        section = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
         settings = {
-            f"{section}API_BASE": fake.url,
-            f"{section}ALLOW": allow or f"[{ann.user_id}]",
-            f"{section}RATE_PER_SECOND": "0",
-            "TELEGRAM_BOT_TOKEN": fake.token,
+            f"{SECTION}ALLOW": allow or f"[{ann.user_id}]",
+            f"{SECTION}RATE_PER_SECOND": "0",
+            **_known_by(fake),
         }
         gateway = GatewayProcess(home, env={**settings, **(env or {})})
         bot = Bot(fake, gateway, ann, fake.world.private_chat(ann))
@@ -100,3 +100,18 @@ async def a_bot(
             yield bot
         finally:
             gateway.bury()
+
+
+@asynccontextmanager
+async def another_bot(first: Bot, bot_id: int) -> AsyncIterator[Bot]:
+    """Another bot of the platform for the same section of the same gateway. It counts its updates
+    and messages as the first one does, and the same person writes to it."""
+    async with serving(World(bot_id=bot_id), token=f"{bot_id}:AAanother-bot") as fake:
+        ann = fake.world.user("Ann", "ann")
+        assert ann.user_id == first.ann.user_id
+        chat = fake.world.private_chat(ann)
+        yield Bot(fake, first.gateway, ann, chat, {**first.env, **_known_by(fake)})
+
+
+def _known_by(fake: FakeTelegram) -> dict[str, str]:
+    return {f"{SECTION}API_BASE": fake.url, "TELEGRAM_BOT_TOKEN": fake.token}

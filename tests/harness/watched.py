@@ -16,7 +16,7 @@ from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.models.plugin import PluginModel
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
-from koboshi.ports.tool import Tool, ToolAnswer, ToolContext
+from koboshi.ports.tool import Load, Tool, ToolAnswer, ToolContext, load_of
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.tools.registry import Toolbox
@@ -65,6 +65,9 @@ class NotedTool:
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
         return self._tool.question_of(arguments)
+
+    def load_of(self, arguments: str) -> Load:
+        return load_of(self._tool, arguments)
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         self._note("run", arguments, context)

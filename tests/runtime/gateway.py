@@ -10,6 +10,7 @@ from anyio import Event, create_task_group, sleep
 from koboshi.domain import phrases
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
+from koboshi.domain.outage import Patience
 from koboshi.domain.recovery import Policy
 from koboshi.domain.recovery import World as Configured
 from koboshi.models.scripted import ScriptedModel
@@ -46,6 +47,7 @@ class Setting:
     is_known: bool = True
     """Whether the channel is in the configuration."""
     is_allowed: Callable[[ChannelName, str], bool] = lambda _channel, _person: True
+    patience: Patience = field(default_factory=Patience)
     wall_ms: int = BEGIN_MS
     keys: int = 0
 
@@ -56,7 +58,12 @@ class Setting:
     def configured(self) -> Configured:
         channels = {CHANNEL: self.is_interactive} if self.is_known else {}
         return Configured(
-            policy=self.policy, channels=channels, is_allowed=self.is_allowed, busy=self.busy
+            policy=self.policy,
+            channels=channels,
+            is_allowed=self.is_allowed,
+            busy=self.busy,
+            slots=self.bounds.slots,
+            patience=self.patience,
         )
 
     def rows(self) -> Rows:

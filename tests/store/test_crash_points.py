@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 STORES = ROOT / "src" / "koboshi" / "stores"
 
 VERBS = frozenset(
-    "inbox.accept inbox.drop inbox.retry "
+    "inbox.accept inbox.adopt inbox.bind inbox.drop inbox.retry "
     "outbox.claim outbox.drop outbox.label outbox.release outbox.retry "
     "outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "

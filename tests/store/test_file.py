@@ -12,8 +12,9 @@ import pytest
 from koboshi.domain.errors import StoreRefused
 from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import Delivery
-from koboshi.stores.sqlite import file
-from koboshi.stores.sqlite.file import APPLICATION_ID, open_reader, open_writer, schema_scripts
+from koboshi.stores.sqlite import file, migrate
+from koboshi.stores.sqlite.file import open_reader, open_writer
+from koboshi.stores.sqlite.migrate import APPLICATION_ID, migration_scripts, newest_version
 from tests.store.homes import Home
 from tests.store.kernel import Traced, needs_strace, run_traced
 from tests.store.victim import open_here, warnings_of
@@ -88,7 +89,7 @@ def test_the_settings_are_those_that_lose_nothing(tmp_path: Path) -> None:
         "mmap_size": 0,
         "cell_size_check": 1,
         "application_id": APPLICATION_ID,
-        "user_version": max(schema_scripts()),
+        "user_version": newest_version(),
     }
     assert writer.pragma("wal_autocheckpoint") <= 1_000
     assert reader.pragma("query_only") == 1
@@ -144,7 +145,7 @@ async def test_a_first_start_may_be_killed_anywhere(tmp_path: Path) -> None:
         await home.store.close()
         connection = apsw.Connection(str(path / NAME))
         assert connection.pragma("integrity_check") == "ok"
-        assert connection.pragma("user_version") == max(schema_scripts())
+        assert connection.pragma("user_version") == newest_version()
         connection.close()
     assert states == {True, False}, "the kills did not fall on both sides"
 
@@ -221,15 +222,15 @@ async def test_a_database_of_a_newer_version_is_left_as_it_is(tmp_path: Path) ->
 
 def with_scripts(monkeypatch: pytest.MonkeyPatch, **added: str) -> None:
     numbered = {int(name.removeprefix("v")): text for name, text in added.items()}
-    known = schema_scripts()
-    monkeypatch.setattr(file, "schema_scripts", lambda: known | numbered)
+    known = migration_scripts()
+    monkeypatch.setattr(migrate, "migration_scripts", lambda: known | numbered)
 
 
 async def test_an_older_database_is_brought_up_to_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await make_home(tmp_path, "ann")
-    newest = max(schema_scripts())
+    newest = newest_version()
     with_scripts(
         monkeypatch,
         **{
@@ -253,7 +254,7 @@ async def test_a_script_that_fails_half_way_changes_nothing(
     """S10: the old version, whole, and usable by the old program."""
     await make_home(tmp_path, "ann")
     before = files_of(tmp_path)
-    newest = max(schema_scripts())
+    newest = newest_version()
     with_scripts(
         monkeypatch,
         **{
@@ -273,7 +274,8 @@ async def test_a_script_that_fails_half_way_changes_nothing(
 
 async def test_a_script_is_run_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when a statement in the middle of it gives rows."""
-    newest = max(schema_scripts())
+    await make_home(tmp_path)
+    newest = newest_version()
     script = "CREATE TABLE extra (words TEXT); SELECT count(*) FROM turns; CREATE TABLE more (x);"
     with_scripts(monkeypatch, **{f"v{newest + 1}": script})
     await make_home(tmp_path)

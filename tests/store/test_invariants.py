@@ -72,7 +72,16 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ),
         ("CHECK expires_ms >= offered_ms", f"{PAIRING} ('a', 'b', '', 1, 1, 2, 1)"),
     ],
-    "cursors": [("UNIQUE cursors.channel", "INSERT INTO cursors VALUES ('a', '1'), ('a', '2')")],
+    "accounts": [
+        ("UNIQUE accounts.channel", "INSERT INTO accounts VALUES ('a', '1', 1), ('a', '2', 1)"),
+        ("CHECK account <> ''", "INSERT INTO accounts VALUES ('a', '', 1)"),
+    ],
+    "cursors": [
+        (
+            "UNIQUE cursors.channel, cursors.account",
+            "INSERT INTO cursors VALUES ('a', 'b', '1'), ('a', 'b', '2')",
+        )
+    ],
     "quiet": [
         (
             "UNIQUE quiet.channel, quiet.chat",
@@ -155,7 +164,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             f"{INBOX} 'message', 'lost', 1, 1, NULL, NULL)",
         ),
         (
-            "UNIQUE inbox.source, inbox.external_id",
+            "UNIQUE inbox.source, inbox.account, inbox.external_id",
             "UPDATE inbox SET external_id = 'key-1'",
         ),
         (

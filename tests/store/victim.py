@@ -30,7 +30,16 @@ from koboshi.domain.worker import EndedHow
 from koboshi.ports.views import Page
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore
-from tests.store.homes import DAY_MS, FRONT, IMPATIENT, Home, SqliteBackend, a_call, nth_code
+from tests.store.homes import (
+    DAY_MS,
+    FRONT,
+    IMPATIENT,
+    SILENT,
+    Home,
+    SqliteBackend,
+    a_call,
+    nth_code,
+)
 
 
 async def open_here(
@@ -65,7 +74,7 @@ async def story(home: Home) -> AsyncIterator[str]:
     yield "sessions.set"
     claim = await home.claim()
     yield "turns.claim"
-    await turns.retry_model(claim)
+    await turns.retry_model(claim, SILENT)
     yield "turns.retry_model"
     first, second = await home.propose(claim, a_call("a"), a_call("b"))
     yield "turns.append"
@@ -103,6 +112,12 @@ async def story(home: Home) -> AsyncIterator[str]:
         yield verb
     async for verb in with_strangers(home):
         yield verb
+    assert not await store.inbox.bind({FRONT: "111"})
+    yield "inbox.bind"
+    await store.inbox.adopt(FRONT, "111")
+    yield "inbox.adopt"
+    assert await store.inbox.bind({FRONT: "222"})
+    yield "inbox.bind"
     async for verb in with_the_end(home):
         yield verb
 

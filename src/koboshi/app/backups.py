@@ -13,7 +13,7 @@ from koboshi.ports.backups import BackupStanding, BackupState
 from koboshi.runtime.clock import SystemClock
 from koboshi.stores import faults
 from koboshi.stores.sqlite.backup_check import prove
-from koboshi.stores.sqlite.quarantine import BACKUPS_NAME
+from koboshi.stores.sqlite.migrate import BACKUPS_NAME
 from koboshi.stores.sqlite.restoring import Restored, restore_backup
 
 LOOK_SECONDS = 0.05

@@ -14,6 +14,7 @@ from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
+from koboshi.app.slots import slots_of
 from koboshi.app.web import names_of, pages_of, web_limits
 from koboshi.app.world import environment_of_commands, make_tokens, redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
@@ -163,6 +164,7 @@ class Parts:
                 background_seconds=self.config.limits.background_seconds_max,
                 environment=environment_of_commands(os.environ),
                 store_end=self.ends().store,
+                background_max=self.config.limits.background_per_session_max,
             ),
             ProcessTool(
                 processes=self.store.processes,
@@ -250,6 +252,7 @@ class Parts:
                 tools=tools,
                 result_chars_max=result_chars_max,
                 redact=redactor_of(self.config),
+                side_by_side_max=limits.calls_side_by_side_max,
             ),
             wakeups=self.wakeups,
             clock=self.clock,
@@ -296,8 +299,6 @@ class Parts:
                 steps_max=limits.context_steps_max,
                 summary_tokens_max=limits.summary_tokens_max,
             ),
-            tries_max=limits.model_tries_max,
-            wait_ms_max=limits.model_wait_ms_max,
             held_ms_max=limits.model_held_wait_ms_max,
         )
 
@@ -307,7 +308,8 @@ class Parts:
             wakeups=self.wakeups,
             runner=self.turn_runner(channels, tools),
             worker_id=self.worker.worker_id,
-            turns_max=self.config.gateway.max_turns,
+            slots=slots_of(self.config, self.store.processes, self.wakeups),
+            open_turns_max=self.config.gateway.max_open_turns,
             poll_seconds=self.config.limits.poll_seconds,
             drain=self.drain,
         )
@@ -351,9 +353,8 @@ def build(
     """The gateway, and what runs beside it. Raises Unusable."""
     # First, because the first start makes the token here, and nobody else may be shown it.
     make_tokens(parts.config)
-    heartbeat, telegram = parts.heartbeat(), parts.telegram_channels()
-    web: list[WebChannel] = []
-    reached: list[TelegramChannel | WebChannel] = [*telegram]
+    heartbeat, web = parts.heartbeat(), list[WebChannel]()
+    reached: list[TelegramChannel | WebChannel] = [*parts.telegram_channels()]
     health = parts.health(heartbeat, reached)
     jobs = replace(
         jobs_of(parts.config, parts.store, parts.clock, is_running=True),
@@ -368,12 +369,11 @@ def build(
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
     plugins = open_plugins(parts.config, environment, taken=taken)
-    store = parts.store
     channels: dict[ChannelName, Channel] = {
         channel.name: MeasuredChannel(channel, parts.meter, parts.clock) for channel in reached
     }
     gateway = Gateway(
-        store=store,
+        store=parts.store,
         channels=list(channels.values()),
         intake=parts.intake(),
         dispatch=parts.dispatch(channels, Toolbox(own_tools, [servers, plugins])),

@@ -58,6 +58,13 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: float)
     help="If the database is damaged and there is no backup: set it aside and start empty.",
 )
 @click.option(
+    "--hold-outbox",
+    "holds_outbox",
+    is_flag=True,
+    help="Send nothing that is owed by now before `koboshi outbox release`: for a home that was "
+    "restored whole.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
@@ -69,6 +76,7 @@ def run(
     supervise: bool,
     lock_wait: float,
     accepts_loss: bool,
+    holds_outbox: bool,
     log_level: str,
 ) -> None:
     """Run the gateway in the foreground until it is told to stop."""
@@ -87,7 +95,7 @@ def run(
     elif supervise:
         sys.exit(supervise_gateway(config.gateway.drain_seconds + STOP_MARGIN_SECONDS))
     wrong = partial(_wrong_configuration, home, config_file)
-    sys.exit(_serve(config, lock_wait, accepts_loss, log_level, wrong))
+    sys.exit(_serve(config, lock_wait, accepts_loss, holds_outbox, log_level, wrong))
 
 
 def _wrong_configuration(home: Path | None, config_file: Path | None) -> str:
@@ -116,6 +124,7 @@ def _serve(
     config: Config,
     lock_wait: float,
     accepts_loss: bool,
+    holds_outbox: bool,
     log_level: str,
     wrong_configuration: Callable[[], str],
 ) -> int:
@@ -143,6 +152,7 @@ def _serve(
     options = RunOptions(
         lock_wait_seconds=lock_wait,
         accepts_loss=accepts_loss,
+        holds_outbox=holds_outbox,
         announce=partial(_announce, may_show_link=not has_manager),
         on_stopping=lambda: _bound_the_stop(stop_seconds),
         wrong_configuration=wrong_configuration,

@@ -20,7 +20,7 @@ from koboshi.domain.command import (
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
-from koboshi.domain.reasons import why_asked, why_closed
+from koboshi.domain.reasons import Reason, why_asked, why_closed
 from koboshi.domain.session import CutKind
 from koboshi.domain.turn import CLOSED, TurnState
 
@@ -120,11 +120,16 @@ def _reason(turn: TurnGlance, facts: SessionFacts) -> list[str]:
     """What keeps it from being answered, and what helps; nothing where nothing does."""
     if turn.state is TurnState.WAITING and facts.question is not None:
         return [f"Why: {why_asked(facts.question.text)}. Answer it here, or /stop ends it."]
+    if turn.held_up is not None and (turn.is_worked_on or turn.state is TurnState.QUEUED):
+        return [_plainly(turn.held_up)]
     if turn.state not in CLOSED or turn.state is TurnState.DONE:
         return []
-    reason = why_closed(turn.state, turn.event, turn.reason, turn.deaths)
+    return [_plainly(why_closed(turn.state, turn.event, turn.reason, turn.deaths))]
+
+
+def _plainly(reason: Reason) -> str:
     remedy = f" What helps: {reason.remedy}." if reason.remedy else ""
-    return [f"Why: {reason.words}.{remedy}"]
+    return f"Why: {reason.words}.{remedy}"
 
 
 def _approve(command: Command, facts: SessionFacts) -> Response:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.process import ProcessState
+from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import RecoveryPolicy
 from koboshi.domain.session import Busy, CutKind, Session, Settings
 from koboshi.domain.turn import TurnState
@@ -63,6 +64,8 @@ class TurnGlance:
     """In a row, without a new step."""
     story: tuple[str, ...] = ()
     """What happened to it, a line each, oldest first."""
+    held_up: Reason | None = None
+    """What keeps it from getting on while it is open."""
 
 
 class QuestionKind(StrEnum):

@@ -17,6 +17,11 @@ class ContradictoryFacts(KoboshiError):
     """A bug in the store: durable facts about one turn exclude each other."""
 
 
+class BackgroundFull(KoboshiError):
+    """As many commands of the session run in the background as may: nothing was stored, so start
+    nothing."""
+
+
 class NoSuchRow(KoboshiError):
     """The id names nothing that is stored."""
 

@@ -6,12 +6,14 @@ from `RULES`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from koboshi.domain.errors import ContradictoryFacts
 from koboshi.domain.ids import ChannelName
+from koboshi.domain.outage import Patience
+from koboshi.domain.slots import SlotLimits
 from koboshi.domain.transcript import Author, Effect, Tail
 from koboshi.domain.turn import CLOSED, TurnState
 from koboshi.domain.worker import Breaker
@@ -59,6 +61,8 @@ class World:
     is_allowed: Callable[[ChannelName, str], bool]
     busy: str = "queue"
     """What a message does while a turn runs, where the session does not say otherwise."""
+    slots: SlotLimits = field(default_factory=SlotLimits)
+    patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,13 +66,19 @@ class Accept(Protocol):
         self, batch: Sequence[Inbound], cursor: str | None = None
     ) -> tuple[Receipt, ...]:
         """Store the batch, and how far we have read, in one transaction. Acknowledge to the
-        platform only after this has returned."""
+        platform only after this has returned. A channel with an account calls it with nothing at
+        all, once it is connected and before it reads: the platform knows the account."""
         ...
 
 
 class Channel(Protocol):
     @property
     def name(self) -> ChannelName: ...
+
+    @property
+    def account(self) -> str:
+        """The platform's stable id of whom we speak as, known before anything is connected. Numbers
+        of chats, messages and updates are good for one account. Empty where there is only one."""
 
     @property
     def abilities(self) -> Abilities: ...

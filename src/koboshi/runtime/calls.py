@@ -1,5 +1,6 @@
 """One tool call: committed as started, run, committed as finished."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,8 +17,17 @@ from koboshi.domain.route import Route
 from koboshi.domain.transcript import CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
-from koboshi.ports.tool import Tool, ToolContext, ToolFailed, Tools, TurnSetDown
+from koboshi.ports.tool import (
+    Load,
+    Tool,
+    ToolContext,
+    ToolFailed,
+    Tools,
+    TurnSetDown,
+    load_of,
+)
 from koboshi.runtime.intake import storable
+from koboshi.runtime.slots import Slot, lone_slot
 
 log = structlog.get_logger()
 
@@ -38,22 +48,53 @@ class CallRunner:
     result_chars_max: int
     redact: Callable[[str], str] = lambda text: text
     """Takes out secrets that the configuration knows."""
+    side_by_side_max: int = 16
 
     async def run_all(
-        self, claim: Claim, route: Route, records: tuple[CallRecord, ...]
+        self,
+        claim: Claim,
+        route: Route,
+        records: tuple[CallRecord, ...],
+        slot: Slot | None = None,
     ) -> tuple[Step, ...]:
-        """Run calls side by side. Returns the new steps, in the order they were stored."""
+        """Run calls, so many side by side and the others in their order as soon as one is over.
+        Returns the new steps, in the order they were stored. In a gateway that leaves, calls that
+        were not started are left as they are."""
+        slot = slot or lone_slot()
         steps: list[Step] = []
+        first, others = records[: self.side_by_side_max], deque(records[self.side_by_side_max :])
 
-        async def run_one(record: CallRecord) -> None:
-            end = await self._result_of(claim, route, record)
-            finish = self.store.turns.finish_call
-            steps.extend(await finish(claim, end.result, end.exits_read, end.parcel))
+        async def run_in_order(record: CallRecord | None) -> None:
+            while record is not None:
+                steps.extend(await self._run_one(claim, route, record, slot))
+                ended = self._load_of(record)
+                record = others.popleft() if others and not slot.is_closed else None
+                begun = None if record is None else self._load_of(record)
+                await slot.go_on_with(ended=ended, begun=begun)
 
+        await slot.begin_calls(map(self._load_of, first))
         async with create_task_group() as tasks:
-            for record in records:
-                tasks.start_soon(run_one, record)
+            for record in first:
+                tasks.start_soon(run_in_order, record)
         return tuple(sorted(steps, key=lambda step: step.seq))
+
+    async def _run_one(
+        self, claim: Claim, route: Route, record: CallRecord, slot: Slot
+    ) -> tuple[Step, ...]:
+        if self._load_of(record) is not Load.COMMAND:
+            return await self._finished(claim, route, record)
+        call_id, is_started = record.call.call_id, record.started_ms is not None
+        async with slot.command(claim, call_id, is_started=is_started) as may_run:
+            return await self._finished(claim, route, record) if may_run else ()
+
+    async def _finished(self, claim: Claim, route: Route, record: CallRecord) -> tuple[Step, ...]:
+        end = await self._result_of(claim, route, record)
+        finish = self.store.turns.finish_call
+        return await finish(claim, end.result, end.exits_read, end.parcel)
+
+    def _load_of(self, record: CallRecord) -> Load:
+        call = record.call
+        return load_of(self.tools.find(call.tool), call.arguments)
 
     async def _result_of(self, claim: Claim, route: Route, record: CallRecord) -> _End:
         call, started_ms = record.call, record.started_ms

@@ -47,6 +47,7 @@ from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
 from koboshi.runtime.progress import Progress
+from koboshi.runtime.slots import Slot
 
 log = structlog.get_logger()
 
@@ -69,14 +70,15 @@ class TurnRunner:
     progress: Progress
     attachments: Attachments
 
-    async def run(self, claim: Claim) -> None:
-        """Work on the turn until it is answered, waits, has failed, or is no longer ours."""
+    async def run(self, claim: Claim, slot: Slot) -> None:
+        """Work on the turn until it is answered, waits, has failed, or is no longer ours. The slot
+        is given back while the turn only waits; whoever made it takes it at the end."""
         with structlog.contextvars.bound_contextvars(turn=claim.turn_id, epoch=claim.epoch):
             try:
                 async with create_task_group() as tasks:
                     tasks.start_soon(self._watch_claim, claim, tasks.cancel_scope)
                     tasks.start_soon(self.progress.keep_showing, claim)
-                    await self._work_or_fail(claim)
+                    await self._work_or_fail(claim, slot)
                     tasks.cancel_scope.cancel()
             except get_cancelled_exc_class():
                 # A kind goodbye; recovery does not need it.
@@ -86,9 +88,9 @@ class TurnRunner:
             finally:
                 self.wakeups.forget(claim_topic(claim.turn_id))
 
-    async def _work_or_fail(self, claim: Claim) -> None:
+    async def _work_or_fail(self, claim: Claim, slot: Slot) -> None:
         try:
-            await self._work(claim)
+            await self._work(claim, slot)
         except Exception as error:  # one turn's bug must not take the others down
             if _is_or_holds(error, StoreFailed):
                 raise
@@ -111,30 +113,32 @@ class TurnRunner:
                 return
             await self.wakeups.wait(topic, self.poll_seconds, since=seen)
 
-    async def _work(self, claim: Claim) -> None:
+    async def _work(self, claim: Claim, slot: Slot) -> None:
         loaded = await self.store.turns.load(claim)
         proposed: Reply | None = None
         while True:
             action = next_action(loaded.steps, loaded.calls, proposed, self.limits)
+            if isinstance(action, CallModel):
+                await slot.take()
             if self.drain.ends_steps and isinstance(action, CallModel | RunCalls | Nudge):
                 await self._release(claim)
                 return
             match action:
                 case CallModel():
-                    outcome, loaded = await self._ask_model(claim, loaded)
+                    outcome, loaded = await self._ask_model(claim, loaded, slot)
                     if not isinstance(outcome, ModelReply):
                         await self._give_up(claim, outcome)
                         return
                     proposed, loaded = await self._take_reply(claim, loaded, outcome)
                 case RunCalls(records=records):
-                    loaded = await self._run_calls(claim, loaded, records)
+                    loaded = await self._run_calls(claim, loaded, records, slot)
                 case Ask(record=record):
                     tool = self.tools.find(record.call.tool)
                     if tool is not None:
                         await self._ask(claim, tool, record)
                         return
                     # It went away with its configuration: the result says so, and nobody is asked.
-                    loaded = await self._run_calls(claim, loaded, (record,))
+                    loaded = await self._run_calls(claim, loaded, (record,), slot)
                 case Finish(reply=reply):
                     parts = self.split_for(loaded.session.route.channel, reply.text)
                     sizes = await self._log_sizes(claim, loaded)
@@ -151,10 +155,10 @@ class TurnRunner:
                 case _:
                     assert_never(action)
 
-    async def _ask_model(self, claim: Claim, loaded: Loaded) -> tuple[Outcome, Loaded]:
+    async def _ask_model(self, claim: Claim, loaded: Loaded, slot: Slot) -> tuple[Outcome, Loaded]:
         await self.tools.settle()
         loaded = await self.attachments.bring(claim, loaded)
-        return await self.asking.next_reply(claim, loaded, self.tools.specs())
+        return await self.asking.next_reply(claim, loaded, self.tools.specs(), slot)
 
     async def _give_up(self, claim: Claim, outcome: NoReply | SetDown) -> None:
         match outcome:
@@ -202,9 +206,9 @@ class TurnRunner:
         )
 
     async def _run_calls(
-        self, claim: Claim, loaded: Loaded, records: tuple[CallRecord, ...]
+        self, claim: Claim, loaded: Loaded, records: tuple[CallRecord, ...], slot: Slot
     ) -> Loaded:
-        steps = await self.calls.run_all(claim, loaded.session.route, records)
+        steps = await self.calls.run_all(claim, loaded.session.route, records, slot)
         return _with_results(loaded, steps, self.clock.now_ms())
 
     async def _log_sizes(self, claim: Claim, loaded: Loaded) -> Mapping[ProcessId, int]:

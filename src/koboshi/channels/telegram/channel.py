@@ -80,6 +80,10 @@ class TelegramChannel:
         return self._options.name
 
     @property
+    def account(self) -> str:
+        return self._options.account
+
+    @property
     def abilities(self) -> Abilities:
         return Abilities(
             edits=True,

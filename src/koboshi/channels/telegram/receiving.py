@@ -100,6 +100,7 @@ class Receiving:
 
     async def _run(self, cursor: str | None, accept: Accept) -> None:
         reader = await self._introduce()
+        await accept([])
         async with create_task_group() as tasks:
             if self.options.webhook_url:
                 await self._be_told(accept, reader, tasks)

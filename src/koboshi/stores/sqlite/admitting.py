@@ -61,9 +61,9 @@ def admit_message(tx: Transaction, ground: Ground, session: Session, entry: Entr
         case Hold() | _:
             if _is_full(tx, ground, session.session_id):
                 _turn_away(tx, session, entry)
-    row = tx.row("entry_by_key", source=entry.source, external_id=entry.external_id)
+    row = tx.row("entry_state", entry_id=entry.entry_id)
     assert row is not None
-    return EntryState(text(row[1]))
+    return EntryState(text(row[0]))
 
 
 def _as_open(turn: TurnRow | None) -> OpenTurn | None:

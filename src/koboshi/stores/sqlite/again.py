@@ -9,7 +9,13 @@ from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.reads import find_session, read_open_turn, read_session, read_turn
+from koboshi.stores.sqlite.reads import (
+    find_session,
+    moved_ms_of,
+    read_open_turn,
+    read_session,
+    read_turn,
+)
 from koboshi.stores.sqlite.rows import TurnRow, number, strangers_words_of, text, words_of
 from koboshi.stores.sqlite.sessions import find_or_make_session
 from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
@@ -45,13 +51,15 @@ def retry_entry(tx: Transaction, ground: Ground, entry_id: EntryId) -> Retried |
     facts = _facts(tx, ground, row, words, turn, route, session)
     key = shown("message", entry_id) if turn is None else str(turn.turn_id)
     how = again_of(facts)
-    before = tx.row("entry_by_key", source=RETRY, external_id=key)
+    before = tx.row("entry_by_key", source=RETRY, account="", external_id=key)
     if before is not None and facts.kind in (EntryKind.MESSAGE, EntryKind.IGNORED):
         return Retried(how=how, entry_id=EntryId(number(before[0])))
     if how not in ASKED:
         return Retried(how=how)
     assert route is not None, "what is asked again is asked somewhere"
     made = session or find_or_make_session(tx, route)
+    if number(row[10]) <= moved_ms_of(tx, made.session_id):
+        words = replace(words, anchor="")
     asked = ask_again(tx, ground, made, text(row[8]), words, key)
     return Retried(how=how, entry_id=asked, is_new=True)
 

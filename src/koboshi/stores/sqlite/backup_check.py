@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreRefused
-from koboshi.stores.sqlite.file import APPLICATION_ID, schema_scripts
+from koboshi.stores.sqlite.migrate import APPLICATION_ID, newest_version
 from koboshi.stores.sqlite.transaction import Reading
 
 STEPS_BETWEEN_LOOKS = 20_000
@@ -60,7 +60,7 @@ def _proven(connection: apsw.Connection, backup: Path, go_on: Callable[[], bool]
     connection.set_progress_handler(lambda: not go_on(), STEPS_BETWEEN_LOOKS)
     if connection.pragma("application_id") != APPLICATION_ID:
         raise StoreRefused(f"{backup} is a database of another program")
-    version, newest = connection.pragma("user_version"), max(schema_scripts())
+    version, newest = connection.pragma("user_version"), newest_version()
     if version > newest:
         raise StoreRefused(
             f"{backup} was written by a newer koboshi (schema {version}, this one knows {newest})"

@@ -19,7 +19,8 @@ from koboshi.ports.clock import Clock
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backup_check import Proven, prove, rows_of
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader
-from koboshi.stores.sqlite.quarantine import BACKUPS_NAME, flush, flush_file
+from koboshi.stores.sqlite.migrate import BACKUPS_NAME
+from koboshi.stores.sqlite.quarantine import flush, flush_file
 
 PAGES_AT_ONCE = 256
 PART = ".part"

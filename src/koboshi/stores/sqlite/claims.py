@@ -2,6 +2,15 @@
 
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, Epoch, Generation, Seq, SessionId, TurnId, WorkerId
+from koboshi.domain.outage import (
+    Decision,
+    Failure,
+    Outage,
+    Patience,
+    TryAgain,
+    after_failure,
+    told,
+)
 from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.transcript import (
     Answer,
@@ -86,6 +95,33 @@ def start(tx: Transaction, claim: Claim, call_id: CallId) -> int:
         epoch=claim.epoch,
         now=tx.now_ms,
     )
+
+
+def note_failure(tx: Transaction, claim: Claim, failure: Failure, patience: Patience) -> Decision:
+    """The model did not answer. Returns what follows from it, after all that was stored before."""
+    row = tx.row(
+        "turn_tried_model",
+        turn_id=claim.turn_id,
+        epoch=claim.epoch,
+        reason=failure.reason,
+        spent_ms=max(0, failure.spent_ms),
+    )
+    if row is None:
+        raise fenced(claim)
+    outage = Outage(tries=number(row[0]), waited_ms=number(row[1]), reason=failure.reason)
+    decision = after_failure(outage, failure.asked_ms, patience)
+    if isinstance(decision, TryAgain) and decision.is_told:
+        _tell_outage(tx, claim, patience)
+    return decision
+
+
+def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
+    """Once since the last progress, whoever died meanwhile."""
+    turn = read_turn(tx, claim.turn_id)
+    assert turn is not None
+    cause = f"outage:{claim.turn_id}:{turn.progressed_ms}"
+    if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
+        owe(tx, claim.session_id, claim.turn_id, cause, (told(patience),), anchor=turn.anchor)
 
 
 def leave(

@@ -21,6 +21,7 @@ from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Respond
 from koboshi.ports.wakeups import PROCESSES
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.held_up import read_hold_up
 from koboshi.stores.sqlite.reads import (
     read_last_question,
     read_open_turn,
@@ -190,4 +191,5 @@ def _glance(tx: Transaction, ground: Ground, turn: TurnRow) -> TurnGlance:
         event=turn.event,
         deaths=turn.crash_streak,
         story=story_of(tx, turn),
+        held_up=read_hold_up(tx, ground, turn),
     )

@@ -8,16 +8,15 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.resources import files
 from pathlib import Path
 
 import apsw
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
+from koboshi.stores.sqlite.migrate import APPLICATION_ID, migrate
 from koboshi.stores.sqlite.transaction import QUERIES
 
 DATABASE_NAME = "koboshi.db"
-APPLICATION_ID = 0x6B6F626F  # "kobo"
 SQLITE_OLDEST = (3, 51, 3)
 READER_COUNT = 2
 
@@ -70,7 +69,7 @@ def open_writer(path: Path) -> apsw.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
-            _migrate(connection, path)
+            migrate(connection, path)
             _keep_name(path)
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             undo.pop_all()
@@ -96,6 +95,7 @@ def open_reader(path: Path) -> apsw.Connection:
         connection = _connect(path)
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     except apsw.Error as error:
         raise StoreFailed(f"{path} can not be used now: {error}") from error
     return connection
@@ -138,43 +138,6 @@ def _check_owner(connection: apsw.Connection, path: Path) -> None:
         f"{path} is a database of another program; it was left as it is. "
         "Move it away or choose another --home"
     )
-
-
-def _migrate(connection: apsw.Connection, path: Path) -> None:
-    """Bring the schema to the newest version in one transaction: all of it, or nothing."""
-    version = connection.pragma("user_version")
-    scripts = schema_scripts()
-    newest = max(scripts)
-    if version > newest:
-        raise StoreRefused(
-            f"{path} was written by a newer koboshi (schema {version}, this one knows {newest}); "
-            "install that version again"
-        )
-    if version == newest:
-        return
-    connection.execute("BEGIN EXCLUSIVE")
-    try:
-        for number in sorted(scripts):
-            if number > version:
-                # Fetched, so that a statement in it that gives rows does not end it.
-                connection.execute(scripts[number]).fetchall()
-        connection.pragma("application_id", APPLICATION_ID)
-        connection.pragma("user_version", newest)
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-def schema_scripts() -> dict[int, str]:
-    """The scripts that make the schema, by version: the first is the whole of version 1."""
-    folder = files("koboshi.stores.sqlite")
-    scripts = {1: folder.joinpath("schema.sql").read_text(encoding="utf-8")}
-    for script in folder.joinpath("migrations").iterdir():
-        number, _, _ = script.name.partition("_")
-        if script.name.endswith(".sql") and number.isdigit():
-            scripts[int(number)] = script.read_text(encoding="utf-8")
-    return scripts
 
 
 def _keep_name(path: Path) -> None:

@@ -186,7 +186,11 @@ def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
 
 def _release(tx: Transaction, delivery_id: DeliveryId | None) -> int:
     tx.hints.add(OUTBOX)
-    return tx.change("deliveries_release", delivery_id=delivery_id, held_ms=HELD_MS, now=tx.now_ms)
+    released = tx.change(
+        "deliveries_release", delivery_id=delivery_id, held_ms=HELD_MS, now=tx.now_ms
+    )
+    tx.change("gaps_settle", held_ms=HELD_MS, now=tx.now_ms)
+    return released
 
 
 def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) -> bool:
@@ -199,6 +203,7 @@ def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) 
     )
     if row is None:
         return False
+    tx.change("gaps_settle", held_ms=HELD_MS, now=tx.now_ms)
     # What stands behind it is due now, and a turn that owed nothing else is done.
     tx.hints.update((OUTBOX, JOURNAL))
     if row[1] is not None:

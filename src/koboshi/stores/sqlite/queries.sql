@@ -130,6 +130,22 @@ UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :
 -- All threads of a chat.
 SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
 
+-- name: sessions_of_channel
+-- All sessions of a channel.
+SELECT session_id FROM sessions WHERE channel = :channel;
+
+-- name: sessions_rebound
+-- Another account speaks in them from now on. The moment is behind everything that the other one
+-- said, also where a clock was set back since.
+UPDATE sessions SET moved_ms = max(:now, moved_ms,
+    (SELECT coalesce(max(changed_ms), 0) FROM outbox WHERE session_id = sessions.session_id),
+    (SELECT coalesce(max(changed_ms), 0) FROM turns WHERE session_id = sessions.session_id))
+WHERE channel = :channel;
+
+-- name: session_moved
+-- Since when the platform's ids of a session are those of its chat.
+SELECT moved_ms FROM sessions WHERE session_id = :session_id;
+
 -- name: session_move
 -- The chat lives elsewhere now, unless a session is there already.
 UPDATE OR IGNORE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
@@ -189,7 +205,7 @@ WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
 -- What is not closed of a person's turns on a channel.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL AND person = :person
     AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel)
@@ -242,22 +258,45 @@ DELETE FROM pairings WHERE expires_ms <= :now OR expires_ms > :latest_ms;
 
 -- ── inbox ──────────────────────────────────────────────────────────────────────────────────────
 
+-- name: account_of
+-- As whom a channel speaks to its platform.
+SELECT account FROM accounts WHERE channel = :channel;
+
+-- name: account_set
+-- From now on a channel speaks as this one.
+INSERT INTO accounts (channel, account, bound_ms) VALUES (:channel, :account, :now)
+ON CONFLICT (channel) DO UPDATE SET account = excluded.account, bound_ms = excluded.bound_ms;
+
+-- name: unclaimed_any
+-- Whether something of a channel came before accounts were known.
+SELECT 1 FROM cursors WHERE channel = :channel AND account = ''
+UNION ALL SELECT 1 FROM inbox WHERE source = :channel AND account = '' LIMIT 1;
+
+-- name: entries_adopt
+-- What came before accounts were known came to this one.
+UPDATE OR IGNORE inbox SET account = :account WHERE source = :channel AND account = '';
+
+-- name: cursor_adopt
+-- Likewise for how far it was read.
+UPDATE OR REPLACE cursors SET account = :account WHERE channel = :channel AND account = '';
+
 -- name: cursor_get
--- How far a channel was read.
-SELECT token FROM cursors WHERE channel = :channel;
+-- How far a channel was read as an account; as nobody in particular, if that is all we know.
+SELECT token FROM cursors WHERE channel = :channel AND account IN (:account, '')
+ORDER BY account DESC LIMIT 1;
 
 -- name: cursor_set
 -- How far a channel was read, in the transaction that stores what was read.
-INSERT INTO cursors (channel, token) VALUES (:channel, :token)
-ON CONFLICT (channel) DO UPDATE SET token = excluded.token;
+INSERT INTO cursors (channel, account, token) VALUES (:channel, :account, :token)
+ON CONFLICT (channel, account) DO UPDATE SET token = excluded.token;
 
 -- name: entry_insert
 -- Something arrived; nothing happens if it did before.
 INSERT INTO inbox (session_id, generation, kind, source, external_id, sender, body, during_turn,
-                   accepted_by, received_ms, changed_ms, state, reason)
+                   accepted_by, received_ms, changed_ms, state, reason, account)
 VALUES (:session_id, :generation, :kind, :source, :external_id, :sender, :body, :during_turn,
-        :accepted_by, :now, :now, :state, :reason)
-ON CONFLICT (source, external_id) DO NOTHING;
+        :accepted_by, :now, :now, :state, :reason, :account)
+ON CONFLICT (source, account, external_id) DO NOTHING;
 
 -- name: entries_of_strangers_forget
 -- Only the newest messages of people who may not use the gateway are kept.
@@ -268,7 +307,11 @@ DELETE FROM inbox WHERE entry_id IN (
 -- name: entry_by_key
 -- What was stored for a platform's id.
 SELECT entry_id, state, body, session_id FROM inbox
-WHERE source = :source AND external_id = :external_id;
+WHERE source = :source AND account = :account AND external_id = :external_id;
+
+-- name: entry_state
+-- What became of an entry.
+SELECT state FROM inbox WHERE entry_id = :entry_id;
 
 -- name: entry_reword
 -- Its sender has put it in other words, before anybody heard it.
@@ -365,14 +408,14 @@ VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
 -- A turn.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE turn_id = :turn_id;
 
 -- name: turn_open
 -- The open turn of a session.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id
     AND state IN ('queued', 'running', 'waiting', 'suspended');
 
@@ -380,7 +423,7 @@ FROM turns WHERE session_id = :session_id
 -- The newest turns of a session.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: turn_to_retry
@@ -388,11 +431,11 @@ FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 -- waited behind it, and that nobody has asked again. Only the newest turns are looked at.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM (SELECT * FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 20) AS ended
 WHERE first_seq >= :context_from
     AND (state = 'failed' OR event = 'dropped' OR rule = 'policy-behind')
-    AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = 'retry'
+    AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = 'retry' AND account = ''
                     AND external_id = CAST(ended.turn_id AS TEXT))
 ORDER BY turn_id DESC LIMIT 1;
 
@@ -419,18 +462,36 @@ WHERE turn_id = :turn_id AND state = 'queued' AND epoch = :epoch;
 
 -- name: turn_progress
 -- The claim is valid, and the turn moved.
-UPDATE turns SET progressed_ms = :now, crash_streak = 0, model_tries = 0
+UPDATE turns SET progressed_ms = :now, crash_streak = 0, model_tries = 0, model_waited_ms = 0,
+    model_failure = NULL
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 
 -- name: turn_tried_model
 -- The claim is valid, and the model did not answer.
-UPDATE turns SET model_tries = model_tries + 1
-WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running' RETURNING model_tries;
+UPDATE turns SET model_tries = model_tries + 1, model_failure = :reason,
+    model_waited_ms = CASE WHEN model_tries = 0 THEN 0 ELSE model_waited_ms + :spent_ms END
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running'
+RETURNING model_tries, model_waited_ms;
 
 -- name: turn_model_answered
 -- The claim is valid, and the model answered something that is no progress.
-UPDATE turns SET model_tries = 0
+UPDATE turns SET model_tries = 0, model_waited_ms = 0, model_failure = NULL
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
+-- name: turn_waits_for_model
+-- The claim is valid, and it is given back until a wait for the model is over.
+UPDATE turns SET model_waited_ms = model_waited_ms + :wait_ms
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
+-- name: turns_running_count
+-- How many turns are claimed.
+SELECT count(*) FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND state = 'running';
+
+-- name: command_not_started
+-- Whether a turn has a command that nobody has to allow, or somebody has, and that was not started.
+SELECT 1 FROM calls
+WHERE turn_id = :turn_id AND effect = 'resumable' AND started_ms IS NULL AND skipped_ms IS NULL
+    AND (need = 'nobody' OR approved_ms IS NOT NULL) LIMIT 1;
 
 -- name: turn_held
 -- Whether a claim is valid.
@@ -654,14 +715,19 @@ INSERT INTO quiet (channel, chat, until_ms)
 SELECT channel, chat, :until_ms FROM sessions WHERE session_id = :session_id
 ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms);
 
+-- name: quiet_forget
+-- Nobody has to be left in peace on a channel.
+DELETE FROM quiet WHERE channel = :channel;
+
 -- name: quiet_until
 -- Until when a chat is to be left in peace.
 SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 
 -- name: chat_known
 -- The newest messages of ours in a chat that have an id, and whether they came before a delivery.
-SELECT o.platform_id, o.settled_ms <= :created_ms
-    OR (o.session_id = :session_id AND o.delivery_id < :delivery_id)
+-- Of one from before a move nobody can tell: it may have been sent among other numbers.
+SELECT o.platform_id, s.moved_ms < :created_ms AND (o.settled_ms <= :created_ms
+    OR (o.session_id = :session_id AND o.delivery_id < :delivery_id))
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
     AND o.settled_ms > s.moved_ms ORDER BY o.delivery_id DESC LIMIT :limit;
@@ -705,9 +771,9 @@ WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms
 -- What was rejected or abandoned is owed once more; the row that ended stays as it is.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
                     state, created_ms, changed_ms)
-SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question, anchor, file,
-       'owed', :now, :now
-FROM outbox WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
+SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question,
+       CASE WHEN outbox.changed_ms > moved_ms THEN anchor ELSE '' END, file, 'owed', :now, :now
+FROM outbox JOIN sessions USING (session_id) WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
 ON CONFLICT (session_id, cause, part) DO NOTHING;
 
 -- name: delivery_retried
@@ -727,7 +793,9 @@ RETURNING session_id, turn_id;
 
 -- name: progress_newest
 -- What was last said about how a turn goes.
-SELECT cause, created_ms, settled_ms, platform_id FROM outbox
+SELECT cause, outbox.created_ms, settled_ms,
+       CASE WHEN settled_ms > moved_ms THEN platform_id END
+FROM outbox JOIN sessions USING (session_id)
 WHERE session_id = :session_id AND cause >= 'progress:' || :turn_id || ':'
     AND cause < 'progress:' || :turn_id || ';'
 ORDER BY delivery_id DESC LIMIT 1;
@@ -896,6 +964,20 @@ SELECT process_id FROM processes INDEXED BY processes_alive
 WHERE ended_ms IS NULL AND state = 'starting'
     AND turn_id IN (SELECT turn_id FROM turns WHERE closed_ms IS NOT NULL OR state = 'answered');
 
+-- name: commands_running
+-- Foreground commands that have no end, as far as we know, by their calls.
+SELECT turn_id, call_id FROM processes INDEXED BY processes_alive
+WHERE ended_ms IS NULL AND foreground = 1;
+
+-- name: commands_running_count
+-- How many of them there are.
+SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL AND foreground = 1;
+
+-- name: jobs_running_count
+-- How many commands of a session run in the background.
+SELECT count(*) FROM processes INDEXED BY processes_alive
+WHERE ended_ms IS NULL AND session_id = :session_id AND foreground = 0;
+
 -- name: processes_not_ended
 -- Every process that has no end, as far as we know.
 SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
@@ -909,7 +991,7 @@ FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY proces
 SELECT count(*) FROM sqlite_schema;
 
 -- name: rows_by_table
--- How many rows each table has.
+-- How many rows each table of version 1 has: backups of every version have them.
 SELECT 'people', count(*) FROM people UNION ALL
 SELECT 'workers', count(*) FROM workers UNION ALL
 SELECT 'sessions', count(*) FROM sessions UNION ALL
@@ -930,6 +1012,29 @@ SELECT coalesce(max(process_id), 0) FROM processes;
 -- How much is owed and held until somebody says so.
 SELECT count(*) FROM outbox
 WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms;
+
+-- name: journal_newest_line
+-- The newest line and when it was written.
+SELECT seq, at_ms FROM journal ORDER BY seq DESC LIMIT 1;
+
+-- name: worker_known
+-- Whether a boot has its row, and not another one of the same number.
+SELECT 1 FROM workers WHERE worker_id = :worker_id AND birth = :birth;
+
+-- name: hold_insert
+-- The outbox is held by a start; once for each cause.
+INSERT INTO holds (cause, gap, begun_ms) VALUES (:cause, :gap, :now) ON CONFLICT (cause) DO NOTHING;
+
+-- name: gap_open
+-- What the operator is told of a database that went back, until it is settled.
+SELECT gap FROM holds WHERE gap IS NOT NULL AND settled_ms IS NULL ORDER BY hold_id DESC LIMIT 1;
+
+-- name: gaps_settle
+-- Nothing is held any more: the operator has decided about all of it.
+UPDATE holds SET settled_ms = :now
+WHERE gap IS NOT NULL AND settled_ms IS NULL AND NOT EXISTS (
+    SELECT 1 FROM outbox INDEXED BY outbox_unsettled
+    WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms);
 
 -- name: tally_begin
 -- The journal line with which a boot began; looked for from the newest on.
@@ -1025,14 +1130,14 @@ SELECT session_id, created_ms, changed_ms FROM sessions WHERE session_id = :sess
 -- The newest turns of all sessions, or those before one.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE turn_id < :before ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: view_turns_open
 -- The same, of those that are not closed.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND turn_id < :before
 ORDER BY turn_id DESC LIMIT :limit;
 
@@ -1095,7 +1200,8 @@ ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
 -- What was said about a process.
 SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
        received_ms FROM inbox
-WHERE source = 'process' AND external_id >= :first AND external_id < :behind ORDER BY entry_id;
+WHERE source = 'process' AND account = '' AND external_id >= :first AND external_id < :behind
+ORDER BY entry_id;
 
 -- name: view_entry
 -- A message.
@@ -1103,17 +1209,25 @@ SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, 
        received_ms FROM inbox WHERE entry_id = :entry_id;
 
 -- name: view_entry_by_external_id
--- A message by the platform's id of it, newest first where several channels use the same. The
--- sources are found one by one, so that the index answers however long the inbox is.
+-- A message by the platform's id of it, newest first where several channels or accounts use the
+-- same. These are found one by one, so that the index answers however long the inbox is.
 WITH RECURSIVE sources (source) AS (
     SELECT min(source) FROM inbox
     UNION ALL
     SELECT (SELECT min(source) FROM inbox WHERE source > sources.source) FROM sources
     WHERE sources.source IS NOT NULL
+), named (source, account) AS (
+    SELECT source, (SELECT min(account) FROM inbox WHERE source = sources.source) FROM sources
+    WHERE sources.source IS NOT NULL
+    UNION ALL
+    SELECT source, (SELECT min(account) FROM inbox
+                    WHERE source = named.source AND account > named.account)
+    FROM named WHERE named.account IS NOT NULL
 )
-SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+SELECT entry_id, session_id, turn_id, kind, state, reason, inbox.source, external_id, sender, body,
        received_ms
-FROM inbox WHERE source IN (SELECT source FROM sources) AND external_id = :external_id
+FROM named CROSS JOIN inbox ON inbox.source = named.source AND inbox.account = named.account
+WHERE external_id = :external_id
 ORDER BY entry_id DESC LIMIT 1;
 
 -- name: view_entries_of_turn
@@ -1203,7 +1317,7 @@ ORDER BY seq DESC LIMIT :limit;
 -- The newest turns of a session before one of them.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id AND turn_id < :before
 ORDER BY turn_id DESC LIMIT :limit;
 
@@ -1231,7 +1345,7 @@ GROUP BY s.session_id ORDER BY newest DESC LIMIT :limit;
 -- What a session began with.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id ORDER BY turn_id LIMIT 1;
 
 -- name: view_turns_waiting

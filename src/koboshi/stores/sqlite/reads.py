@@ -64,3 +64,8 @@ def read_request(tx: Reading, turn: TurnRow) -> str:
     row = tx.row("turn_first_report", **place)
     note = None if row is None else body_of("note", row[0])
     return notes.headline_in(note.text) if isinstance(note, Note) else ""
+
+
+def moved_ms_of(tx: Reading, session_id: SessionId) -> int:
+    """Since when the platform's ids of the session are those of its chat."""
+    return tx.number("session_moved", session_id=session_id)

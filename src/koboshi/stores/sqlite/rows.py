@@ -166,6 +166,9 @@ class TurnRow:
     changed_ms: int
     closed_ms: int | None
     model_tries: int
+    not_before_ms: int
+    model_waited_ms: int
+    model_failure: str | None
 
 
 def turn_of(row: Row) -> TurnRow:

@@ -1,4 +1,5 @@
--- The schema, version 1. Every constraint says what it makes impossible.
+-- The newest whole schema. Every constraint says what it makes impossible. Each change of this file
+-- comes with a script in migrations/ that makes the same change to a database of the version before.
 -- Times are milliseconds since 1970. Ids grow; the newest row of a table is never deleted.
 
 CREATE TABLE workers (
@@ -58,9 +59,19 @@ CREATE TABLE pairings (
     CHECK (expires_ms >= offered_ms)
 ) STRICT, WITHOUT ROWID;
 
+-- As whom a channel speaks to its platform. Another account in the same section has other numbers for
+-- everything. A channel that is not here speaks as nobody in particular: its account is ''.
+CREATE TABLE accounts (
+    channel  TEXT PRIMARY KEY,
+    account  TEXT NOT NULL CHECK (account <> ''),
+    bound_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE cursors (
-    channel TEXT PRIMARY KEY,
-    token   TEXT NOT NULL
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    token   TEXT NOT NULL,
+    PRIMARY KEY (channel, account)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
@@ -103,6 +114,8 @@ CREATE TABLE turns (
     expires_ms    INTEGER,
     closed_ms     INTEGER,
     model_tries   INTEGER NOT NULL DEFAULT 0,
+    model_waited_ms INTEGER NOT NULL DEFAULT 0, -- since the first failure of the present request
+    model_failure TEXT,                         -- why the newest try of it failed
     -- A worker that holds a turn nobody runs, or a running turn that nobody holds.
     CHECK ((state = 'running') = (worker_id IS NOT NULL)),
     -- A closed turn without an end, or an end of a turn that goes on.
@@ -146,8 +159,9 @@ CREATE TABLE inbox (
                                                'ignored')),
     turn_id     INTEGER REFERENCES turns,
     reason      TEXT,
+    account     TEXT NOT NULL DEFAULT '',      -- to whom of us it was said, as in `accounts`
     -- The same message of a platform, or the same report of a process, taken twice.
-    UNIQUE (source, external_id),
+    UNIQUE (source, account, external_id),
     -- Attached to nothing, or in a turn without being attached.
     CHECK ((state = 'attached') = (turn_id IS NOT NULL)),
     -- Lost without a reason.
@@ -258,6 +272,18 @@ CREATE TABLE quiet (
     until_ms INTEGER NOT NULL,
     PRIMARY KEY (channel, chat)
 ) STRICT, WITHOUT ROWID;
+
+-- Starts that held everything owed: the database went back in time, or the operator asked for it.
+CREATE TABLE holds (
+    hold_id    INTEGER PRIMARY KEY,
+    -- Held twice for one reason.
+    cause      TEXT NOT NULL UNIQUE,
+    gap        TEXT,                           -- what is gone, in words for the operator
+    begun_ms   INTEGER NOT NULL,
+    settled_ms INTEGER                         -- the operator has decided about what was held
+) STRICT;
+
+CREATE INDEX holds_open ON holds (hold_id) WHERE gap IS NOT NULL AND settled_ms IS NULL;
 
 CREATE TRIGGER settled_deliveries_never_change BEFORE UPDATE ON outbox
     WHEN OLD.settled_ms IS NOT NULL

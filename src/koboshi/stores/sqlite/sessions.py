@@ -54,11 +54,16 @@ def move_chat(tx: Transaction, route: Route, chat: str) -> None:
 
 def move_session(tx: Transaction, session_id: SessionId, chat: str) -> None:
     """It goes on in another chat; where a session is there already, what is owed is said there."""
-    for forget in ("anchors_forget_turns", "anchors_forget_outbox", "anchors_forget_inbox"):
-        tx.change(forget, session_id=session_id)
+    forget_anchors(tx, session_id)
     if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
         tx.change("deliveries_move", session_id=session_id, chat=chat)
     tx.hints.add(OUTBOX)
+
+
+def forget_anchors(tx: Transaction, session_id: SessionId) -> None:
+    """The platform's ids of messages mean nothing any more where the session is now."""
+    for forget in ("anchors_forget_turns", "anchors_forget_outbox", "anchors_forget_inbox"):
+        tx.change(forget, session_id=session_id)
 
 
 def cut_session(tx: Transaction, ground: Ground, session: Session, kind: CutKind) -> None:

@@ -13,6 +13,7 @@ from koboshi.domain.ids import (
     TurnId,
     WorkerId,
 )
+from koboshi.domain.outage import Decision, Failure
 from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.transcript import (
@@ -35,6 +36,7 @@ from koboshi.stores.sqlite.claims import (
     claim_due,
     is_held,
     leave,
+    note_failure,
     owe_parcel,
     own_step,
     progress,
@@ -262,18 +264,17 @@ class SqliteTurns:
             "turns.tell_progress", lambda tx: tell_progress(tx, claim, ordinal, words)
         )
 
-    async def retry_model(self, claim: Claim) -> int:
-        def operation(tx: Transaction) -> int:
-            row = tx.row("turn_tried_model", turn_id=claim.turn_id, epoch=claim.epoch)
-            if row is None:
-                raise fenced(claim)
-            return number(row[0])
-
-        return await self._writer.write("turns.retry_model", operation)
+    async def retry_model(self, claim: Claim, failure: Failure) -> Decision:
+        patience = self._ground.world.patience
+        return await self._writer.write(
+            "turns.retry_model", lambda tx: note_failure(tx, claim, failure, patience)
+        )
 
     async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
         def operation(tx: Transaction) -> None:
             due_ms = tx.now_ms + wait_ms
+            held = {"turn_id": claim.turn_id, "epoch": claim.epoch}
+            tx.change("turn_waits_for_model", wait_ms=wait_ms, **held)
             # The wait is part of the work: nobody is idle who was told to come back later.
             move_turn(
                 tx,

@@ -146,6 +146,7 @@ def ask_again(
         generation=session.generation,
         kind=EntryKind.MESSAGE,
         source=RETRY,
+        account="",
         external_id=external_id,
         sender=person,
         body=encoded(body),
