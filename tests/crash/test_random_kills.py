@@ -44,6 +44,7 @@ async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
 
     report = campaign.report()
     print(f"seed {seed}; to do it again: {report.repeat}")
+    print("\n".join(map(str, report.tally.violations)))
     add_to_tally("random kills", report.document())
     assert report.tally.violations == []
     assert report.is_complete

@@ -174,7 +174,7 @@ def _in_a_group(dice: random.Random) -> list[Update]:
 
 def _cut_short(dice: random.Random) -> list[Update]:
     """Work that goes on in the background, a cut behind it, and something new."""
-    updates = []
+    updates: list[Update] = []
     number = 0
     for place in range(dice.randint(1, 3)):
         chat, at_s = f"chat{place}", dice.uniform(0.0, 5.0)

@@ -301,10 +301,10 @@ async def _operate(setting: Setting, clock: SimClock, opened: Opened) -> None:
         began_s = clock.monotonic()
         while circle.codes:
             code = circle.codes.pop(0)
-            person = await people.approve(code)
-            if person is not None:
-                circle.note(began_s, person.person, is_allowed=True)
-                setting.history.tell(f"operator: {person.person} is let in")
+            known = await people.approve(code)
+            if known is not None:
+                circle.note(began_s, known.person, is_allowed=True)
+                setting.history.tell(f"operator: {known.person} is let in")
 
 
 class _Ended:

@@ -14,11 +14,12 @@ from unittest.mock import patch
 
 from anyio import CapacityLimiter
 
+from koboshi.agent.context import build_request
 from koboshi.domain import outbox, recovery
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, Generation, ProcessId, TurnId
-from koboshi.domain.inbox import Admission, Entry
+from koboshi.domain.inbox import Admission, Entry, admit
 from koboshi.domain.outbox import Delivery, DeliveryState, Later, SendOutcome, Settle, Unsure
 from koboshi.domain.recovery import TurnFacts
 from koboshi.domain.transcript import Note, Result, ResultStatus, Step
@@ -28,8 +29,9 @@ from koboshi.ports.model import ModelReply, Request
 from koboshi.ports.store import Loaded
 from koboshi.runtime import asking, deliver
 from koboshi.runtime.deliver import Deliver
-from koboshi.runtime.dispatch import Dispatch
+from koboshi.runtime.slots import Slot
 from koboshi.stores.sqlite import judge, turns, writes
+from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.transaction import QUERIES, Transaction
 from koboshi.stores.sqlite.turns import SqliteTurns
@@ -151,10 +153,9 @@ def abandoned_at_the_first_unsure() -> Iterator[None]:
 @contextmanager
 def deaths_not_counted() -> Iterator[None]:
     """Each death of a turn is its first."""
-    real = judge.facts_of
 
     def facts(*arguments: Any, **named: Any) -> TurnFacts:
-        found = real(*arguments, **named)
+        found = facts_of(*arguments, **named)
         return replace(found, crash_streak=min(found.crash_streak, 1))
 
     with patch.object(judge, "facts_of", facts):
@@ -171,12 +172,11 @@ def nothing_is_stale() -> Iterator[None]:
 @contextmanager
 def old_generations_are_heard() -> Iterator[None]:
     """What was born before a cut counts as born after it."""
-    real = writes.admit
 
-    def admit(entry: Entry, *, generation: Generation, **named: Any) -> Admission:
-        return real(replace(entry, generation=generation), generation=generation, **named)
+    def as_if_new(entry: Entry, *, generation: Generation, **named: Any) -> Admission:
+        return admit(replace(entry, generation=generation), generation=generation, **named)
 
-    with patch.object(writes, "admit", admit):
+    with patch.object(writes, "admit", as_if_new):
         yield
 
 
@@ -214,10 +214,9 @@ def newest_first() -> Iterator[None]:
 @contextmanager
 def closed_turns_leave_no_note() -> Iterator[None]:
     """A2: the model is not told how an earlier turn ended."""
-    real = asking.build_request
 
     def build(loaded: Loaded, turn_id: TurnId, *rest: Any, **named: Any) -> Request:
-        request = real(loaded, turn_id, *rest, **named)
+        request = build_request(loaded, turn_id, *rest, **named)
         steps = [
             step
             for step in request.steps
@@ -232,10 +231,9 @@ def closed_turns_leave_no_note() -> Iterator[None]:
 @contextmanager
 def others_speak_for_the_revoked() -> Iterator[None]:
     """A3: the turn of a person who lost the right goes on when another person writes."""
-    real = judge.facts_of
 
     def facts(*arguments: Any, **named: Any) -> TurnFacts:
-        found = real(*arguments, **named)
+        found = facts_of(*arguments, **named)
         is_spoken_for = found.is_person_allowed or found.message_behind
         return replace(found, is_person_allowed=is_spoken_for)
 
@@ -270,13 +268,7 @@ def waits_are_not_capped() -> Iterator[None]:
 @contextmanager
 def places_are_not_given_back() -> Iterator[None]:
     """B10: a turn that has ended still counts as one that works."""
-    real = Dispatch._run
-
-    async def run(self: Dispatch, claim: Claim) -> None:
-        await real(self, claim)
-        self.running += 1
-
-    with patch.object(Dispatch, "_run", run):
+    with patch.object(Slot, "leave", lambda self: None):
         yield
 
 

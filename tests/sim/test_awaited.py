@@ -18,8 +18,6 @@ WHERE = {
     "A4": Plot.STARVED,
     "A5": Plot.CLOCK,
     "B9": Plot.SIDE,
-    "B10": Plot.SIDE,
-    "B13": Plot.OUTAGE,
 }
 
 

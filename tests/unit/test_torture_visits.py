@@ -44,7 +44,7 @@ def _part(*numbers: int) -> str:
 POSTED = (
     Posted(number=2, spot=ALONE, text="v1x00001"),
     Posted(number=2, spot=TOPIC, text="v1x00002"),
-    Posted(number=5, spot=ALONE, text="I could not finish «fail v1x00003»: no."),
+    Posted(number=5, spot=ALONE, text="I could not finish «fail»: no.", replies_to=3),
     Posted(number=6, spot=ALONE, text=_part(0, 1, 2, 3, 4, 5)),
     Posted(number=7, spot=ALONE, text=_part(6, 7, 8, 9, 10, 11)),
 )

@@ -216,8 +216,9 @@ def _check_rest(remains: Remains) -> Iterator[Violation]:
 def _check_ledger(view: _View) -> Iterator[Violation]:
     """I7: a command runs at most once, and has run where that was said."""
     ledger = view.seen.ledger
-    everything = (*view.seen.sent, *view.seen.visits)
-    known = {each.errand.mark for each in everything if each.errand.leaves_line}
+    errands = [sent.errand for sent in view.seen.sent]
+    errands += [visit.errand for visit in view.seen.visits]
+    known = {errand.mark for errand in errands if errand.leaves_line}
     for mark, times in ledger.items():
         if times > 1:
             yield _violation(Fault.RAN_TWICE, f"the command of {mark} ran {times} times")

@@ -19,6 +19,9 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
     A copy that says it may be one counts as that."""
     entries = {entry.external_id: entry for entry in seen.remains.entries}
     turns = {turn.turn_id: turn for turn in seen.remains.turns}
+    spots: dict[Spot, list[Posted]] = defaultdict(list)
+    for each in seen.posted:
+        spots[each.spot].append(each)
     answered: dict[Spot, list[tuple[int, int]]] = defaultdict(list)
     for visit in seen.visits:
         entry = entries.get(visit.key)
@@ -26,7 +29,7 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
             if visit.update <= seen.acknowledged:
                 yield _violation(Fault.LOST, visit, "was acknowledged and is not stored")
             continue
-        here = [each for each in seen.posted if each.spot == visit.spot]
+        here = spots[visit.spot]
         yield from _check_place(visit, seen.posted)
         yield from _check_end(visit, entry, turns, here)
         first = next((each.number for each in here if is_answer(visit, each)), None)

@@ -6,8 +6,8 @@ answers 502 or breaks the connection, with the message taken or not; it wants qu
 
 import json
 import random
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -76,6 +76,8 @@ class Posted:
     number: int
     spot: Spot
     text: str
+    replies_to: int = 0
+    """The message that it stands below; 0 if none."""
     is_labelled: bool = False
     buttons: tuple[tuple[str, str], ...] = ()
     """What they say, and what they send."""
@@ -94,6 +96,7 @@ class Platform:
     """Updates up to this number were acknowledged."""
     pressed: set[tuple[Spot, int]] = field(default_factory=set)
     """Messages whose buttons were used."""
+    _by_spot: dict[Spot, list[Posted]] = field(default_factory=lambda: defaultdict(list))
     _updates: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     _last_update: int = 0
     _last_message: Counter[int] = field(default_factory=Counter)
@@ -119,8 +122,9 @@ class Platform:
         """Whether everything that people wrote was acknowledged."""
         return not self._updates
 
-    def seen_in(self, spot: Spot) -> Iterator[Posted]:
-        return (each for each in self.posted if each.spot == spot)
+    def seen_in(self, spot: Spot) -> list[Posted]:
+        """What the bot has said there, in order."""
+        return self._by_spot[spot]
 
     async def hears(self, within_s: float) -> None:
         """Wait until something happens, but not for long."""
@@ -145,6 +149,8 @@ class Platform:
                 raise Broken
             case Mishap.TAKEN_502 | Mishap.TAKEN_RESET:
                 await self._answer(method, given)
+            case Mishap.BAD_GATEWAY | Mishap.RESET:
+                pass
         if mishap in (Mishap.RESET, Mishap.TAKEN_RESET):
             raise Broken
         return 502, _refusal(502, "Bad Gateway")
@@ -194,10 +200,12 @@ class Platform:
             number=self._next_message(spot),
             spot=spot,
             text=text.removeprefix(LABEL),
+            replies_to=int(given.get("reply_parameters", {}).get("message_id", 0)),
             is_labelled=text.startswith(LABEL),
             buttons=tuple((each["text"], each["callback_data"]) for row in rows for each in row),
         )
         self.posted.append(seen)
+        self._by_spot[spot].append(seen)
         self._tell()
         return self._message(spot, seen.number, text) | {"from": BOT}
 
@@ -261,6 +269,7 @@ def parameters_in(body: bytes, kind: str) -> dict[str, Any]:
         name = head.partition(b'name="')[2].partition(b'"')[0].decode()
         if name and b"filename=" not in head:
             found[name] = content.removesuffix(b"\r\n").decode()
-    if "reply_markup" in found:
-        found["reply_markup"] = json.loads(found["reply_markup"])
+    for name in ("reply_markup", "reply_parameters"):
+        if name in found:
+            found[name] = json.loads(found[name])
     return found

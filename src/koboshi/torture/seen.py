@@ -25,6 +25,8 @@ class Visit:
     number: int
     update: int
     errand: Errand
+    since: int = 0
+    """How many messages of the bot were there when it was sent."""
     is_regular: bool = True
 
     @property

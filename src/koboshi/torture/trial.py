@@ -102,7 +102,7 @@ class Trial:
         self.tally.visits = len(visits)
         self.tally.runners_killed = len(self.runners_killed)
         self.tally.visits_answered = sum(
-            any(each.spot == visit.spot and is_end(visit, each) for each in posted)
+            any(is_end(visit, each) for each in self.platform.seen_in(visit.spot)[visit.since :])
             for visit in visits
         )
         self.tally.copies = sum(each.is_labelled for each in posted)
@@ -115,7 +115,7 @@ class Trial:
             for visitor in self.visitors:
                 followers.start_soon(visitor.keep_answering)
             async with create_task_group() as errands:
-                for each in (*self.people, *self.visitors):
+                for each in self._everybody():
                     errands.start_soon(each.do_errands)
                 for _ in range(lives_max):
                     if current_time() >= until:
@@ -127,7 +127,7 @@ class Trial:
                 await self._serve()
                 errands.cancel_scope.deadline = current_time() + ERRANDS_S_MAX
             if errands.cancel_scope.cancelled_caught:
-                for each in (*self.people, *self.visitors):
+                for each in self._everybody():
                     each.give_up(f"no end within {ERRANDS_S_MAX:g} s after the last kill")
             await self._come_to_rest()
             last = [await self._told_from_start(person) for person in self.people]
@@ -181,6 +181,9 @@ class Trial:
             killed = kill_a_runner(self.lives.home, dice)
             if killed is not None:
                 self.runners_killed.add(killed)
+
+    def _everybody(self) -> "list[Person | Visitor]":
+        return [*self.people, *self.visitors]
 
     def _all_visitors(self) -> list[int]:
         return [visitor.user for visitor in self.visitors]
@@ -260,9 +263,7 @@ class Trial:
             posted=list(self.platform.posted),
             acknowledged=self.platform.acknowledged,
             runners_killed=frozenset(self.runners_killed),
-            unfinished=[
-                words for each in (*self.people, *self.visitors) for words in each.unfinished
-            ],
+            unfinished=[words for each in self._everybody() for words in each.unfinished],
         )
 
     def _complain(self, fault: Fault, words: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from anyio import current_time, sleep
 
-from koboshi.torture.errands import errand_afield
+from koboshi.torture.errands import LETTER_PARAGRAPHS, errand_afield
 from koboshi.torture.people import OFFER, Place
 from koboshi.torture.platform import GROUP, Platform, Posted, Spot
 from koboshi.torture.seen import Visit
@@ -59,9 +59,15 @@ class Visitor:
         """Ask for something, and wait for a while."""
         mark = f"v{self.number}x{len(self.visits):05d}"
         errand = errand_afield(self.dice, mark)
+        since = len(self.platform.seen_in(spot))
         number, update = self.platform.say(spot, self.user, errand.text)
         visit = Visit(
-            spot=spot, number=number, update=update, errand=errand, is_regular=self.is_regular
+            spot=spot,
+            number=number,
+            update=update,
+            errand=errand,
+            since=since,
+            is_regular=self.is_regular,
         )
         self.visits.append(visit)
         until = current_time() + PATIENCE_S
@@ -81,15 +87,19 @@ class Visitor:
 
     async def keep_answering(self) -> None:
         """Answer whatever is asked where this person reads, until cancelled."""
+        looked_at = dict.fromkeys(spots_of(self.number), 0)
         while True:
-            for spot in spots_of(self.number):
-                for seen in list(self.platform.seen_in(spot)):
+            for spot, place in looked_at.items():
+                new = self.platform.seen_in(spot)[place:]
+                looked_at[spot] += len(new)
+                for seen in new:
                     if seen.buttons and (spot, seen.number) not in self.platform.pressed:
                         self.platform.press(seen, self.user, _choice_for(seen))
             await self.platform.hears(1.0)
 
     def _has_ended(self, visit: Visit) -> bool:
-        return any(is_end(visit, seen) for seen in self.platform.seen_in(visit.spot))
+        later = self.platform.seen_in(visit.spot)[visit.since :]
+        return any(is_end(visit, seen) for seen in later)
 
 
 def is_end(visit: Visit, seen: Posted) -> bool:
@@ -102,11 +112,12 @@ def is_answer(visit: Visit, seen: Posted) -> bool:
     if re.fullmatch(errand.answer, seen.text, re.DOTALL) and errand.answer:
         return True
     # The last part of a long one.
-    return any(line.startswith(f"{errand.mark} 11 ") for line in seen.text.split("\n"))
+    return f"{errand.mark} {LETTER_PARAGRAPHS - 1} " in seen.text
 
 
 def is_apology(visit: Visit, seen: Posted) -> bool:
-    return seen.text.startswith(APOLOGIES) and visit.errand.mark in seen.text
+    """It stands below what was asked: of a long request it names only the beginning."""
+    return seen.text.startswith(APOLOGIES) and seen.replies_to == visit.number
 
 
 def _choice_for(seen: Posted) -> str:
