@@ -15,6 +15,7 @@ from tests.sim.life import Setting
 from tests.sim.outside import (
     MESSAGE,
     SEEN_FROM_OUTSIDE,
+    entries_of,
     it_comes_to_rest,
     what_is_owed_arrives,
 )
@@ -69,9 +70,9 @@ def _it_does_not_break(effects: Effects, history: History) -> None:
 
 def _nothing_is_lost(platform: SimPlatform, rows: Rows) -> None:
     """Whatever a person did is stored, once."""
-    stored = Counter(row["external_id"] for row in rows.inbox if row["source"] != "process")
     for update in platform.updates:
-        assert stored[update.key] == 1, f"{update.key} is stored {stored[update.key]} times"
+        stored = len(entries_of(rows, update))
+        assert stored == 1, f"{update.key} is stored {stored} times"
 
 
 def _everybody_is_answered_or_told(setting: Setting, rows: Rows) -> None:
@@ -79,7 +80,7 @@ def _everybody_is_answered_or_told(setting: Setting, rows: Rows) -> None:
     platform = setting.platform
     for update in platform.updates:
         if update.is_message:
-            entry = rows.one("inbox", external_id=update.key)
+            (entry,) = entries_of(rows, update)
             if entry["state"] == "ignored":
                 _is_a_stranger(setting, update)
                 continue

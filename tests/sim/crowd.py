@@ -15,6 +15,9 @@ CUTS = ("/stop", "/new", "/new", "/stop all")
 GROUP = "group"
 TOPICS = ("", "7")
 KNOCK = "let me in"
+FIRST_BOT, SECOND_BOT = "4242", "1717"
+BOT_CHANGES_S = 60.0
+"""When another bot takes the place of the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,15 @@ class Update:
     sender: str = "ann"
     thread: str = ""
     channel: ChannelName = CHANNEL
+    account: str = ""
+    """The bot that it was said to, where there is more than one in the end."""
+    number: int = 0
+    """Its place among the updates of that bot."""
+
+    @property
+    def external_id(self) -> str:
+        """What the platform calls it. Another bot's platform counts from the beginning."""
+        return f"n{self.number}" if self.account else self.key
 
     @property
     def is_message(self) -> bool:
@@ -103,6 +115,8 @@ def what_people_do(dice: random.Random, plot: Plot) -> list[Update]:
             updates = _on_two_channels(dice)
         case Plot.STARVED:
             updates = _strict(dice)
+        case Plot.BOT:
+            updates = _to_two_bots(dice)
         case _:
             updates = _any(dice, plot)
     return sorted(updates, key=lambda update: update.at_s)
@@ -215,6 +229,27 @@ def _strict(dice: random.Random) -> list[Update]:
         )
         for number in range(dice.randint(4, 8))
     ]
+
+
+def _to_two_bots(dice: random.Random) -> list[Update]:
+    """Some words to the first bot, and later some to the one that takes its place: as many, and so
+    with the same numbers."""
+    updates = []
+    for account, begin_s in ((FIRST_BOT, 0.0), (SECOND_BOT, BOT_CHANGES_S)):
+        moments = sorted(dice.uniform(begin_s, begin_s + 20.0) for _ in range(4))
+        for number, at_s in enumerate(moments, start=1):
+            name = len(updates)
+            updates.append(
+                Update(
+                    at_s=at_s,
+                    key=f"u{name}",
+                    chat=f"chat{number % 2}",
+                    text=f"m{name} do {dice.choice(STEADY)}",
+                    account=account,
+                    number=number,
+                )
+            )
+    return updates
 
 
 def _deadly(dice: random.Random) -> list[Update]:

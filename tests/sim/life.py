@@ -204,6 +204,8 @@ async def _serve(
     opened: Opened,
     ended: "_Ended",
 ) -> None:
+    if setting.platform.account:
+        await opened.store.inbox.bind({CHANNEL: setting.platform.account})
     worker = await opened.store.workers.start("host", 1, "boot/1", "0")
     setting.history.tell(f"worker {worker.worker_id} starts; it is to end by {end}")
     runners = SimRunners(effects=setting.effects, power=power, clock=clock, weather=setting.weather)

@@ -40,6 +40,12 @@ their commands; and in any case before others have long ended."""
 REPORT = "[koboshi] Background process "
 
 
+def entries_of(rows: Rows, update: Update) -> list[Row]:
+    """What is stored of something that a person did."""
+    place = {"source": update.channel, "account": update.account}
+    return rows.of("inbox", external_id=update.external_id, **place)
+
+
 def it_comes_to_rest(setting: Setting) -> None:
     """Nothing waits longer than the longest pause that anything has."""
     if not setting.unrest:
@@ -272,7 +278,7 @@ def nobody_waits_for_a_place(setting: Setting, rows: Rows) -> None:
             first.setdefault(key, asked.at_s)
     waited: dict[str, float] = {}
     for update in setting.platform.updates:
-        received_ms = rows.one("inbox", external_id=update.key)["received_ms"]
+        received_ms = entries_of(rows, update)[0]["received_ms"]
         begun_s = (received_ms - setting.wall_ms) / 1000
         for key in _keys_of(update):
             ends = [end for begin, end in setting.lives if begin <= begun_s <= end]

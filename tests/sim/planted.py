@@ -18,7 +18,7 @@ from koboshi.agent.context import build_request
 from koboshi.domain import outbox, recovery
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.files import Parcel
-from koboshi.domain.ids import CallId, Generation, ProcessId, TurnId
+from koboshi.domain.ids import CallId, ChannelName, Generation, ProcessId, TurnId
 from koboshi.domain.inbox import Admission, Entry, admit
 from koboshi.domain.outbox import Delivery, DeliveryState, Later, SendOutcome, Settle, Unsure
 from koboshi.domain.recovery import TurnFacts
@@ -33,8 +33,10 @@ from koboshi.runtime.slots import Slot
 from koboshi.stores.sqlite import judge, turns, writes
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.transaction import QUERIES, Transaction
 from koboshi.stores.sqlite.turns import SqliteTurns
+from tests.sim.crowd import FIRST_BOT
 from tests.sim.model import SimModel
 from tests.sim.store import SimWriter
 
@@ -282,6 +284,18 @@ def one_limit_for_all_channels() -> Iterator[None]:
         return limits.setdefault(loop, CapacityLimiter(places))
 
     with patch.object(deliver, "CapacityLimiter", same):
+        yield
+
+
+@contextmanager
+def one_cursor_for_all_bots() -> Iterator[None]:
+    """A6: another bot reads on where the first one was."""
+    real = SqliteInbox.cursor
+
+    async def cursor(self: SqliteInbox, channel: ChannelName, account: str = "") -> str | None:
+        return await real(self, channel, account) or await real(self, channel, FIRST_BOT)
+
+    with patch.object(SqliteInbox, "cursor", cursor):
         yield
 
 

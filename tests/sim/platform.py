@@ -101,6 +101,8 @@ class SimPlatform:
     refused: set[int] = field(default_factory=set)
     """Deliveries that it will never take."""
     quiet_until: dict[str, float] = field(default_factory=dict)
+    account: str = ""
+    """The bot that is known here; empty where there is only one."""
     moves: bool = True
     """Whether chats move now and then."""
     moved: dict[str, str] = field(default_factory=dict)
@@ -111,9 +113,15 @@ class SimPlatform:
         """How often each delivery was sent."""
         return Counter(attempt.delivery_id for attempt in self.attempts)
 
-    def due(self, channel: ChannelName, now_s: float) -> list[Update]:
-        """What is to be brought now: all that is not acknowledged, and sometimes more."""
-        mine = [update for update in self.updates if update.channel == channel]
+    def due(self, channel: ChannelName, now_s: float, offset: int) -> list[Update]:
+        """What is to be brought now: all that is not acknowledged, and sometimes more. A bot gets
+        what comes behind the number that it names."""
+        mine = [
+            update
+            for update in self.updates
+            if (update.channel, update.account) == (channel, self.account)
+            and (not self.account or update.number > offset)
+        ]
         there = [update for update in mine if update.at_s <= now_s]
         fresh = [update for update in there if update.key not in self.acknowledged]
         if not fresh:
@@ -251,17 +259,27 @@ class SimChannel(QuietChannel):
     def abilities(self) -> Abilities:
         return self.platform.abilities
 
+    @property
+    def account(self) -> str:
+        return self.platform.account
+
     async def receive(self, cursor: str | None, accept: Accept) -> None:
+        offset = int(cursor or 0)
+        if self.account:
+            await accept([])
         while True:
             if self.platform.weather.is_platform_down(self.clock.monotonic()):
                 await self.power.takes(0.05, 1.0)
                 raise ConnectionError("502 Bad Gateway")
-            batch = self.platform.due(self.name, self.clock.monotonic())
+            batch = self.platform.due(self.name, self.clock.monotonic(), offset)
             if not batch:
                 await sleep(self.platform.quiet_seconds(self.clock.monotonic()))
                 continue
             await self.power.takes(0.001, 0.2)
-            await accept([self._inbound(update) for update in batch])
+            # In the order of their numbers: naming one acknowledges those before it.
+            batch.sort(key=lambda update: update.number)
+            offset = max([offset, *(update.number for update in batch)])
+            await accept([self._inbound(update) for update in batch], str(offset))
             await self.power.takes(0.0, 0.001)
             self.platform.acknowledge(batch, self.clock.monotonic())
 
@@ -304,7 +322,7 @@ class SimChannel(QuietChannel):
         chat = self.platform.moved.get(update.chat, update.chat)
         return Inbound(
             route=Route(channel=self.name, chat=chat, thread=update.thread),
-            external_id=update.key,
+            external_id=update.external_id,
             sender=update.sender,
             is_private=update.chat != GROUP,
             words=Words(

@@ -14,12 +14,13 @@ class Plot(StrEnum):
     CLOCK = "clock"  # the clock on the wall is set, by minutes and by days
     OUTAGE = "outage"  # the model fails for a while, or for good
     STARVED = "starved"  # runners are killed, and descriptors run out
+    BOT = "bot"  # another bot takes the place of the first, in the same section
     SIDE = "side"  # two channels of which one hangs, and few places
 
 
 PLOTS = (
     *(Plot.COMMON, Plot.ROUGH, Plot.AWAY, Plot.DEADLY, Plot.CUTS),
-    *(Plot.STEPS, Plot.PEOPLE, Plot.CLOCK, Plot.OUTAGE, Plot.STARVED, Plot.SIDE),
+    *(Plot.STEPS, Plot.PEOPLE, Plot.CLOCK, Plot.OUTAGE, Plot.STARVED, Plot.BOT, Plot.SIDE),
 )
 
 

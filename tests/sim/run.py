@@ -15,7 +15,14 @@ import structlog
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from tests.harness.rows import Rows, read_rows
 from tests.sim.checks import check_run
-from tests.sim.crowd import last_words, what_people_do, what_the_operator_does
+from tests.sim.crowd import (
+    BOT_CHANGES_S,
+    FIRST_BOT,
+    SECOND_BOT,
+    last_words,
+    what_people_do,
+    what_the_operator_does,
+)
 from tests.sim.effects import Effects
 from tests.sim.life import End, Setting, live, live_beside
 from tests.sim.outside import nobody_waits_for_the_banned
@@ -118,6 +125,7 @@ def _setting(
         abilities=dice.choice(ABILITIES),
         updates=what_people_do(dice, plot),
         # Who is set aside in a chat that has moved would never hear the last words in it.
+        account=FIRST_BOT if plot is Plot.BOT else "",
         moves=recovery is not RecoveryPolicy.OFF and plot is not Plot.PEOPLE,
     )
     history.count(f"plot {plot}")
@@ -149,6 +157,8 @@ def _live_and_die(setting: Setting) -> Rows:
         else:
             live(setting, end)
         _time_passes(setting)
+    if setting.weather.plot is Plot.BOT:
+        _change_the_bot(setting)
     setting.weather.is_calm = True
     if setting.weather.plot is Plot.PEOPLE:
         _live_without_some(setting)
@@ -157,6 +167,20 @@ def _live_and_die(setting: Setting) -> Rows:
         setting.platform.updates += last_words(places, setting.now_s)
     _live_to_the_end(setting)
     return read_rows(setting.home)
+
+
+def _change_the_bot(setting: Setting) -> None:
+    """Another bot's token stands in the same section. What the first one was never told to forget
+    is its own affair."""
+    platform = setting.platform
+    platform.account = SECOND_BOT
+    platform.updates = [
+        update
+        for update in platform.updates
+        if update.account == SECOND_BOT or update.key in platform.acknowledged
+    ]
+    setting.now_s = max(setting.now_s, BOT_CHANGES_S)
+    setting.history.tell("another bot takes the place of the first")
 
 
 def _list_people(setting: Setting) -> None:
@@ -184,6 +208,8 @@ def _live_to_the_end(setting: Setting) -> None:
 def _an_end(dice: random.Random, plot: Plot) -> End:
     if plot is Plot.AWAY:
         return End(after_s=dice.uniform(2.0, 10.0))
+    if plot is Plot.BOT:
+        return End(after_s=dice.uniform(5.0, 40.0))
     if plot is Plot.SIDE and dice.random() < 0.8:
         return End(after_s=250.0, is_kind=True)
     if plot in CALM_ENDS and dice.random() < 0.7:

@@ -117,6 +117,13 @@ CASES = (
         "s for a place",
     ),
     Case(
+        "a new bot reads with the old bot's cursor",
+        planted.one_cursor_for_all_bots,
+        Plot.BOT,
+        "is stored 0 times",
+        number="A6",
+    ),
+    Case(
         "a hanging channel blocks another",
         planted.one_limit_for_all_channels,
         Plot.SIDE,
