@@ -27,7 +27,6 @@ class Kind(StrEnum):
     QUESTION = "question"
     LONG = "long"
     EMPTY = "empty"
-    FLAKY = "flaky"
     FAIL = "fail"
     STOP = "stop"
     REPLY = "reply"  # to a question
@@ -127,10 +126,12 @@ def _empty(_dice: random.Random, mark: str) -> Errand:
     return Errand(kind=Kind.EMPTY, mark=mark, text=text, answer=re.escape(mark))
 
 
-def _flaky(_dice: random.Random, mark: str) -> Errand:
-    """The model fails, and answers when it is asked again."""
-    text = _script({"busy": {}}, {"text": mark})
-    return Errand(kind=Kind.FLAKY, mark=mark, text=text, answer=re.escape(mark))
+def _errand_of_calls(dice: random.Random, mark: str) -> Errand:
+    """Two calls, one after the other. The mark comes first, so that whatever is said of the request
+    names it."""
+    first: dict[str, object] = {"text": mark, "calls": _pauses(dice, 0.02, 0.4)}
+    text = _script(first, {"calls": _pauses(dice, 0.01, 0.2)}, {"text": mark})
+    return Errand(kind=Kind.TOOLS, mark=mark, text=text, answer=re.escape(mark))
 
 
 def _letter(_dice: random.Random, mark: str) -> Errand:
@@ -164,16 +165,14 @@ _WEIGHTS: dict[Callable[[random.Random, str], Errand], float] = {
     _question: 2,
     _long: 1,
     _empty: 1,
-    _flaky: 0.5,
     _fail: 0.7,
     _stop: 1,
 }
 _AFIELD: dict[Callable[[random.Random, str], Errand], float] = {
     _echo: 4,
-    _tools: 3,
+    _errand_of_calls: 3,
     _command: 2,
     _letter: 1,
-    _flaky: 0.5,
     _fail: 0.5,
 }
 """What is asked for where a person sees only what is said: all of it names its mark."""

@@ -17,6 +17,7 @@ from anyio import (
     ClosedResourceError,
     Condition,
     EndOfStream,
+    IncompleteRead,
     create_task_group,
     fail_after,
     move_on_after,
@@ -32,6 +33,8 @@ LINE_BYTES_MAX = 65_536
 NOT_OURS = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_")
 """Beginnings of variables that say how another gateway is run."""
 END_SECONDS = 10.0
+DIE_SECONDS = 60.0
+"""Who is killed while it waits for a busy disk ends when the disk has answered."""
 
 
 class CradleBroke(Exception):
@@ -96,7 +99,8 @@ class Lives:
         # Nobody is sent to a gateway that is about to be gone.
         self.address = None
         await self._ask({"do": "kill"})
-        await self.ends(END_SECONDS)
+        if not await self.ends(DIE_SECONDS):
+            raise CradleBroke(f"the gateway of {self.home} was killed, and does not end")
 
     async def stop(self) -> None:
         """Ask the life to stop."""
@@ -130,7 +134,7 @@ class Lives:
                 self.address = told.get("address")
                 self.code = told.get("code", self.code)
                 await self._tell_all()
-        except (EndOfStream, ClosedResourceError, ValueError):
+        except (EndOfStream, IncompleteRead, ClosedResourceError, ValueError):
             self.is_broken = True
             self.address = None
             await self._tell_all()

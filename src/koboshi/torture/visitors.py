@@ -116,8 +116,9 @@ def is_answer(visit: Visit, seen: Posted) -> bool:
 
 
 def is_apology(visit: Visit, seen: Posted) -> bool:
-    """It stands below what was asked: of a long request it names only the beginning."""
-    return seen.text.startswith(APOLOGIES) and seen.replies_to == visit.number
+    """It names what was asked, or stands below it."""
+    is_named = visit.errand.mark in seen.text or seen.replies_to == visit.number
+    return seen.text.startswith(APOLOGIES) and is_named
 
 
 def _choice_for(seen: Posted) -> str:
