@@ -82,7 +82,12 @@ RUN = {
     "cores": 2,
 }
 FAULT = {"campaign": "power cuts", "cases": 2, "not_reached": 0, "violations": 0}
-BUG = {"bug": "ack before commit", "campaign": "simulation", "case": "seed 2", "said": "lost"}
+BUG: dict[str, object] = {
+    "bug": "ack before commit",
+    "campaign": "simulation",
+    "case": "seed 2",
+    "said": "lost",
+}
 PASSED: dict[str, list[dict[str, object]]] = {
     "run": [RUN],
     "crash points": [{"story": "echo", "at": ["turns.claim:before"], "violations": 0}],
@@ -143,7 +148,7 @@ def test_a_tally_that_fails_never_writes_the_page(
 
 
 @pytest.mark.parametrize(
-    ("options", "whole"),
+    "options, whole",
     [
         (["-n", "4", "--dist=worksteal"], True),
         (["-x", "-q"], True),
