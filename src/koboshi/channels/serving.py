@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 
-from anyio import CancelScope, Event, create_task_group, getaddrinfo
+from anyio import CancelScope, Event, create_task_group, getaddrinfo, to_thread
 from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import Server
 
 from koboshi.channels.connection import PatientProtocol
 from koboshi.channels.door import Door
+from koboshi.channels.holder import holder_words
 from koboshi.channels.patience import Patience
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
 from koboshi.domain.shortage import shortage_in
@@ -29,9 +30,11 @@ class CannotListen(ChannelUnusable):
     """The address can not be had: choose another, or end whoever holds it."""
 
 
-async def listen(host: str, port: int, *, is_public: bool = False) -> socket.socket:
+async def listen(
+    host: str, port: int, *, is_public: bool = False, remedy: str = ""
+) -> socket.socket:
     """A socket that listens on the address; one that others can reach only if `is_public`. Raises
-    CannotListen, naming it, and OSError where only something is missing for now."""
+    CannotListen, naming it and what helps, and OSError where only something is missing for now."""
     try:
         found = await getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
@@ -44,10 +47,12 @@ async def listen(host: str, port: int, *, is_public: bool = False) -> socket.soc
         if shortage_in(error) is not None:
             raise
         if error.errno == errno.EADDRINUSE:
-            words = "is in use by another program (or another gateway)"
+            holder = await to_thread.run_sync(holder_words, port)
+            words = f"is in use by another program ({holder})"
         else:
             words = f"can not be used: {error.strerror or error}"
-        raise CannotListen(f"{host} port {port} {words}") from error
+        helps = f"; {remedy}" if remedy else ""
+        raise CannotListen(f"{host} port {port} {words}{helps}") from error
 
 
 class EmbeddedServer(Server):

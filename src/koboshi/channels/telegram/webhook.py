@@ -31,7 +31,8 @@ class Webhook:
     async def serve(self, when_listening: Callable[[], Awaitable[None]]) -> None:
         """Serve until cancelled. Raises CannotListen where the address can not be had, and
         StoreFailed as soon as a call has met with it."""
-        with await listen(self.host, self.port) as listener:
+        remedy = "end that one, or set webhook_port to another and tell the proxy"
+        with await listen(self.host, self.port, remedy=remedy) as listener:
             async with create_task_group() as tasks:
                 server = EmbeddedServer(
                     self._answer, connections_max=CONNECTIONS_MAX, goodbye_s=GOODBYE_S

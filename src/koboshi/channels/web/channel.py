@@ -166,12 +166,21 @@ class WebChannel:
     async def _listen(self) -> socket:
         is_public = bool(self._names.public_url)
         try:
-            listener = await listen(self._names.host, self._port, is_public=is_public)
+            listener = await listen(
+                self._names.host, self._port, is_public=is_public, remedy=self._remedy()
+            )
         except CannotListen as error:
             self._absence = str(error)
             raise
         self._absence = "not listening"
         return listener
+
+    def _remedy(self) -> str:
+        section = self._name.replace(":", ".", 1)
+        return (
+            "end that one, or give us another port: koboshi run --port NUMBER, or port under "
+            f"[channels.{section}] in koboshi.toml"
+        )
 
     async def _serve(self, listener: socket, accept: Accept) -> None:
         followers = self._followers = Followers(self._limits.followers_max)

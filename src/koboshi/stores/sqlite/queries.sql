@@ -112,8 +112,9 @@ WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
 SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_end
--- The last word of a boot.
-UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now
+-- The last word of a boot. One that could not start leaves what it found to the next one, to count.
+UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now,
+                   found_dead = CASE WHEN :how = 'refused' THEN 0 ELSE found_dead END
 WHERE worker_id = :worker_id AND ended_ms IS NULL;
 
 -- name: worker_newest
@@ -121,6 +122,13 @@ WHERE worker_id = :worker_id AND ended_ms IS NULL;
 SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
        restart_by, found_dead, report
 FROM workers ORDER BY worker_id DESC LIMIT :limit;
+
+-- name: worker_before
+-- The newest boot before this one that served.
+SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
+       restart_by, found_dead, report
+FROM workers WHERE worker_id < :worker_id AND ended_how IS NOT 'refused'
+ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_heartbeat
 -- The last sign of life of a boot.

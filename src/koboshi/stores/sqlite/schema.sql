@@ -20,7 +20,8 @@ CREATE TABLE workers (
     machine_kills INTEGER,
     ended_ms     INTEGER,
     ended_how    TEXT CHECK (ended_how IN
-                             ('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted')),
+                             ('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted',
+                              'refused')),
     -- An end without a time, or a time without an end.
     CHECK ((ended_ms IS NULL) = (ended_how IS NULL))
 ) STRICT;

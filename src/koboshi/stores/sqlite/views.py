@@ -78,11 +78,15 @@ class SqliteViews:
 
     async def status(self) -> Status:
         def look(tx: Reading) -> Status:
-            workers = [worker_of(row) for row in tx.rows("worker_newest", limit=2)]
+            newest = tx.row("worker_newest", limit=1)
+            worker = None if newest is None else worker_of(newest)
+            served = None
+            if worker is not None:
+                served = tx.row("worker_before", worker_id=worker.worker_id)
             gap = tx.row("gap_open")
             return Status(
-                worker=workers[0] if workers else None,
-                previous=workers[1] if len(workers) > 1 else None,
+                worker=worker,
+                previous=None if served is None else worker_of(served),
                 turns={
                     text(state): number(count) for state, count in tx.rows("turns_alive_by_state")
                 },
