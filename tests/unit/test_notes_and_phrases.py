@@ -170,10 +170,6 @@ def test_a_person_who_says_no_is_told_that_the_work_ends() -> None:
     assert "let it go" in phrases.declined()
 
 
-def test_a_part_that_could_not_be_delivered_is_named_with_its_reason() -> None:
-    assert phrases.undeliverable("too long").endswith("too long")
-
-
 def test_a_possible_duplicate_says_so_on_a_line_of_its_own() -> None:
     """S146."""
     assert "may be a duplicate" in phrases.DUPLICATE_LABEL
