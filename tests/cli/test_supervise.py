@@ -19,6 +19,7 @@ from koboshi.cli.supervise import (
     pause_after,
 )
 from tests.cli.process import (
+    WITHIN_S,
     Gateway,
     children,
     environment,
@@ -197,7 +198,7 @@ def test_a_gateway_that_does_not_stop_is_killed() -> None:
         (child,) = children(parent.pid)
         parent.terminate()
 
-        assert parent.wait(10) == 0
+        assert parent.wait(WITHIN_S) == 0
         assert not is_there(child)
 
 
