@@ -16,7 +16,7 @@ from tests.harness.rows import read_rows
 from tests.harness.tally import WANTS_ALL, add_to_tally
 
 FIRST = int(os.environ.get("KOBOSHI_SEED", "1"))
-CAMPAIGNS, LIVES = (5, 400) if WANTS_ALL else (1, 200)
+CAMPAIGNS, LIVES = (5, 400) if WANTS_ALL else (1, 60)
 HOMES = 4
 """Side by side: most of a life is waiting, for the disk and for people."""
 

@@ -165,6 +165,8 @@ def _everything_is_said_in_order(platform: SimPlatform, rows: Rows) -> None:
     sessions = {row["delivery_id"]: row["session_id"] for row in rows.outbox}
     replies = {row["delivery_id"] for row in rows.outbox if row["cause"].startswith("command:")}
     said: dict[int, list[int]] = defaultdict(list)
+    # A reply to a command may overtake what has to wait.
+    replies = {row["delivery_id"] for row in rows.outbox if row["cause"].startswith("command:")}
     for seen in platform.seen:
         if seen.delivery_id in replies:
             continue
