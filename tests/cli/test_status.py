@@ -40,6 +40,7 @@ KEYS = [
     "sqlite",
     "breaker",
     "outbox_held",
+    "gap",
     "unreached",
     "home",
 ]

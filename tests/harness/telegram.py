@@ -1,6 +1,6 @@
 """A real gateway with a bot, and the platform of the tests behind it."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,7 +86,12 @@ class Bot:
 
 @asynccontextmanager
 async def a_bot(
-    home: Path, *, env: Mapping[str, str] | None = None, allow: str = "", world: World | None = None
+    home: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    allow: str = "",
+    world: World | None = None,
+    command: Sequence[str] = (),
 ) -> AsyncIterator[Bot]:
     async with serving(world) as fake:
         ann = fake.world.user("Ann", "ann")
@@ -95,7 +100,7 @@ async def a_bot(
             f"{SECTION}RATE_PER_SECOND": "0",
             **_known_by(fake),
         }
-        gateway = GatewayProcess(home, env={**settings, **(env or {})})
+        gateway = GatewayProcess(home, env={**settings, **(env or {})}, command=command)
         bot = Bot(fake, gateway, ann, fake.world.private_chat(ann))
         try:
             yield bot

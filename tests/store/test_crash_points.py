@@ -20,7 +20,7 @@ STORES = ROOT / "src" / "koboshi" / "stores"
 
 VERBS = frozenset(
     "inbox.accept inbox.adopt inbox.bind inbox.drop inbox.retry "
-    "outbox.claim outbox.drop outbox.label outbox.release outbox.retry "
+    "outbox.claim outbox.drop outbox.hasten outbox.label outbox.release outbox.retry "
     "outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "
     "processes.report "

@@ -64,6 +64,8 @@ class TurnGlance:
     """In a row, without a new step."""
     story: tuple[str, ...] = ()
     """What happened to it, a line each, oldest first."""
+    is_allowed: bool = True
+    """Everybody whose message is in it may use the gateway."""
     held_up: Reason | None = None
     """What keeps it from getting on while it is open."""
 
@@ -124,6 +126,10 @@ class SessionFacts:
     waiting: int
     owed: int
     running_processes: tuple[str, ...]
+    unsent: int = 0
+    """Parts of answers that are owed and have certainly not been sent, while no turn is open."""
+    on_the_way: int = 0
+    """Parts of these answers that are being sent, or may have arrived."""
     jobs: tuple[JobGlance, ...] = ()
     """Background processes: the running ones, then the newest that have ended."""
     named_job: JobGlance | None = None

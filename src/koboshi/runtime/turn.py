@@ -23,8 +23,8 @@ from koboshi.domain.action import (
     TurnLimits,
     next_action,
 )
-from koboshi.domain.errors import Fenced, StoreFailed
-from koboshi.domain.ids import ChannelName, ProcessId
+from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
+from koboshi.domain.ids import ProcessId
 from koboshi.domain.transcript import (
     CallRecord,
     Effect,
@@ -47,6 +47,7 @@ from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
 from koboshi.runtime.progress import Progress
+from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import Slot
 
 log = structlog.get_logger()
@@ -60,7 +61,7 @@ class TurnRunner:
     calls: CallRunner
     wakeups: Wakeups
     clock: Clock
-    split_for: Callable[[ChannelName, str], tuple[str, ...]]
+    shipping: Shipping
     log_size_of: Callable[[ProcessId], int]
     limits: TurnLimits
     question_age_ms_max: int
@@ -72,7 +73,7 @@ class TurnRunner:
 
     async def run(self, claim: Claim, slot: Slot) -> None:
         """Work on the turn until it is answered, waits, has failed, or is no longer ours. The slot
-        is given back while the turn only waits; whoever made it takes it at the end."""
+        is given back while the turn only waits, and by the caller at the end."""
         with structlog.contextvars.bound_contextvars(turn=claim.turn_id, epoch=claim.epoch):
             try:
                 async with create_task_group() as tasks:
@@ -92,12 +93,12 @@ class TurnRunner:
         try:
             await self._work(claim, slot)
         except Exception as error:  # one turn's bug must not take the others down
-            if _is_or_holds(error, StoreFailed):
+            if is_or_holds(error, StoreFailed):
                 raise
-            if _is_or_holds(error, TurnSetDown):
+            if is_or_holds(error, TurnSetDown):
                 await self._release(claim)
                 return
-            if _is_or_holds(error, Fenced):
+            if is_or_holds(error, Fenced):
                 log.info("turn_fenced", reason=str(error))
                 return
             log.error("turn_broke", exc_info=True)
@@ -120,7 +121,8 @@ class TurnRunner:
             action = next_action(loaded.steps, loaded.calls, proposed, self.limits)
             if isinstance(action, CallModel):
                 await slot.take()
-            if self.drain.ends_steps and isinstance(action, CallModel | RunCalls | Nudge):
+            is_leaving = self.drain.ends_steps or slot.is_closed
+            if is_leaving and isinstance(action, CallModel | RunCalls | Nudge):
                 await self._release(claim)
                 return
             match action:
@@ -140,10 +142,7 @@ class TurnRunner:
                     # It went away with its configuration: the result says so, and nobody is asked.
                     loaded = await self._run_calls(claim, loaded, (record,), slot)
                 case Finish(reply=reply):
-                    parts = self.split_for(loaded.session.route.channel, reply.text)
-                    sizes = await self._log_sizes(claim, loaded)
-                    await self.store.turns.answer(claim, reply, parts, sizes)
-                    log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
+                    await self._answer(claim, loaded, reply)
                     return
                 case Nudge(cause=cause):
                     note = Note(cause=cause, text=notes.empty_reply())
@@ -211,6 +210,13 @@ class TurnRunner:
         steps = await self.calls.run_all(claim, loaded.session.route, records, slot)
         return _with_results(loaded, steps, self.clock.now_ms())
 
+    async def _answer(self, claim: Claim, loaded: Loaded, reply: Reply) -> None:
+        channel = loaded.session.route.channel
+        parts, file = await self.shipping.ship(channel, claim.turn_id, reply.text)
+        sizes = await self._log_sizes(claim, loaded)
+        await self.store.turns.answer(claim, reply, parts, sizes, file)
+        log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
+
     async def _log_sizes(self, claim: Claim, loaded: Loaded) -> Mapping[ProcessId, int]:
         """How much its background processes have printed until now."""
         if not any(record.call.effect is Effect.RESUMABLE for record in loaded.calls):
@@ -241,13 +247,6 @@ class TurnRunner:
             return
         self.drain.released += 1
         log.info("turn_released")
-
-
-def _is_or_holds(error: Exception, kind: type[Exception]) -> bool:
-    """Calls that run side by side fail in a group."""
-    if isinstance(error, ExceptionGroup):
-        return error.subgroup(kind) is not None
-    return isinstance(error, kind)
 
 
 def _with_results(loaded: Loaded, steps: tuple[Step, ...], now_ms: int) -> Loaded:
