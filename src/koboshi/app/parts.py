@@ -22,12 +22,13 @@ from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
-from koboshi.domain.outbox import DeliveryLimits, split_text
+from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
 from koboshi.ports.tool import Tool
+from koboshi.ports.wakeups import OUTBOX
 from koboshi.runtime.answers import answer
 from koboshi.runtime.asking import Asking
 from koboshi.runtime.attachments import Attachments
@@ -50,6 +51,7 @@ from koboshi.runtime.meter import Meter, labelled
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.wakeups import LocalWakeups
@@ -119,7 +121,8 @@ class Parts:
         # Its libraries cost every start that has no use for them.
         from koboshi.app.telegram import telegram_channel
 
-        return [telegram_channel(self.config, each, self.clock) for each in found]
+        on_back = partial(self.wakeups.hint, OUTBOX)
+        return [telegram_channel(self.config, each, self.clock, on_back) for each in found]
 
     def web_channels(self, health: GatewayHealth, jobs: Jobs) -> list[WebChannel]:
         return [
@@ -256,7 +259,7 @@ class Parts:
             ),
             wakeups=self.wakeups,
             clock=self.clock,
-            split_for=partial(_split, channels),
+            shipping=Shipping(channels=channels, home=self.config.home),
             log_size_of=self.runners.log_size,
             limits=TurnLimits(
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
@@ -322,9 +325,7 @@ class Parts:
             clock=self.clock,
             channels=channels,
             worker_id=self.worker.worker_id,
-            limits=DeliveryLimits(
-                attempts_max=limits.delivery_attempts_max, age_ms_max=limits.delivery_age_ms_max
-            ),
+            limits=DeliveryLimits(age_ms_max=limits.delivery_age_ms_max),
             in_flight_max=limits.deliveries_in_flight_max,
         )
 
@@ -390,11 +391,3 @@ def build(
         control=ControlSocket(home=parts.config.home, answer=partial(answer, jobs)),
     )
     return Built(gateway=gateway, health=health, web=web, servers=servers, plugins=plugins)
-
-
-def _split(
-    channels: Mapping[ChannelName, Channel], name: ChannelName, words: str
-) -> tuple[str, ...]:
-    """The parts of an answer; for a channel that is not configured, what every platform takes."""
-    channel = channels.get(name)
-    return split_text(words, 4_000) if channel is None else channel.split(words)

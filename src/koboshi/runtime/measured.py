@@ -36,6 +36,10 @@ class MeasuredChannel:
     def abilities(self) -> Abilities:
         return self._channel.abilities
 
+    @property
+    def trouble(self) -> str | None:
+        return self._channel.trouble
+
     async def receive(self, cursor: str | None, accept: Accept) -> None:
         async def timed(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
             if not batch and cursor is None:

@@ -139,7 +139,7 @@ def note_failure(tx: Transaction, claim: Claim, failure: Failure, patience: Pati
 
 
 def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
-    """Once since the last progress, whoever died meanwhile."""
+    """Once since the last progress, over any number of deaths."""
     turn = read_turn(tx, claim.turn_id)
     assert turn is not None
     cause = f"outage:{claim.turn_id}:{turn.progressed_ms}"

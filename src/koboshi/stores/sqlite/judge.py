@@ -106,11 +106,12 @@ def _apply(
 
 
 def _clear(tx: Transaction, ground: Ground, turn: TurnRow, verdict: Verdict) -> None:
-    """The turn makes room for what waits behind it. Its question is not asked any more."""
+    """The turn ends, and what waits behind it goes on."""
     resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
     _move(tx, turn, TurnEvent.CLEARED, verdict)
     if turn.state is TurnState.WAITING:
-        abandon_deliveries(tx, turn.session_id, turn.turn_id, "its question is closed")
+        why = "its question is closed"
+        abandon_deliveries(tx, turn.session_id, turn.turn_id, why)
     open_next(tx, ground, turn.session_id)
 
 
@@ -124,7 +125,7 @@ def _tell_the_others(tx: Transaction, ground: Ground, turn: TurnRow, session: Se
 def _hold_back(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
     """Nobody looks at it before the breaker closes."""
     until_ms = breaker_now(tx, ground)[1]
-    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
+    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms, now=tx.now_ms)
 
 
 def _move(
