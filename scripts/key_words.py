@@ -9,11 +9,11 @@ KEY_WORDS: dict[str, str] = {
     "manager allows less",
     "gateway.progress_seconds": '"still working" after this long, with what it does, and again '
     "each time; 0 = never",
-    "gateway.max_turns": "turns that compute at once; a turn that only waits for a command does not "
+    "gateway.max_turns": "turns that compute at once; one that only waits for a command does not "
     "count, and what was interrupted and goes on holds at most three quarters of these slots",
     "gateway.max_open_turns": "turns that are worked on at once, with those that only wait for a "
     "command; the others wait in the queue",
-    "gateway.max_commands": "commands that somebody waits for and that run at once; the others are "
+    "gateway.max_commands": "foreground commands that run at once; the others are "
     "started when one has ended",
     "gateway.workdir": "where commands run",
     "model.name": "`scripted`, `openai:<model>`, `anthropic:<model>`, `google:<model>`, "

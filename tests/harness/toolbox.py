@@ -93,9 +93,12 @@ class World:
     results: dict[str, str] = field(default_factory=dict)
     write_down: Callable[[str], None] = lambda _: None
     """Told each run before it has any effect."""
+    is_without: set[str] = field(default_factory=set)
+    """Tools that the next gateway does not have."""
 
     def tools(self) -> Toolbox:
-        return Toolbox([*fake_tools(self._work), ASK, PAUSE])
+        made = [tool for tool in fake_tools(self._work) if tool.spec.name not in self.is_without]
+        return Toolbox([*made, ASK, PAUSE])
 
     async def _work(self, use: Use) -> str:
         self.write_down(str(use))

@@ -171,20 +171,24 @@ async def test_a_call_with_bad_arguments_is_not_run(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize(
-    "error, words",
-    [(ToolFailed("the printer is on fire"), "the printer is on fire"), (KeyError("x"), "KeyError")],
+    "error, words, status",
+    [
+        (ToolFailed("the printer is on fire"), "the printer is on fire", "error"),
+        (KeyError("x"), "KeyError", "unknown"),
+    ],
 )
 async def test_a_tool_that_fails_is_told_to_the_model(
-    setting: Setting, error: Exception, words: str
+    setting: Setting, error: Exception, words: str, status: str
 ) -> None:
-    """Whether it says so or has a bug: the model hears of it, once, and goes on."""
+    """Whether it says so or has a bug: the model hears of it, once, and goes on. With a bug,
+    what it did is unknown (issue 12, A4)."""
     setting.world.raises = lambda tool: error if tool == "do_once" else None
     async with living(setting) as life:
         await life.says("room", script(calls("do_once"), says("through")))
         await life.shows("room", "through")
 
     (result,) = _results(setting.rows())
-    assert result.status == "error"
+    assert result.status == status
     assert words in result.text
     assert setting.world.ran == ["do_once"]
 

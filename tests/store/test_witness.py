@@ -313,3 +313,24 @@ def test_a_witness_that_was_forgotten_is_gone(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     with pytest.raises(FileNotFoundError):
         write_witness(tmp_path / "nowhere", None)  # type: ignore[arg-type]
+
+
+async def test_a_damaged_file_that_gave_way_to_a_backup_is_told_once(tmp_path: Path) -> None:
+    """Issue 12, A7: the backup is older, and that is what the warning of the damage says."""
+    home = await booted(tmp_path)
+    await owe(home)
+    await home.store.close()
+    (tmp_path / "backups").mkdir()
+    shutil.copyfile(tmp_path / "koboshi.db", tmp_path / "backups" / "one.db")
+    home = await booted(tmp_path, "another birth")
+    home.keys = 10
+    await owe(home, "bob")
+    await beat(home)
+    await home.store.close()
+    (tmp_path / "koboshi.db").write_bytes(b"no database" * 1_000)
+
+    home = await booted(tmp_path, "a third birth")
+    (warning,) = warnings_of(home)
+    assert "one.db is used with its outbox held" in warning
+    assert (await home.store.views.status()).gap is None
+    await home.store.close()

@@ -97,12 +97,8 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
         )
         built = build(parts, lambda: _begin_stop(options), options.notifier.extend)
         opening = built.gateway.intake.opening
-        log.info(
-            "gateway_started",
-            worker=worker.worker_id,
-            home=str(config.home),
-            place=options.surroundings.place,
-        )
+        home, place = str(config.home), options.surroundings.place
+        log.info("gateway_started", worker=worker.worker_id, home=home, place=place)
         async with create_task_group() as tasks:
             await tasks.start(_leave_at_signals, drain, options.wrong_configuration)
             tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)

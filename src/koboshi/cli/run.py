@@ -145,8 +145,7 @@ def _serve(
     surroundings = look_around(signs_here(os.environ, os.getpid(), is_terminal=_is_terminal()))
     # Takes its variables out of the environment, so it comes after everybody who looks at them.
     notifier = Notifier.taken_from(os.environ, os.getpid())
-    wants_json = {"json": True, "text": False}.get(os.environ.get("KOBOSHI_LOG", ""))
-    logs.configure(log_level, wants_json, secrets_of(config))
+    logs.configure(log_level, _wants_json(os.environ), secrets_of(config))
     sys.excepthook = _log_and_end
     stop_seconds = surroundings.drain_seconds(config.gateway.drain_seconds) + OWN_MARGIN_SECONDS
     options = RunOptions(
@@ -172,6 +171,11 @@ def _serve(
     if not has_parent and not has_manager:
         _start_again()
     return RESTART
+
+
+def _wants_json(environ: Mapping[str, str]) -> bool | None:
+    """How the log is written; None where it depends on who reads it."""
+    return {"json": True, "text": False}.get(environ.get("KOBOSHI_LOG", ""))
 
 
 def _say_where_it_hangs() -> None:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from koboshi.commands.jobs import jobs
 from koboshi.commands.settings import busy, resume_policy, whoami
-from koboshi.commands.will import drop, resume, retry
+from koboshi.commands.will import NOT_ALLOWED, drop, resume, retry
 from koboshi.domain.command import (
     Command,
     CommandName,
@@ -155,7 +155,9 @@ def _deny(command: Command, facts: SessionFacts) -> Response:
 
 def _no_approval(facts: SessionFacts) -> str | None:
     """Why there is nothing to approve or deny; None if there is."""
-    asked = facts.question
+    asked, turn = facts.question, facts.open_turn
+    if turn is not None and not turn.is_allowed:
+        return f"I can not go on with this: {NOT_ALLOWED}"
     if asked is None:
         return "There is nothing to approve or deny: I am not asking for anything."
     words = _question(facts)

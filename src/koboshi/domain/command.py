@@ -64,6 +64,8 @@ class TurnGlance:
     """In a row, without a new step."""
     story: tuple[str, ...] = ()
     """What happened to it, a line each, oldest first."""
+    is_allowed: bool = True
+    """Everybody whose message is in it may use the gateway."""
     held_up: Reason | None = None
     """What keeps it from getting on while it is open."""
 

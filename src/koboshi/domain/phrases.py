@@ -87,6 +87,13 @@ def no_such_choice() -> str:
     return "That question has no such choice; it is still open."
 
 
+def set_aside(request: str) -> str:
+    return (
+        f"I have set «{excerpt(request)}» aside: a person who wrote in it may not use me any more. "
+        "Write what you want of it, and I go on with that."
+    )
+
+
 def declined() -> str:
     return "All right, I have let it go."
 

@@ -23,7 +23,7 @@ from koboshi.domain.action import (
     TurnLimits,
     next_action,
 )
-from koboshi.domain.errors import Fenced, StoreFailed
+from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.transcript import (
     CallRecord,
@@ -73,7 +73,7 @@ class TurnRunner:
 
     async def run(self, claim: Claim, slot: Slot) -> None:
         """Work on the turn until it is answered, waits, has failed, or is no longer ours. The slot
-        is given back while the turn only waits; whoever made it takes it at the end."""
+        is given back while the turn only waits, and by the caller at the end."""
         with structlog.contextvars.bound_contextvars(turn=claim.turn_id, epoch=claim.epoch):
             try:
                 async with create_task_group() as tasks:
@@ -93,12 +93,12 @@ class TurnRunner:
         try:
             await self._work(claim, slot)
         except Exception as error:  # one turn's bug must not take the others down
-            if _is_or_holds(error, StoreFailed):
+            if is_or_holds(error, StoreFailed):
                 raise
-            if _is_or_holds(error, TurnSetDown):
+            if is_or_holds(error, TurnSetDown):
                 await self._release(claim)
                 return
-            if _is_or_holds(error, Fenced):
+            if is_or_holds(error, Fenced):
                 log.info("turn_fenced", reason=str(error))
                 return
             log.error("turn_broke", exc_info=True)
@@ -121,7 +121,8 @@ class TurnRunner:
             action = next_action(loaded.steps, loaded.calls, proposed, self.limits)
             if isinstance(action, CallModel):
                 await slot.take()
-            if self.drain.ends_steps and isinstance(action, CallModel | RunCalls | Nudge):
+            is_leaving = self.drain.ends_steps or slot.is_closed
+            if is_leaving and isinstance(action, CallModel | RunCalls | Nudge):
                 await self._release(claim)
                 return
             match action:
@@ -246,13 +247,6 @@ class TurnRunner:
             return
         self.drain.released += 1
         log.info("turn_released")
-
-
-def _is_or_holds(error: Exception, kind: type[Exception]) -> bool:
-    """Calls that run side by side fail in a group."""
-    if isinstance(error, ExceptionGroup):
-        return error.subgroup(kind) is not None
-    return isinstance(error, kind)
 
 
 def _with_results(loaded: Loaded, steps: tuple[Step, ...], now_ms: int) -> Loaded:

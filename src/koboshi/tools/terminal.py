@@ -247,7 +247,9 @@ class TerminalTool:
             is_lost = process.state is ProcessState.LOST and process.reason != NEVER_STARTED
             return replace(answer_from_row(process), is_unknown=is_lost)
         await self.store_end(process_id, seen)
-        answer = ended_answer(process_id, seen, await output_of(self.runners, process_id))
+        answer = ended_answer(
+            process_id, seen, await output_of(self.runners, process_id, is_needed=True)
+        )
         return replace(answer, is_unknown=seen.life is Life.LOST)
 
 

@@ -9,6 +9,7 @@ from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.noting import RETRY
 from koboshi.stores.sqlite.reads import (
     find_session,
     moved_ms_of,
@@ -19,7 +20,7 @@ from koboshi.stores.sqlite.reads import (
 from koboshi.stores.sqlite.rows import TurnRow, number, strangers_words_of, text, words_of
 from koboshi.stores.sqlite.sessions import find_or_make_session
 from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
-from koboshi.stores.sqlite.will import RETRY, ask_again, words_in
+from koboshi.stores.sqlite.will import ask_again, words_in
 from koboshi.stores.sqlite.writes import drop_entry
 
 
@@ -46,7 +47,7 @@ def retry_entry(tx: Transaction, ground: Ground, entry_id: EntryId) -> Retried |
     if row is None:
         return None
     turn = None if row[2] is None else read_turn(tx, TurnId(number(row[2])))
-    words, route = _words(tx, row, turn), _route(tx, row)
+    words, route = _words(tx, ground, row, turn), _route(tx, row)
     session = None if route is None else find_session(tx, route)
     facts = _facts(tx, ground, row, words, turn, route, session)
     key = shown("message", entry_id) if turn is None else str(turn.turn_id)
@@ -88,14 +89,14 @@ def _facts(
     )
 
 
-def _words(tx: Reading, row: Row, turn: TurnRow | None) -> Words:
+def _words(tx: Reading, ground: Ground, row: Row, turn: TurnRow | None) -> Words:
     """What would be asked; nothing where no person said anything."""
     if row[3] == EntryKind.REPORT:
         return Words(text="", sent_ms=0)
     own = words_of(row[9])
     if turn is None:
         return own
-    return replace(words_in(tx, turn), sent_ms=own.sent_ms, anchor=own.anchor)
+    return replace(words_in(tx, ground, turn), sent_ms=own.sent_ms, anchor=own.anchor)
 
 
 def _route(tx: Reading, row: Row) -> Route | None:

@@ -1,7 +1,16 @@
 """What the verbs of a claim holder have in common: the claim is checked by each write."""
 
 from koboshi.domain.files import Parcel
-from koboshi.domain.ids import CallId, Epoch, Generation, Seq, SessionId, TurnId, WorkerId
+from koboshi.domain.ids import (
+    CallId,
+    ChannelName,
+    Epoch,
+    Generation,
+    Seq,
+    SessionId,
+    TurnId,
+    WorkerId,
+)
 from koboshi.domain.outage import (
     Decision,
     Failure,
@@ -30,6 +39,7 @@ from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.loading import fenced
 from koboshi.stores.sqlite.reads import read_turn
 from koboshi.stores.sqlite.rows import number, text
+from koboshi.stores.sqlite.senders import are_senders_allowed
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import add_step, move_turn, owe
 
@@ -41,7 +51,7 @@ def claim_due(
     kind = int(is_recovered)
     claims = []
     for row in tx.rows("turns_due", now=tx.now_ms, limit=limit, recovered=kind):
-        turn_id, session_id, generation, epoch, person, channel = row
+        turn_id, session_id, generation, epoch, person, channel, has_others = row
         claim = Claim(
             turn_id=TurnId(number(turn_id)),
             session_id=SessionId(number(session_id)),
@@ -51,10 +61,23 @@ def claim_due(
             is_recovered=is_recovered,
         )
         is_plain = epoch == 0 and ground.serves(tx, text(channel), text(person))
+        if is_plain and has_others:
+            name = ChannelName(text(channel))
+            is_plain = are_senders_allowed(tx, ground, name, claim.turn_id, text(person))
         if is_plain or lets_through(tx, ground, claim.turn_id):
             take(tx, claim)
             claims.append(claim)
     return tuple(claims)
+
+
+def turns_held_up(tx: Reading, ground: Ground) -> tuple[TurnId, ...]:
+    """Turns that the list of this boot does not let run, and that a message waits behind."""
+    found = []
+    for turn_id, person, channel in tx.rows("turns_held_up"):
+        one, name = TurnId(number(turn_id)), ChannelName(text(channel))
+        if not are_senders_allowed(tx, ground, name, one, text(person)):
+            found.append(one)
+    return tuple(found)
 
 
 def lets_through(tx: Transaction, ground: Ground, turn_id: TurnId) -> bool:
@@ -116,7 +139,7 @@ def note_failure(tx: Transaction, claim: Claim, failure: Failure, patience: Pati
 
 
 def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
-    """Once since the last progress, whoever died meanwhile."""
+    """Once since the last progress, over any number of deaths."""
     turn = read_turn(tx, claim.turn_id)
     assert turn is not None
     cause = f"outage:{claim.turn_id}:{turn.progressed_ms}"

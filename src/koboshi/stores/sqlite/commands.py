@@ -1,6 +1,7 @@
 """A person's command: what it must know, its effect and its reply, in one transaction."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from koboshi.domain.command import (
     Command,
@@ -31,6 +32,7 @@ from koboshi.stores.sqlite.reads import (
 )
 from koboshi.stores.sqlite.replies import question_kind, rule_on_approval
 from koboshi.stores.sqlite.rows import TurnRow, maybe_number, number, process_of, text, turn_of
+from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.sessions import cut_session, set_session
 from koboshi.stores.sqlite.story import story_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
@@ -100,7 +102,7 @@ def _facts(
     return SessionFacts(
         session=session,
         now_ms=tx.now_ms,
-        open_turn=None if open_row is None else _glance(tx, ground, open_row),
+        open_turn=None if open_row is None else _open_glance(tx, ground, session, open_row),
         last_turn=_glance(tx, ground, newest[0]) if newest else None,
         waiting=tx.number("entries_waiting_count", session_id=session_id),
         owed=tx.number("deliveries_unsettled_count", session_id=session_id),
@@ -114,7 +116,7 @@ def _facts(
         question=_open_question(tx, open_row, words) or _expired_question(tx, newest),
         jobs=jobs,
         named_job=_named_job(tx, session_id, command.process_id),
-        failed=read_failed(tx, session),
+        failed=read_failed(tx, ground, session),
         sender=inbound.sender,
         busy=Busy(ground.world.busy),
         policy=ground.world.policy.recovery,
@@ -181,6 +183,11 @@ def _expired_question(tx: Transaction, newest: Sequence[TurnRow]) -> QuestionGla
         if kind is QuestionKind.APPROVAL:
             return QuestionGlance(kind=kind, text=question.text, end=QuestionEnd.EXPIRED)
     return None
+
+
+def _open_glance(tx: Transaction, ground: Ground, session: Session, turn: TurnRow) -> TurnGlance:
+    is_allowed = may_run(tx, ground, session.route.channel, turn)
+    return replace(_glance(tx, ground, turn), is_allowed=is_allowed)
 
 
 def _glance(tx: Transaction, ground: Ground, turn: TurnRow) -> TurnGlance:

@@ -229,12 +229,15 @@ UPDATE people SET revoked_ms = :now
 WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
 
 -- name: turns_of_person
--- What is not closed of a person's turns on a channel.
+-- What is not closed on a channel of the turns that a message of a person is in, or that are worked
+-- on for them.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
        changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns INDEXED BY turns_alive
-WHERE closed_ms IS NULL AND person = :person
+WHERE closed_ms IS NULL
+    AND (person = :person OR EXISTS (SELECT 1 FROM inbox WHERE inbox.turn_id = turns.turn_id
+                                     AND inbox.kind = 'message' AND inbox.sender = :person))
     AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel)
 ORDER BY turn_id;
 
@@ -454,21 +457,38 @@ SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worke
 FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: turn_to_retry
--- The newest turn of what a session may still see that failed, was dropped, or made room for what
--- waited behind it, and that nobody has asked again. Only the newest turns are looked at.
+-- The turns of what a session may still see that failed, were dropped, or made room for what waited
+-- behind them, and that nobody has asked again, newest first. Only the newest turns are looked at.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
        changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM (SELECT * FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 20) AS ended
 WHERE first_seq >= :context_from
-    AND (state = 'failed' OR event = 'dropped' OR rule = 'policy-behind')
+    AND (state = 'failed' OR event = 'dropped' OR rule IN ('policy-behind', 'not-allowed-behind'))
     AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = 'retry' AND account = ''
                     AND external_id = CAST(ended.turn_id AS TEXT))
-ORDER BY turn_id DESC LIMIT 1;
+ORDER BY turn_id DESC;
+
+-- name: turn_senders
+-- Who else has a message in a turn.
+SELECT DISTINCT sender FROM inbox
+WHERE turn_id = :turn_id AND kind = 'message' AND sender <> :person;
+
+-- name: turns_held_up
+-- Turns that nobody looks at after a boot and that a message of a person waits behind, newest first.
+SELECT t.turn_id, t.person, s.channel
+FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state IN ('queued', 'waiting')
+    AND EXISTS (SELECT 1 FROM inbox AS i WHERE i.session_id = t.session_id AND i.state = 'waiting'
+                AND i.kind = 'message')
+ORDER BY t.turn_id DESC;
 
 -- name: turns_due
--- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first.
-SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel
+-- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first. The
+-- last column says whether somebody else has a message in it, too.
+SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel,
+       EXISTS (SELECT 1 FROM inbox AS i WHERE i.turn_id = t.turn_id AND i.kind = 'message'
+               AND i.sender <> t.person)
 FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
 WHERE t.closed_ms IS NULL AND t.state = 'queued'
     AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered AND t.not_before_ms <= :now
@@ -515,7 +535,7 @@ WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 SELECT count(*) FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND state = 'running';
 
 -- name: command_not_started
--- Whether a turn has a command that nobody has to allow, or somebody has, and that was not started.
+-- Whether a turn has a command that may run (it needs no approval, or has it) and was not started.
 SELECT 1 FROM calls
 WHERE turn_id = :turn_id AND effect = 'resumable' AND started_ms IS NULL AND skipped_ms IS NULL
     AND (need = 'nobody' OR approved_ms IS NOT NULL) LIMIT 1;
@@ -683,6 +703,12 @@ WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND appro
 SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finished_ms,
        skipped_ms, approved_by, approved_ms
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
+
+-- name: calls_begun
+-- What ran for a turn, oldest first, and how it ended. A question to a person is no such call.
+SELECT tool, arguments, coalesce(outcome, 'unknown') FROM calls
+WHERE turn_id = :turn_id AND started_ms IS NOT NULL AND need <> 'answer'
+ORDER BY place LIMIT :limit;
 
 -- name: calls_unresolved
 -- Calls without a result, in order.
@@ -1292,6 +1318,15 @@ ORDER BY delivery_id;
 -- The calls of a turn, and how they ended.
 SELECT call_id, tool, effect, approved_by, started_ms, finished_ms, skipped_ms, outcome
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
+
+-- name: turn_messages
+-- What people said in a turn, oldest first.
+SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind = 'message' ORDER BY seq LIMIT :limit;
+
+-- name: turn_retried_by
+-- The key of the words that a turn has asked again.
+SELECT external_id FROM inbox WHERE turn_id = :turn_id AND source = 'retry' LIMIT 1;
 
 -- name: view_turn_request
 -- The words that opened a turn.

@@ -199,6 +199,8 @@ CREATE UNIQUE INDEX one_answer ON steps (turn_id) WHERE kind = 'answer';
 -- Two recovery notes for one life of a turn.
 CREATE UNIQUE INDEX one_recovery_note ON steps (turn_id, epoch)
     WHERE kind = 'note' AND cause = 'recovery';
+-- Two notes about one end.
+CREATE UNIQUE INDEX one_end_note ON steps (turn_id) WHERE kind = 'note' AND cause = 'ended';
 
 CREATE TRIGGER steps_never_change BEFORE UPDATE ON steps
 BEGIN SELECT RAISE(ABORT, 'the transcript is only appended to'); END;

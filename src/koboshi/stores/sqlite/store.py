@@ -1,6 +1,6 @@
 """The store in a home: one lock, one writer, a few readers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -172,28 +172,12 @@ async def open_store(
     with ExitStack() as undo:
         undo.callback(lock.release)
         path = home / DATABASE_NAME
-        stamp = datetime.fromtimestamp(clock.now_ms() / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
-        connection, warnings = _open_or_replace(home, path, stamp, options)
+        now_ms = clock.now_ms()
+        connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
-        if options.may_replace:
-            gap = notice_gap(home, connection, clock.now_ms(), stamp, crash_point)
-            warnings += () if gap is None else (gap,)
-        if options.hold_asked_by:
-            held = hold_as_asked(connection, clock.now_ms(), options.hold_asked_by)
-            words = f"{held} owed and held: `koboshi outbox release` sends it"
-            warnings += (words,) if held else ()
+        warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
-    ground = Ground(
-        world=world,
-        waiting_max=options.waiting_max,
-        question_age_ms_max=options.question_age_ms_max,
-        context_steps_max=options.context_steps_max,
-        notify=options.notify,
-        report_limits=options.report_limits,
-        pairing=options.pairing,
-        new_code=options.new_code,
-    )
     writer = Writer(
         connection,
         clock=clock,
@@ -209,11 +193,46 @@ async def open_store(
         lock=lock,
         writer=writer,
         readers=readers,
-        ground=ground,
+        ground=_ground(world, options),
         backups=SqliteBackups(home, clock, crash_point),
         warnings=warnings,
         witness=WitnessFile(home),
     )
+
+
+def _ground(world: World, options: StoreOptions) -> Ground:
+    return Ground(
+        world=world,
+        waiting_max=options.waiting_max,
+        question_age_ms_max=options.question_age_ms_max,
+        context_steps_max=options.context_steps_max,
+        notify=options.notify,
+        report_limits=options.report_limits,
+        pairing=options.pairing,
+        new_code=options.new_code,
+    )
+
+
+def _stamp(now_ms: int) -> str:
+    return datetime.fromtimestamp(now_ms / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
+
+
+def _hold(
+    home: Path,
+    connection: apsw.Connection,
+    now_ms: int,
+    options: StoreOptions,
+    crash_point: CrashPoint,
+) -> Iterator[str]:
+    """Hold what must not go out by itself, and say so."""
+    if options.may_replace:
+        gap = notice_gap(home, connection, now_ms, _stamp(now_ms), crash_point)
+        if gap is not None:
+            yield gap
+    if options.hold_asked_by:
+        held = hold_as_asked(connection, now_ms, options.hold_asked_by)
+        if held:
+            yield f"{held} owed and held: `koboshi outbox release` sends it"
 
 
 def _open_or_replace(

@@ -42,6 +42,7 @@ from koboshi.stores.sqlite.claims import (
     progress,
     propose,
     start,
+    turns_held_up,
 )
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
@@ -314,8 +315,12 @@ class SqliteTurns:
 
     async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
         query = "turns_to_judge" if with_suspended else "turns_unowned"
-        rows = await self._readers.read(lambda tx: tx.rows(query, worker_id=worker_id))
-        return tuple(TurnId(number(row[0])) for row in rows)
+
+        def look(tx: Reading) -> tuple[TurnId, ...]:
+            found = tuple(TurnId(number(row[0])) for row in tx.rows(query, worker_id=worker_id))
+            return found + turns_held_up(tx, self._ground) if with_suspended else found
+
+        return await self._readers.read(look)
 
     async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
         def operation(tx: Transaction) -> Verdict | None:
