@@ -16,6 +16,7 @@ from anyio import create_task_group, fail_after, sleep
 from koboshi.ports.tool import Tool, ToolAnswer
 from koboshi.tools.mcp import McpServers, Program, ServerLimits, ServerSpec
 from koboshi.tools.mcp.endpoint import Endpoint
+from tests.harness.ports import free_port
 from tests.unit.test_tools import CONTEXT
 
 FAKES = Path(__file__).resolve().parent.parent / "fakes"
@@ -107,13 +108,6 @@ def children_of(parent: int) -> list[int]:
             stats.append(path.read_text(encoding="ascii", errors="replace"))
     pairs = [(stat.split()[0], stat.rpartition(")")[2].split()[1]) for stat in stats]
     return [int(pid) for pid, of in pairs if int(of) == parent]
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 class HttpServer:
