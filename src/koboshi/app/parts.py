@@ -14,6 +14,7 @@ from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
+from koboshi.app.splitting import split_for
 from koboshi.app.web import names_of, pages_of, web_limits
 from koboshi.app.world import environment_of_commands, make_tokens, redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
@@ -21,7 +22,7 @@ from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
-from koboshi.domain.outbox import DeliveryLimits, split_text
+from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Channel
@@ -46,6 +47,7 @@ from koboshi.runtime.leave import Leave
 from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.meter import Meter, labelled
+from koboshi.runtime.neighbours import Neighbours
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
@@ -84,6 +86,7 @@ class Parts:
     wakeups: LocalWakeups
     has_recovered: Event
     runners: LocalRunners
+    neighbours: Neighbours
     meter: Meter = field(default_factory=Meter)
     is_supervised: bool = False
     """Whether a parent of ours starts the gateway again whenever it dies."""
@@ -109,6 +112,7 @@ class Parts:
             has_recovered=self.has_recovered,
             stop_asked=self.drain.asked,
             channels=lambda: {channel.name: channel.trouble for channel in reached},
+            neighbours=self.neighbours.told,
         )
 
     def telegram_channels(self) -> "list[TelegramChannel]":
@@ -231,12 +235,7 @@ class Parts:
         async def output(process_id: ProcessId) -> str:
             return redact(await output_of(self.runners, process_id))
 
-        return Intake(
-            store=self.store,
-            clock=self.clock,
-            respond=respond,
-            output_of=output,
-        )
+        return Intake(store=self.store, clock=self.clock, respond=respond, output_of=output)
 
     def turn_runner(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> TurnRunner:
         limits = self.config.limits
@@ -253,7 +252,7 @@ class Parts:
             ),
             wakeups=self.wakeups,
             clock=self.clock,
-            split_for=partial(_split, channels),
+            split_for=partial(split_for, channels),
             log_size_of=self.runners.log_size,
             limits=TurnLimits(
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
@@ -287,7 +286,11 @@ class Parts:
             drafts=Drafts(channels=channels),
             store=self.store,
             model=MeasuredModel(
-                model=self.model, meter=self.meter, clock=self.clock, name=self.config.model.name
+                model=self.model,
+                meter=self.meter,
+                clock=self.clock,
+                name=self.config.model.name,
+                standing=self.neighbours.model,
             ),
             clock=self.clock,
             system=system_prompt(self.config.model.system_prompt),
@@ -360,6 +363,7 @@ def build(
         leave=parts.drain.ask,
         login_link=lambda: next((channel.login_link() for channel in web), None),
         channels=health.channels,
+        neighbours=health.neighbours,
         web_address=lambda: next((channel.address for channel in web), None),
     )
     web += parts.web_channels(health, jobs)
@@ -367,6 +371,7 @@ def build(
     own_tools = parts.own_tools()
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
+    parts.neighbours.servers = servers.standing
     plugins = open_plugins(parts.config, environment, taken=taken)
     store = parts.store
     channels: dict[ChannelName, Channel] = {
@@ -390,11 +395,3 @@ def build(
         control=ControlSocket(home=parts.config.home, answer=partial(answer, jobs)),
     )
     return Built(gateway=gateway, health=health, web=web, servers=servers, plugins=plugins)
-
-
-def _split(
-    channels: Mapping[ChannelName, Channel], name: ChannelName, words: str
-) -> tuple[str, ...]:
-    """The parts of an answer; for a channel that is not configured, what every platform takes."""
-    channel = channels.get(name)
-    return split_text(words, 4_000) if channel is None else channel.split(words)

@@ -154,6 +154,8 @@ class Metrics:
             for name, why in self.health.channels().items()
         }
         yield Metric("koboshi_adapter_up", up)
+        well = {labelled(neighbour=name): float(ok) for name, ok, _ in self.health.neighbours()}
+        yield Metric("koboshi_neighbour_up", well)
         yield one("koboshi_event_loop_lag_seconds", self.health.heartbeat.lag_seconds)
 
     def _standing(self, status: Status, tally: Tally) -> Iterator[Metric]:

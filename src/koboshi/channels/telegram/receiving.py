@@ -73,8 +73,8 @@ _whole = msgspec.json.Decoder(_Whole)
 
 
 class EmptyFloor:
-    """How long to wait behind an answer without updates. An answer that was held open for long enough
-    is not waited behind: what is written in that time would come late."""
+    """How long to wait behind an answer without updates. Behind an answer that was held open for
+    long enough there is no wait: what is written in that time would come late."""
 
     def __init__(self) -> None:
         self._seconds, self._seconds_max = EMPTY_SECONDS

@@ -195,7 +195,7 @@ class Api:
     async def _readyz(self, request: Request) -> Response:
         body = self._checked()
         if not is_known(request.method, request.headers, self.logins):
-            del body["checks"]
+            body = {"ok": body["ok"]}
         return _json(body, 200 if body["ok"] else 503)
 
     async def _ready(self, _request: Request) -> Response:
@@ -204,9 +204,12 @@ class Api:
         return _json(self._checked())
 
     def _checked(self) -> dict[str, object]:
-        checks = self.health.readiness()
-        told = [{"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in checks]
-        return {"ok": all(is_ok for _, is_ok, _ in checks), "checks": told}
+        checks, neighbours = self.health.readiness(), self.health.neighbours()
+        return {
+            "ok": all(is_ok for _, is_ok, _ in checks),
+            "checks": [_check(*each) for each in checks],
+            "neighbours": [_check(*each) for each in neighbours],
+        }
 
     async def _metrics(self, _request: Request) -> Response:
         return Response(await self.metrics(), media_type="text/plain; version=0.0.4")
@@ -260,6 +263,10 @@ async def _confess(_request: Request, _error: Exception) -> Response:
     return failure_response(
         Unacceptable(500, "bug", "something went wrong here; the log says what")
     )
+
+
+def _check(name: str, is_ok: bool, reason: str) -> dict[str, object]:
+    return {"name": name, "ok": is_ok, "reason": reason}
 
 
 def _json(body: object, status: int = 200) -> Response:
