@@ -17,7 +17,8 @@ from tests.harness.polling import until, until_asked
 from tests.harness.process import GatewayProcess
 from tests.models.asking import KEY
 from tests.models.forms import OPENAI
-from tests.tools.everything import Everything, sections
+from tests.tools.everything import FOLDER, Everything, installed, sections
+from tests.tools.servers import descendants_of, is_alive
 
 pytest.importorskip("mcp")
 
@@ -84,6 +85,29 @@ async def test_a_server_that_restarts_is_named_everywhere_and_called_again(
     assert [call["outcome"] for call in rows.calls] == ["ok", "ok"]
     assert "mcp_not_connected" in log
     assert log.count("mcp_connected") >= 2
+
+
+async def test_a_server_that_npx_started_dies_with_a_gateway_that_is_killed(home: Path) -> None:
+    """Issue 13, C20: npx forks a shell and a server, which lived on for half a minute."""
+    installed()
+    home.mkdir(mode=0o700)
+    npx = {"command": "npx", "args": ["--prefix", str(FOLDER), "--no", "mcp-server-everything"]}
+    (home / "koboshi.toml").write_text(sections(everything=npx), encoding="utf-8")
+    gateway = GatewayProcess(home)
+    gateway.start()
+    try:
+        await until(lambda: "mcp_connected" in gateway.log, "the server is there")
+        everybody = descendants_of(gateway.pid)
+        names = [Path(f"/proc/{pid}/cmdline").read_text() for pid in everybody]
+        assert any("dist/index.js" in name or "mcp-server-everything" in name for name in names)
+        assert len(everybody) >= 3, names
+        gateway.kill()
+
+        await until(
+            lambda: not any(is_alive(pid) for pid in everybody), "all are gone", within_s=20
+        )
+    finally:
+        gateway.bury()
 
 
 async def test_readyz_names_the_last_outcome_of_the_model_and_stays_ready(home: Path) -> None:

@@ -109,6 +109,15 @@ def children_of(parent: int) -> list[int]:
     return [int(pid) for pid, of in pairs if int(of) == parent]
 
 
+def descendants_of(ancestor: int) -> list[int]:
+    found: list[int] = []
+    grown = [ancestor]
+    while grown:
+        grown = [child for pid in grown for child in children_of(pid)]
+        found += grown
+    return found
+
+
 def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -50,6 +50,19 @@ async def test_the_state_of_a_server_follows_the_server_without_a_call(
             everything.start()
             await until(lambda: servers.standing() == {"x": None})
 
-    events = [line["event"] for line in logs if line["event"].startswith("mcp_")]
+    events = [line["event"] for line in logs if "connected" in line["event"]]
     assert events[0] == events[-1] == "mcp_connected"
     assert "mcp_not_connected" in events
+
+
+async def test_a_tool_that_needs_a_task_is_not_offered(everything: Everything) -> None:
+    """Issue 13, C20: the reference server has one; what it answers is no result."""
+    with capture_logs() as logs:
+        async with running(spec(Address(url=everything.url))) as servers:
+            await servers.settle()
+            names = [tool.spec.name for tool in servers.tools()]
+
+    assert "x_echo" in names
+    assert not any("research" in name for name in names)
+    reasons = [line["reason"] for line in logs if line["event"] == "mcp_tool_ignored"]
+    assert any("can only be called as a task" in reason for reason in reasons)

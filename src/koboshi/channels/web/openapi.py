@@ -6,7 +6,7 @@ import msgspec
 
 from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
 from koboshi.channels.web.entering import LOGIN_PATH, LOGOUT_PATH, Code, Entered
-from koboshi.channels.web.lines import LINES, HintLine
+from koboshi.channels.web.lines import LINES, HintLine, PlaceLine
 from koboshi.channels.web.login import PROOF
 from koboshi.channels.web.pages import Pages
 from koboshi.ports.views import Status
@@ -27,14 +27,14 @@ EXAMPLES = {"chat": "ann", "message": "m1", "Idempotency-Key": "3c1f0a"}
 EVENTS = """Server-sent events: `id` is the place in the journal, `event` one of {kinds}, `data` a
 JSON object on one line. Begins behind `Last-Event-ID` or `after` if one is given; otherwise as
 `from` says: `recent` (the newest 200 lines of the chat, the default), `start` (all of it) or `now`.
-An `id` without data only tells the place. Nothing is skipped or repeated for a client that comes
+`place` (`PlaceLine`) only tells the place, first of all and after every quiet while. Nothing is skipped or repeated for a client that comes
 back with the last id it saw."""
 
 
 def document(pages: Pages, cookie: str) -> Json:
     """The API as an OpenAPI 3.1 document, with what is served beside it, for the gateway whose
     cookie has this name."""
-    shapes = [Post, Accepted, Standing, Failure, Status, Code, Entered, HintLine]
+    shapes = [Post, Accepted, Standing, Failure, Status, Code, Entered, HintLine, PlaceLine]
     shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
     components["Post"]["anyOf"] = SAYS_SOMETHING
