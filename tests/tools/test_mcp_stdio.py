@@ -24,8 +24,8 @@ from tests.tools.servers import (
     a_tool,
     call,
     children_of,
-    descendants_of,
     counting,
+    descendants_of,
     executions,
     is_alive,
     reach,
@@ -286,8 +286,8 @@ echo $! >> "$1"
 shift
 exec "$@"
 """
-"""A server behind a shell, as `npx` starts it, beside children in sessions of their own and one that
-has lost its parent."""
+"""A server behind a shell, as `npx` starts it, beside children in sessions of their own and one
+that has lost its parent."""
 
 
 def family(tmp_path: Path) -> tuple[Program, Path]:

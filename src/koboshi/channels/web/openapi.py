@@ -27,8 +27,8 @@ EXAMPLES = {"chat": "ann", "message": "m1", "Idempotency-Key": "3c1f0a"}
 EVENTS = """Server-sent events: `id` is the place in the journal, `event` one of {kinds}, `data` a
 JSON object on one line. Begins behind `Last-Event-ID` or `after` if one is given; otherwise as
 `from` says: `recent` (the newest 200 lines of the chat, the default), `start` (all of it) or `now`.
-`place` (`PlaceLine`) only tells the place, first of all and after every quiet while. Nothing is skipped or repeated for a client that comes
-back with the last id it saw."""
+`place` (`PlaceLine`) only tells the place, first of all and after every quiet while. Nothing is
+skipped or repeated for a client that comes back with the last id it saw."""
 
 
 def document(pages: Pages, cookie: str) -> Json:

@@ -15,7 +15,8 @@ class LineTooLong(Exception):
 
 class EventReader:
     """Gives the body of each event as soon as it has come. Everything but bodies is passed over:
-    comments that keep the connection alive, names, ids. An event without its end is none, and neither is one without a body."""
+    comments that keep the connection alive, names, ids. An event without its end is none, and
+    neither is one without a body."""
 
     def __init__(self, bytes_max: int = LINE_BYTES_MAX) -> None:
         self._bytes_max = bytes_max

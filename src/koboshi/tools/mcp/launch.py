@@ -78,7 +78,7 @@ def end_all() -> None:
             for pid, start in found.items():
                 send(pid, start, number)
         reap()
-        time.sleep(LOOK_EVERY_SECONDS)
+        signal.sigtimedwait({signal.SIGCHLD}, LOOK_EVERY_SECONDS)
     reap()
 
 
