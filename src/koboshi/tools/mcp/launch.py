@@ -126,7 +126,7 @@ def send(pid: int, start: bytes, number: int) -> None:
 
 def reap() -> "dict[int, int]":
     """The children that have ended, and how."""
-    ended = {}
+    ended: dict[int, int] = {}
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
