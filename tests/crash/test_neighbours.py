@@ -45,6 +45,13 @@ async def neighbours(gateway: GatewayProcess) -> dict[str, Any]:
     return {each["name"]: each for each in answer.json()["neighbours"]}
 
 
+async def metrics(gateway: GatewayProcess) -> str:
+    address = gateway.address
+    assert address is not None
+    async with connection(address, gateway.token) as http:
+        return (await http.get("/metrics")).text
+
+
 async def until_server_is(life: Lives, *, well: bool) -> str:
     async def ask() -> str | None:
         told = (await neighbours(life.gateway))["mcp:everything"]
@@ -120,6 +127,7 @@ async def test_readyz_names_the_last_outcome_of_the_model_and_stays_ready(home: 
             "ok": True,
             "reason": "not asked since the start",
         }
+        before = await metrics(it.gateway)
         it.server.answers += [OPENAI.error(401, f"Incorrect API key provided: {KEY}")]
         await it.person.say("hello", "1")
         await until(lambda: it.server.requests, "the model is asked")
@@ -129,11 +137,17 @@ async def test_readyz_names_the_last_outcome_of_the_model_and_stays_ready(home: 
             return None if told["ok"] else told
 
         told = await until_asked(refused, "the refusal is named")
+        await it.person.sees(lambda event: event.fields.get("state") == "failed", "it failed")
+        counted = await metrics(it.gateway)
         it.server.answers += [it.says("hello yourself")]
         await it.person.say("hello again", "2")
         await it.person.hears("hello yourself")
         after = (await neighbours(it.gateway))["model"]
 
+    assert 'koboshi_turns_total{outcome="failed"} 0' in before
+    assert 'koboshi_turns_total{outcome="failed"} 1' in counted
+    assert 'koboshi_neighbour_up{neighbour="model"} 1' in before
+    assert 'koboshi_neighbour_up{neighbour="model"} 0' in counted
     assert told["reason"].startswith("refused ")
     assert "the key was refused by the provider" in told["reason"]
     assert KEY not in json.dumps(told)

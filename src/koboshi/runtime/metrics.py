@@ -71,6 +71,13 @@ class Writes(Protocol):
     def fenced(self) -> int: ...
 
 
+def _from_zero() -> dict[str, Counter[Labels]]:
+    """Counters whose growth somebody is told of. They are there before anything happens: for who
+    looks from outside, what was not there before has not grown."""
+    outcomes = {labelled(outcome=outcome): 0 for outcome in ("done", "failed", "stopped")}
+    return {"koboshi_turns_total": Counter(outcomes)}
+
+
 @dataclass(slots=True, kw_only=True)
 class Metrics:
     store: Store
@@ -80,7 +87,7 @@ class Metrics:
     home: Path
     writes: Writes
     meter: Meter
-    _totals: dict[str, Counter[Labels]] = field(default_factory=dict)
+    _totals: dict[str, Counter[Labels]] = field(default_factory=_from_zero)
     _times: dict[str, dict[Labels, Timing]] = field(
         default_factory=lambda: {name: {} for name, _ in _TAKEN.values()}
     )
