@@ -9,8 +9,12 @@ KEY_WORDS: dict[str, str] = {
     "manager allows less",
     "gateway.progress_seconds": '"still working" after this long, with what it does, and again '
     "each time; 0 = never",
-    "gateway.max_turns": "turns running at once; what was interrupted and goes on holds at most "
-    "three quarters of these places",
+    "gateway.max_turns": "turns that compute at once; one that only waits for a command does not "
+    "count, and what was interrupted and goes on holds at most three quarters of these slots",
+    "gateway.max_open_turns": "turns that are worked on at once, with those that only wait for a "
+    "command; the others wait in the queue",
+    "gateway.max_commands": "foreground commands that run at once; the others are "
+    "started when one has ended",
     "gateway.workdir": "where commands run",
     "model.name": "`scripted`, `openai:<model>`, `openai-responses:<model>`, `anthropic:<model>`, "
     "`google:<model>`, `ollama:<model>`, or the prefix of a [plug-in](writing-a-model.md)",
@@ -18,6 +22,8 @@ KEY_WORDS: dict[str, str] = {
     "model.api_key_env": "the variable that holds the key; for other providers their own: "
     "`ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`, none for a plug-in",
     "model.system_prompt": "added to the built-in one",
+    "model.patience_seconds": "how long a request is tried again while the provider does not "
+    "answer; 0 = give up at once",
     "recovery.policy": "`auto`, `ask` or `off`; a chat can override it (`/resume-policy`)",
     "recovery.fresh_seconds": "idle for longer is stale; 0 or less: never",
     "recovery.attempts": "deaths without progress before a turn is given up",
@@ -35,6 +41,8 @@ KEY_WORDS: dict[str, str] = {
     "limits.context_tokens_max": "how much of a conversation the model is shown at once, in "
     "(estimated) tokens; what is older is summed up. Set it below what your model takes, answer "
     "included",
+    "limits.background_per_session_max": "commands of one chat that may run in the background at "
+    "once; the agent is told when there are more",
     "channels.telegram.<name>.enabled": "whether the bot is used",
     "channels.telegram.<name>.token": f"the token of the [bot](telegram.md): {_TOKEN}",
     "channels.telegram.<name>.token_env": "the variable that holds it",

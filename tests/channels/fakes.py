@@ -109,6 +109,8 @@ class FakeGateway:
     async def accept(
         self, batch: Sequence[Inbound], cursor: str | None = None
     ) -> tuple[Receipt, ...]:
+        if not batch and cursor is None:
+            return ()  # it is connected; there is nothing to commit
         if self.gate is not None:
             await self.gate.wait()
         self.may_commit()

@@ -44,7 +44,8 @@ class Inbox:
         self, batch: Sequence[Inbound], cursor: str | None = None
     ) -> tuple[Receipt, ...]:
         receipts = await self.gateway.accept(batch, cursor)
-        self.batches.append(list(batch))
+        if batch:
+            self.batches.append(list(batch))
         if cursor is not None:
             self.cursors.append(cursor)
         if self.state is None:

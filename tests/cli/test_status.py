@@ -39,6 +39,7 @@ KEYS = [
     "sqlite",
     "breaker",
     "outbox_held",
+    "gap",
     "unreached",
     "home",
 ]

@@ -99,6 +99,7 @@ def test_a_call_and_its_result_are_told_by_the_name_of_the_tool() -> None:
     [
         ("recovery", "the model was told of the interruption"),
         ("moved-on", "the model was told of the request that is not continued"),
+        ("retry", "the model was told what ran before, so that it does not repeat it"),
         ("empty-reply", "the model was asked again, because its reply was empty"),
         ("entry:7", "a report was passed on to the model"),
         ("other", "the model was told something"),
@@ -114,6 +115,12 @@ def test_who_asked() -> None:
     ]
     assert words(line("step", "question", reason="verdict:stale")) == [
         "the gateway asked the person whether to go on"
+    ]
+
+
+def test_the_end_is_told_once() -> None:
+    assert words(line("step", "note", reason="ended"), line("turn", "cut")) == [
+        "stopped by the person"
     ]
 
 

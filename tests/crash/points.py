@@ -66,6 +66,8 @@ POINTS = (
     Point("outbox.settle", "question"),
     Point("outbox.settle", "long-answer", 2),
     Point("outbox.settle", "long-answer", 3),
+    # The channel is up for the first time.
+    Point("outbox.hasten", "echo"),
     Point("turns.recover", "recovery"),
     # While it recovers, and again while it recovers from that.
     Point("turns.recover", "recovery", 1, ("turns.recover:before",), is_always_tried=True),
@@ -130,6 +132,8 @@ EXEMPT = {
     "tests/cli/test_pairing.py, by the command, and in tests/store/test_crash_points.py",
     "people.deny": "likewise",
     "people.revoke": "likewise",
+    "inbox.bind": "the web has no accounts; killed there in tests/crash/test_telegram_accounts.py",
+    "inbox.adopt": "likewise",
     "sessions.set": "settings are stored with the command that sets them, by inbox.accept: nobody "
     "calls it",
     "turns.will": "only the operator comes by it, at the command line; killed there in "

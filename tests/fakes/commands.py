@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 
-from koboshi.domain.errors import Fenced
+from koboshi.domain.errors import BackgroundFull, Fenced
 from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId, WatcherId
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.turn import Claim
@@ -178,12 +178,16 @@ class FakeProcesses:
         workdir: str,
         is_foreground: bool,
         watchers: Sequence[WatcherSpec] = (),
+        background_max: int | None = None,
     ) -> Process:
         if self.is_fenced:
             raise Fenced(f"the claim on turn {claim.turn_id} is no longer valid")
         present = await self.find(claim.turn_id, call_id)
         if present is not None:
             return present
+        jobs = [row for row in self.rows.values() if not (row.is_foreground or row.ended_ms)]
+        if not is_foreground and background_max is not None and len(jobs) >= background_max:
+            raise BackgroundFull(f"{len(jobs)} commands run in the background already")
         process = Process(
             process_id=ProcessId(len(self.rows) + 1),
             session_id=claim.session_id,
@@ -206,6 +210,10 @@ class FakeProcesses:
         self.rows[process.process_id] = process
         self.asked[process.process_id] = tuple(watchers)
         return process
+
+    async def commands_running(self) -> frozenset[tuple[TurnId, CallId]]:
+        running = (row for row in self.rows.values() if row.is_foreground and not row.ended_ms)
+        return frozenset((row.turn_id, row.call_id) for row in running)
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None:
         if self.rows[process_id].state is ProcessState.STARTING:

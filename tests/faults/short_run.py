@@ -16,10 +16,12 @@ import apsw
 from anyio import create_task_group
 
 from koboshi.domain.turn import Claim
+from koboshi.domain.witness import Reached, gap_words, is_behind
+from koboshi.stores.sqlite.witness import read_witness
 from tests.harness.invariants import check_rows
 from tests.harness.rows import Rows, read_rows
 from tests.store.homes import Home, a_call
-from tests.store.victim import open_here
+from tests.store.victim import open_here, warnings_of
 
 MESSAGES = 4
 """The first half one after the other, the second half at once, in a life of its own."""
@@ -94,6 +96,7 @@ async def _one_by_one(path: Path, ledger: Ledger, numbers: range, doctored: Doct
     for number in numbers:
         await _say(home, ledger, number, doctored)
         await _answer_all(home, ledger)
+        await _beat(home)
     await home.store.close()
 
 
@@ -103,12 +106,17 @@ async def _at_once(path: Path, ledger: Ledger, numbers: range, doctored: Doctore
     async with create_task_group() as tasks:
         for number in numbers:
             tasks.start_soon(_say, home, ledger, number, doctored)
+    await _beat(home)
     await _answer_all(home, ledger)
     await home.store.close()
 
 
 async def _boot(home: Home) -> None:
     home.worker = await home.store.workers.start("host", 1, "birth", "0.1")
+
+
+async def _beat(home: Home) -> None:
+    await home.store.workers.beat(home.worker.worker_id)
 
 
 async def _say(home: Home, ledger: Ledger, number: int, doctored: Doctored) -> None:
@@ -155,7 +163,8 @@ def check(path: Path, told: str) -> Violations:
 def losses(path: Path, told: str) -> Violations:
     """What is wrong with the files, read as they are."""
     try:
-        return _losses_in(read_rows(path), told)
+        rows = read_rows(path)
+        return _losses_in(rows, told) + _false_witness(path, rows)
     except apsw.Error as error:
         return [f"the database is broken: {type(error).__name__}: {error}"]
 
@@ -171,6 +180,20 @@ def _losses_in(rows: Rows, told: str) -> Violations:
         if what != "tried" and not _holds(rows, what, int(number), entry):
             found.append(f"{what} {number} was told and is not there")
     return found
+
+
+def _false_witness(path: Path, rows: Rows) -> Violations:
+    """The witness never tells of more than there is, whatever was cut or killed."""
+    witness = read_witness(path)
+    newest = rows.journal[-1] if rows.journal else {"seq": 0, "at_ms": 0}
+    if witness is None:
+        return []
+    reached = Reached(
+        journal=newest["seq"],
+        at_ms=newest["at_ms"],
+        knows_boot=bool(rows.of("workers", worker_id=witness.boot, birth=witness.birth)),
+    )
+    return [f"false alarm: {gap_words(witness, reached)}"] if is_behind(witness, reached) else []
 
 
 def _holds(rows: Rows, what: str, number: int, entry: dict[str, object] | None) -> bool:
@@ -203,6 +226,7 @@ def _of_the_next_life(path: Path) -> Violations:
 async def _finish(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     home = await open_here(path)
+    assert not warnings_of(home), "nothing is wrong with what a death leaves"
     await _boot(home)
     for turn_id in await home.store.turns.unowned(home.worker.worker_id, with_suspended=True):
         await home.recover(turn_id)

@@ -12,6 +12,7 @@ from koboshi.commands.run import respond
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ProcessId, WorkerId
 from koboshi.domain.outbox import DeliveryLimits
+from koboshi.domain.slots import SlotLimits
 from koboshi.domain.watch import ReportLimits
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
@@ -36,6 +37,8 @@ from koboshi.runtime.jobs import Jobs
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.shipping import Shipping
+from koboshi.runtime.slots import CommandSlots, Slots
 from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.watch import WatchLogs
@@ -50,8 +53,10 @@ class Bounds:
     turns: TurnLimits = field(default_factory=TurnLimits)
     deliveries: DeliveryLimits = field(default_factory=DeliveryLimits)
     context: ContextLimits = field(default_factory=ContextLimits)
-    model_tries_max: int = 5
     turns_max: int = 16
+    open_turns_max: int = 256
+    commands_max: int = 64
+    side_by_side_max: int = 16
     in_flight_max: int = 32
     question_age_ms_max: int = 24 * 3_600_000
     result_chars_max: int = 2_000
@@ -59,6 +64,14 @@ class Bounds:
     drain_seconds: float = 0
     progress_seconds: float = 0
     """Nothing is said on the way, unless a test is about that."""
+
+    @property
+    def slots(self) -> SlotLimits:
+        return SlotLimits(
+            turns_max=self.turns_max,
+            open_turns_max=self.open_turns_max,
+            commands_max=self.commands_max,
+        )
 
 
 def compose(
@@ -93,7 +106,18 @@ def compose(
         output_of=lambda process_id, _: _no_output(process_id),
         is_running=True,
     )
-    calls = CallRunner(store=store, tools=tools, result_chars_max=bounds.result_chars_max)
+    calls = CallRunner(
+        store=store,
+        tools=tools,
+        result_chars_max=bounds.result_chars_max,
+        side_by_side_max=bounds.side_by_side_max,
+    )
+    commands = CommandSlots(
+        processes=store.processes,
+        wakeups=wakeups,
+        commands_max=bounds.commands_max,
+        poll_seconds=5,
+    )
     runner = TurnRunner(
         store=store,
         attachments=Attachments(store=store, channels=by_name, workdir=home, seconds=10),
@@ -104,15 +128,13 @@ def compose(
             clock=clock,
             system="",
             context=bounds.context,
-            tries_max=bounds.model_tries_max,
-            wait_ms_max=600_000,
             held_ms_max=5_000,
         ),
         tools=tools,
         calls=calls,
         wakeups=wakeups,
         clock=clock,
-        split_for=lambda name, text: by_name[name].split(text),
+        shipping=Shipping(channels=by_name, home=home),
         log_size_of=runners.log_size,
         limits=bounds.turns,
         question_age_ms_max=bounds.question_age_ms_max,
@@ -136,7 +158,8 @@ def compose(
             wakeups=wakeups,
             runner=runner,
             worker_id=worker_id,
-            turns_max=bounds.turns_max,
+            slots=Slots(slots_max=bounds.turns_max, wakeups=wakeups, commands=commands),
+            open_turns_max=bounds.open_turns_max,
             poll_seconds=5,
             drain=drain,
         ),

@@ -3,7 +3,7 @@ again, and has the command that the model asked for in its hands."""
 
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
@@ -15,6 +15,7 @@ from anyio import create_task_group
 from tests.fakes.model_servers.server import Answer, ModelServer, serving
 from tests.harness.client import Client
 from tests.harness.lives import KILLED_BY_HAND, STOPPED, Lives
+from tests.harness.moved_clock import Wall
 from tests.harness.polling import until
 from tests.harness.process import KILLED, GatewayProcess
 from tests.harness.rows import read_rows
@@ -23,6 +24,16 @@ from tests.models.forms import Called, Form
 
 CHAT = "room"
 KEY_VARIABLE = "KEY_OF_THE_MODEL"
+LOADS = {
+    "anthropic": (
+        "anthropic",
+        "pydantic_ai.models.anthropic",
+        "pydantic_ai.providers.anthropic",
+        "koboshi.models.engine",
+        "koboshi.models.clients",
+    )
+}
+"""What a gateway imports at the first request to a model of this form."""
 
 
 @dataclass(slots=True)
@@ -126,9 +137,28 @@ async def modelled(
 ) -> AsyncIterator[Modelled]:
     """A gateway that serves, configured by its file alone; it is gone after the block. `settings`
     are variables of its environment. Asserts in the end that every request was in order."""
+    env = {KEY_VARIABLE: KEY, **settings}
+    gateway = GatewayProcess(home, env=env, loads=LOADS.get(form.name, ()))
+    async with _serving(gateway, form, arguments) as it:
+        yield it
+
+
+@asynccontextmanager
+async def modelled_by(wall: Wall, home: Path, form: Form) -> AsyncIterator[Modelled]:
+    """Likewise, with a clock that the test can move."""
+    command = (*wall.command, "run", "--home", str(home))
+    env, loads = {KEY_VARIABLE: KEY, **wall.environment}, LOADS.get(form.name, ())
+    gateway = GatewayProcess(home, env=env, command=command, loads=loads)
+    async with _serving(gateway, form) as it:
+        yield it
+
+
+@asynccontextmanager
+async def _serving(
+    gateway: GatewayProcess, form: Form, arguments: Sequence[str] = ()
+) -> AsyncIterator[Modelled]:
     async with serving(form.complain) as server:
-        configure(home, form, server)
-        gateway = GatewayProcess(home, env={KEY_VARIABLE: KEY, **settings})
+        configure(gateway.home, form, server)
         gateway.workdir.mkdir(parents=True, exist_ok=True)
         ends: list[str] = []
         try:

@@ -31,8 +31,10 @@ class GatewayProcess:
         env: Mapping[str, str] | None = None,
         command: Sequence[str] = (),
         log: Path | None = None,
+        loads: Sequence[str] = (),
     ) -> None:
         self.home = home
+        self._loads = loads
         self.lives = 0
         # Commands of the agent run here, and never in the home of whoever runs the tests.
         self.workdir = home.with_name(f"{home.name}.workdir")
@@ -70,7 +72,9 @@ class GatewayProcess:
         is_module = command[:2] == [sys.executable, "-m"]
         if is_module and not prefix and not _is_of_python(environment):
             module, told = command[2], [*command[3:], *arguments]
-            self._process = nursery.start(module, told, environment, self._log, self._log)
+            self._process = nursery.start(
+                module, told, environment, self._log, self._log, loads=self._loads
+            )
             self.lives += 1
             return
         with self._log.open("ab") as log:
@@ -185,9 +189,9 @@ def koboshi() -> Path:
 
 def _is_of_python(environment: Mapping[str, str]) -> bool:
     """Whether the test sets a variable of the interpreter, which is read when that starts."""
-    there = {**os.environ, "PYTHONPATH": str(nursery.ROOT)}  # where these modules are
     given = {name: text for name, text in environment.items() if name.startswith("PYTHON")}
-    return any(there.get(name) != text for name, text in given.items())
+    given.pop("PYTHONPATH", None)  # the nursery sees to that
+    return any(os.environ.get(name) != text for name, text in given.items())
 
 
 def _dying_with_us() -> list[str]:

@@ -19,6 +19,7 @@ from anyio import sleep
 
 from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words
+from koboshi.domain.outage import Patience
 from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent
 from koboshi.domain.recovery import Policy, World
 from koboshi.domain.route import Route
@@ -118,7 +119,12 @@ def _inbound(line: Line) -> Inbound:
 
 async def serve(home: Path) -> None:
     clock, wakeups = SystemClock(), LocalWakeups()
-    world = World(policy=Policy(), channels={CHANNEL: True}, is_allowed=lambda *_: True)
+    world = World(
+        policy=Policy(),
+        channels={CHANNEL: True},
+        is_allowed=lambda *_: True,
+        patience=Patience(total_ms=1_000),
+    )
     options = StoreOptions(crash_at=os.environ.get(faults.VARIABLE, ""))
     store = await open_store(home, world=world, clock=clock, wakeups=wakeups, options=options)
     worker = await store.workers.start("rig", os.getpid(), "birth", "0")
@@ -133,7 +139,7 @@ async def serve(home: Path) -> None:
         channels=[FileChannel(platform, ABILITIES[os.environ.get(KIND, "plain")])],
         model=ScriptedModel(),
         tools=effects.tools(),
-        bounds=Bounds(model_tries_max=2, question_age_ms_max=300, rescue_seconds=0.3),
+        bounds=Bounds(question_age_ms_max=300, rescue_seconds=0.3),
     )
     await gateway.run()
 

@@ -1,6 +1,6 @@
 """A real gateway with a bot, and the platform of the tests behind it."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,9 @@ from tests.fakes.telegram.state import Chat, Message, User
 from tests.fakes.telegram.world import World
 from tests.harness.polling import until
 from tests.harness.process import GatewayProcess
-from tests.harness.rows import Rows, read_rows
+from tests.harness.rows import Rows, glance, read_rows
+
+SECTION = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
 
 
 @dataclass(slots=True)
@@ -62,11 +64,12 @@ class Bot:
         return await until(self._at_rest, "the gateway comes to rest", otherwise=self._all)
 
     def _at_rest(self) -> Rows | None:
-        rows = read_rows(self.gateway.home)
+        rows = glance(self.gateway.home)
         is_over = all(turn["closed_ms"] is not None for turn in rows.turns)
         is_settled = all(row["settled_ms"] is not None for row in rows.outbox)
         waits = [row for row in rows.inbox if row["state"] == "waiting"]
-        return rows if is_over and is_settled and not waits and not self.fake_waits() else None
+        is_at_rest = is_over and is_settled and not waits and not self.fake_waits()
+        return read_rows(self.gateway.home) if is_at_rest else None
 
     def fake_waits(self) -> int:
         """Updates that the platform has not been told to forget."""
@@ -83,20 +86,38 @@ class Bot:
 
 @asynccontextmanager
 async def a_bot(
-    home: Path, *, env: Mapping[str, str] | None = None, allow: str = "", world: World | None = None
+    home: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    allow: str = "",
+    world: World | None = None,
+    command: Sequence[str] = (),
 ) -> AsyncIterator[Bot]:
     async with serving(world) as fake:
         ann = fake.world.user("Ann", "ann")
-        section = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
         settings = {
-            f"{section}API_BASE": fake.url,
-            f"{section}ALLOW": allow or f"[{ann.user_id}]",
-            f"{section}RATE_PER_SECOND": "0",
-            "TELEGRAM_BOT_TOKEN": fake.token,
+            f"{SECTION}ALLOW": allow or f"[{ann.user_id}]",
+            f"{SECTION}RATE_PER_SECOND": "0",
+            **_known_by(fake),
         }
-        gateway = GatewayProcess(home, env={**settings, **(env or {})})
+        gateway = GatewayProcess(home, env={**settings, **(env or {})}, command=command)
         bot = Bot(fake, gateway, ann, fake.world.private_chat(ann))
         try:
             yield bot
         finally:
             gateway.bury()
+
+
+@asynccontextmanager
+async def another_bot(first: Bot, bot_id: int) -> AsyncIterator[Bot]:
+    """Another bot of the platform for the same section of the same gateway. It counts its updates
+    and messages as the first one does, and the same person writes to it."""
+    async with serving(World(bot_id=bot_id), token=f"{bot_id}:AAanother-bot") as fake:
+        ann = fake.world.user("Ann", "ann")
+        assert ann.user_id == first.ann.user_id
+        chat = fake.world.private_chat(ann)
+        yield Bot(fake, first.gateway, ann, chat, {**first.env, **_known_by(fake)})
+
+
+def _known_by(fake: FakeTelegram) -> dict[str, str]:
+    return {f"{SECTION}API_BASE": fake.url, "TELEGRAM_BOT_TOKEN": fake.token}

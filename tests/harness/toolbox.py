@@ -9,7 +9,7 @@ from anyio import Event
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
-from koboshi.ports.tool import Tool, ToolAnswer, ToolContext
+from koboshi.ports.tool import Load, Tool, ToolAnswer, ToolContext
 from koboshi.tools.ask import ASK
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.registry import Toolbox
@@ -37,6 +37,7 @@ class FakeTool:
     effect: Effect
     work: Work
     need: Need = Need.NOBODY
+    load: Load = Load.WORK
 
     @property
     def spec(self) -> ToolSpec:
@@ -47,6 +48,9 @@ class FakeTool:
 
     def need_of(self, arguments: str) -> Need:
         return self.need
+
+    def load_of(self, arguments: str) -> Load:
+        return self.load
 
     def complaint_about(self, arguments: str) -> str | None:
         return "`bad` is not an argument" if "bad" in arguments else None
@@ -67,10 +71,12 @@ class FakeTool:
 
 
 def fake_tools(work: Work) -> list[Tool]:
-    """`do_<effect>` for each effect, and `guarded`, which is strict and wants to be approved."""
+    """`do_<effect>` for each effect, `command`, which counts as one in the foreground, and
+    `guarded`, which is strict and wants to be approved."""
     made: list[Tool] = [
         FakeTool(name=f"do_{effect.value}", effect=effect, work=work) for effect in Effect
     ]
+    made.append(FakeTool(name="command", effect=Effect.RESUMABLE, work=work, load=Load.COMMAND))
     return [*made, FakeTool(name="guarded", effect=Effect.ONCE, work=work, need=Need.APPROVAL)]
 
 
@@ -87,9 +93,12 @@ class World:
     results: dict[str, str] = field(default_factory=dict)
     write_down: Callable[[str], None] = lambda _: None
     """Told each run before it has any effect."""
+    is_without: set[str] = field(default_factory=set)
+    """Tools that the next gateway does not have."""
 
     def tools(self) -> Toolbox:
-        return Toolbox([*fake_tools(self._work), ASK, PAUSE])
+        made = [tool for tool in fake_tools(self._work) if tool.spec.name not in self.is_without]
+        return Toolbox([*made, ASK, PAUSE])
 
     async def _work(self, use: Use) -> str:
         self.write_down(str(use))

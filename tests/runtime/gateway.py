@@ -10,6 +10,7 @@ from anyio import Event, create_task_group, sleep
 from koboshi.domain import phrases
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
+from koboshi.domain.outage import Patience
 from koboshi.domain.recovery import Policy
 from koboshi.domain.recovery import World as Configured
 from koboshi.models.scripted import ScriptedModel
@@ -45,7 +46,10 @@ class Setting:
     is_interactive: bool = True
     is_known: bool = True
     """Whether the channel is in the configuration."""
+    other_platforms: dict[ChannelName, Platform] = field(default_factory=dict)
+    """Platforms of further channels."""
     is_allowed: Callable[[ChannelName, str], bool] = lambda _channel, _person: True
+    patience: Patience = field(default_factory=Patience)
     wall_ms: int = BEGIN_MS
     keys: int = 0
 
@@ -53,10 +57,20 @@ class Setting:
         """Between two lives, on the clock on the wall."""
         self.wall_ms += minutes * 60_000
 
+    def add_platform(self, name: ChannelName) -> Platform:
+        """One more channel, with a platform of its own."""
+        return self.other_platforms.setdefault(name, Platform())
+
     def configured(self) -> Configured:
         channels = {CHANNEL: self.is_interactive} if self.is_known else {}
+        channels |= dict.fromkeys(self.other_platforms, True)
         return Configured(
-            policy=self.policy, channels=channels, is_allowed=self.is_allowed, busy=self.busy
+            policy=self.policy,
+            channels=channels,
+            is_allowed=self.is_allowed,
+            busy=self.busy,
+            slots=self.bounds.slots,
+            patience=self.patience,
         )
 
     def rows(self) -> Rows:
@@ -73,6 +87,8 @@ class Life:
     tracked: TrackedStore
     gateway: Gateway
     channel: FakeChannel
+    others: dict[ChannelName, FakeChannel] = field(default_factory=dict)
+    """The channels of further platforms."""
     is_over: Event = field(default_factory=Event)
 
     async def says(
@@ -179,18 +195,28 @@ async def _begin(
     tracked = TrackedStore(store)
     worker = await tracked.workers.start("test", 1, "birth", "0")
     channel = FakeChannel(setting.platform)
+    others = {
+        name: FakeChannel(platform, name) for name, platform in setting.other_platforms.items()
+    }
     gateway = compose(
         setting.home,
         store=tracked.as_store(),
         worker_id=worker.worker_id,
         clock=clock,
         wakeups=wakeups,
-        channels=[channel],
+        channels=[channel, *others.values()],
         model=setting.model,
         tools=setting.world.tools(),
         bounds=setting.bounds,
     )
-    return Life(setting=setting, clock=clock, tracked=tracked, gateway=gateway, channel=channel)
+    return Life(
+        setting=setting,
+        clock=clock,
+        tracked=tracked,
+        gateway=gateway,
+        channel=channel,
+        others=others,
+    )
 
 
 async def _run(life: Life) -> None:

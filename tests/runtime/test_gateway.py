@@ -120,3 +120,52 @@ async def test_a_channel_that_can_not_work_as_configured_ends_the_gateway(
     with pytest.RaisesGroup(ChannelUnusable, flatten_subgroups=True):
         async with living(setting) as life:
             await life.is_over.wait()
+
+
+async def test_a_channel_that_is_refused_later_is_tried_again_with_growing_pauses(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 12, B11: only what is known at the start ends the gateway. The pauses are bounded."""
+    tries: list[float] = []
+    receive = FakeChannel.receive
+
+    async def refuse_later(channel: FakeChannel, cursor: str | None, accept: Accept) -> None:
+        tries.append(life.clock.monotonic())
+        if len(tries) == 1:
+            raise ConnectionResetError("the platform hung up")
+        if len(tries) < 11:
+            raise ChannelUnusable("the token was taken back")
+        await receive(channel, cursor, accept)
+
+    monkeypatch.setattr(FakeChannel, "receive", refuse_later)
+    async with living(setting) as life:
+        await life.until(lambda: len(tries) == 5, "it is refused")
+        assert life.gateway.intake.opening.is_accepting.is_set()
+        await life.passes(1_200)
+        await life.says("room", "echo hello")
+        await life.shows("room", "hello")
+
+    pauses = [after - before for before, after in pairwise(tries)]
+    assert [round(pause, 1) for pause in pauses] == [0.5, 2, 5, 15, 30, 60, 120, 300, 300, 300]
+
+
+async def test_an_account_is_stored_before_its_channel_is_asked_for_anything(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 12, A6: neither what comes in nor what goes out may meet ids of another account."""
+    known: list[list[str]] = []
+    receive = FakeChannel.receive
+
+    async def look_first(channel: FakeChannel, cursor: str | None, accept: Accept) -> None:
+        known.append([row["account"] for row in setting.rows().accounts])
+        await receive(channel, cursor, accept)
+
+    monkeypatch.setattr(FakeChannel, "receive", look_first)
+    for account in ("111", "222"):
+        monkeypatch.setattr(FakeChannel, "account", account)
+        async with living(setting) as life:
+            await life.says("room", f"echo to {account}", key="the same")
+            await life.rests()
+
+    assert known == [["111"], ["222"]]
+    assert setting.platform.texts("room") == ["to 111", "to 222"]

@@ -10,6 +10,7 @@ from anyio import Event
 from koboshi.agent.size import tokens_in
 from koboshi.agent.summary import ContextLimits
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
+from koboshi.domain.outage import Patience, told
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.transcript import Message, Note, Reply, Result, Summary
 from koboshi.models.scripted import ScriptedModel
@@ -195,10 +196,11 @@ async def test_a_model_that_stays_busy_with_the_summary_fails_the_turn(
     setting: Setting, model: LimitedModel
 ) -> None:
     """Nothing is lost: the next turn tries again."""
+    setting.patience = Patience(total_ms=15_000)
     model.summary = lambda number: ModelBusy("full") if number <= 5 else None
     async with living(setting) as life:
         await talk(life, 1, 3)
-        assert "the model did not answer (full)" in setting.platform.texts("room")[-1]
+        assert "the model did not answer for 15 s (full)" in setting.platform.texts("room")[-1]
         await talk(life, 4, 4)
 
     assert len(model.summaries) == 6
@@ -327,7 +329,7 @@ async def test_a_long_wait_for_the_model_leaves_its_place_to_others(
         await life.says("other", "echo hello")
         await life.shows("other", "hello")
         assert life.clock.monotonic() - began < 60
-        await life.shows("room", "late")
+        await life.shows("room", told(Patience()), "late")
         assert 299 < life.clock.monotonic() - began < 310
 
     rows = setting.rows()
@@ -360,7 +362,7 @@ async def test_a_death_keeps_the_wait_and_needs_no_recovery(
     setting.time_passes(minutes=2)
     async with living(setting) as life:
         began = life.clock.monotonic()
-        await life.shows("room", "late")
+        await life.shows("room", told(Patience()), "late")
         assert 60 <= life.clock.monotonic() - began < 300
 
     rows = setting.rows()

@@ -39,7 +39,8 @@ class Platform(QuietChannel):
         return Abilities()
 
     async def receive(self, cursor: str | None, accept: Accept) -> None:
-        await accept([], cursor)
+        await accept([])
+        await accept([], "1")
 
     async def send(self, delivery: Delivery) -> SendOutcome:
         self.clock.passed_s += 2

@@ -9,6 +9,7 @@ import pytest
 from anyio import create_task_group
 
 from koboshi.domain.errors import Fenced
+from koboshi.domain.outage import Failure
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.transcript import Note, Reply, Result, ResultStatus
 from koboshi.domain.turn import Claim
@@ -472,7 +473,7 @@ async def _is_fenced(life: Life, old: Claim) -> None:
         turns.finish_call(old, result),
         turns.ask(old, call.call.call_id, "late?", (), 1_000),
         turns.fail(old, "late"),
-        turns.retry_model(old),
+        turns.retry_model(old, Failure(reason="late")),
         turns.release(old),
     ):
         with pytest.raises(Fenced):

@@ -6,6 +6,7 @@ import pytest
 
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.outage import Patience
 from koboshi.domain.transcript import Result
 from koboshi.ports.tool import ToolFailed
 from tests.harness.compose import Bounds
@@ -66,7 +67,7 @@ async def test_two_empty_replies_are_a_failure_with_one_apology(setting: Setting
 async def test_a_busy_model_is_asked_again_after_a_while(setting: Setting) -> None:
     """The wait it asks for is respected, and grows by itself."""
     model = setting.model = WatchedModel(
-        lambda number: ModelBusy("full", 7_000) if number < 4 else None
+        lambda number: ModelBusy("full", 6_000) if number < 4 else None
     )
     async with living(setting) as life:
         began = life.clock.monotonic()
@@ -75,11 +76,12 @@ async def test_a_busy_model_is_asked_again_after_a_while(setting: Setting) -> No
         waited = life.clock.monotonic() - began
 
     assert len(model.requests) == 4
-    assert 21 <= waited < 30
+    assert 18 <= waited < 27
 
 
 async def test_a_model_that_stays_busy_fails_the_turn_once(setting: Setting) -> None:
-    """S45, S46: five tries, one apology, and nothing is left over."""
+    """S45, S46: until patience is over, one apology, and nothing is left over."""
+    setting.patience = Patience(total_ms=15_000)
     model = setting.model = WatchedModel(lambda _: ModelBusy("overloaded"))
     async with living(setting) as life:
         await life.says("room", "echo hello")
@@ -88,16 +90,18 @@ async def test_a_model_that_stays_busy_fails_the_turn_once(setting: Setting) -> 
 
     assert len(model.requests) == 5
     (apology,) = setting.platform.texts("room")
-    assert "the model did not answer (overloaded)" in apology
+    assert "the model did not answer for 15 s (overloaded)" in apology
     check_rows(setting.rows())
 
 
 async def test_the_tries_of_a_busy_model_are_counted_over_a_death(setting: Setting) -> None:
     """S72: a gateway that dies in between does not start them anew."""
+    setting.patience = Patience(total_ms=15_000)
     model = setting.model = WatchedModel(lambda _: ModelBusy("overloaded"))
     async with living(setting) as life:
         await life.says("room", "echo hello")
         await life.until(lambda: len(model.requests) == 4, "four tries")
+        await life.passes(1)
     async with living(setting) as life:
         await life.until(lambda: setting.platform.shown, "the apology")
 
@@ -167,20 +171,24 @@ async def test_a_call_with_bad_arguments_is_not_run(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize(
-    "error, words",
-    [(ToolFailed("the printer is on fire"), "the printer is on fire"), (KeyError("x"), "KeyError")],
+    "error, words, status",
+    [
+        (ToolFailed("the printer is on fire"), "the printer is on fire", "error"),
+        (KeyError("x"), "KeyError", "unknown"),
+    ],
 )
 async def test_a_tool_that_fails_is_told_to_the_model(
-    setting: Setting, error: Exception, words: str
+    setting: Setting, error: Exception, words: str, status: str
 ) -> None:
-    """Whether it says so or has a bug: the model hears of it, once, and goes on."""
+    """Whether it says so or has a bug: the model hears of it, once, and goes on. With a bug,
+    what it did is unknown (issue 12, A4)."""
     setting.world.raises = lambda tool: error if tool == "do_once" else None
     async with living(setting) as life:
         await life.says("room", script(calls("do_once"), says("through")))
         await life.shows("room", "through")
 
     (result,) = _results(setting.rows())
-    assert result.status == "error"
+    assert result.status == status
     assert words in result.text
     assert setting.world.ran == ["do_once"]
 

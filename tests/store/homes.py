@@ -14,6 +14,7 @@ from koboshi.domain.command import Command, CommandName, Response, SessionFacts
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, ChannelName, Seq, SessionId, TurnId
 from koboshi.domain.inbox import Words
+from koboshi.domain.outage import Failure
 from koboshi.domain.outbox import Delivery, DeliveryState, Settle
 from koboshi.domain.people import CODE_CHARS, PairingLimits
 from koboshi.domain.recovery import Policy, Verdict, World
@@ -50,6 +51,7 @@ FRONT = ChannelName("front:main")
 IMPATIENT = StoreOptions(lock_wait_seconds=0)
 
 START_MS = 1_800_000_000_000
+SILENT = Failure(reason="the provider could not be reached")
 SECOND_MS, HOUR_MS, DAY_MS = 1_000, 3_600_000, 86_400_000
 
 

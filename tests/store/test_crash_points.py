@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 STORES = ROOT / "src" / "koboshi" / "stores"
 
 VERBS = frozenset(
-    "inbox.accept inbox.drop inbox.retry "
-    "outbox.claim outbox.drop outbox.label outbox.release outbox.retry "
+    "inbox.accept inbox.adopt inbox.bind inbox.drop inbox.retry "
+    "outbox.claim outbox.drop outbox.hasten outbox.label outbox.release outbox.retry "
     "outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "
     "processes.report "
@@ -73,6 +73,7 @@ async def contents_along_the_story(path: Path) -> tuple[list[str], list[str]]:
     return verbs, contents
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_each_verb_is_all_or_nothing_at_both_of_its_crash_points(tmp_path: Path) -> None:
     """S6, S10, S158: killed before, nothing of it is stored; killed after, all of it is."""

@@ -15,7 +15,7 @@ from koboshi.domain.session import Busy, Settings
 from koboshi.domain.transcript import Effect, Note, Reply, Result, ResultStatus, Summary
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Turns
-from tests.store.homes import HOUR_MS, Home, a_call
+from tests.store.homes import HOUR_MS, SILENT, Home, a_call
 
 Verb: TypeAlias = Callable[[Turns, Claim, CallId], Awaitable[object]]
 Loss: TypeAlias = Callable[[Home, Claim], Awaitable[object]]
@@ -36,7 +36,7 @@ VERBS: dict[str, Verb] = {
     "ask": lambda turns, claim, call_id: turns.ask(claim, call_id, "late?", (), HOUR_MS),
     "answer": lambda turns, claim, _: turns.answer(claim, REPLY, ("too late",)),
     "fail": lambda turns, claim, _: turns.fail(claim, "too late"),
-    "retry_model": lambda turns, claim, _: turns.retry_model(claim),
+    "retry_model": lambda turns, claim, _: turns.retry_model(claim, SILENT),
     "summarise": lambda turns, claim, _: turns.summarise(claim, SUMMARY),
     "postpone": lambda turns, claim, _: turns.postpone(claim, HOUR_MS, "too late"),
     "release": lambda turns, claim, _: turns.release(claim),
@@ -200,7 +200,7 @@ async def test_epochs_grow_with_every_claim_over_all_lives(home: Home) -> None:
 CHANGES: dict[str, DeliveryChange] = {
     "delivered": Settle(state=DeliveryState.DELIVERED, platform_id="p1"),
     "rejected": Settle(state=DeliveryState.REJECTED, reason="gone"),
-    "postponed": Postpone(not_before_ms=0, is_ambiguous=False, reason="busy"),
+    "postponed": Postpone(wait_ms=0, is_ambiguous=False, reason="busy"),
     "moved": Reroute(chat="elsewhere"),
 }
 

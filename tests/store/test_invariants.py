@@ -72,11 +72,26 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ),
         ("CHECK expires_ms >= offered_ms", f"{PAIRING} ('a', 'b', '', 1, 1, 2, 1)"),
     ],
-    "cursors": [("UNIQUE cursors.channel", "INSERT INTO cursors VALUES ('a', '1'), ('a', '2')")],
+    "accounts": [
+        ("UNIQUE accounts.channel", "INSERT INTO accounts VALUES ('a', '1', 1), ('a', '2', 1)"),
+        ("CHECK account <> ''", "INSERT INTO accounts VALUES ('a', '', 1)"),
+    ],
+    "cursors": [
+        (
+            "UNIQUE cursors.channel, cursors.account",
+            "INSERT INTO cursors VALUES ('a', 'b', '1'), ('a', 'b', '2')",
+        )
+    ],
     "quiet": [
         (
             "UNIQUE quiet.channel, quiet.chat",
-            "INSERT INTO quiet VALUES ('a', 'b', 1), ('a', 'b', 2)",
+            "INSERT INTO quiet VALUES ('a', 'b', 1, 1), ('a', 'b', 2, 1)",
+        )
+    ],
+    "undelivered": [
+        (
+            "UNIQUE undelivered.notice_id, undelivered.delivery_id",
+            "INSERT INTO undelivered VALUES (1, 1), (1, 1)",
         )
     ],
     "sessions": [
@@ -155,7 +170,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             f"{INBOX} 'message', 'lost', 1, 1, NULL, NULL)",
         ),
         (
-            "UNIQUE inbox.source, inbox.external_id",
+            "UNIQUE inbox.source, inbox.account, inbox.external_id",
             "UPDATE inbox SET external_id = 'key-1'",
         ),
         (
@@ -350,6 +365,9 @@ POINTING_NOWHERE = {
     "outbox.session_id": f"{OUTBOX} (99, 'x', 1, 1, '', '', 'owed', 1, 1, NULL, NULL, NULL)",
     "outbox.turn_id": "UPDATE outbox SET turn_id = 99 WHERE settled_ms IS NULL",
     "outbox.worker_id": f"{OUTBOX} (1, 'x', 1, 1, '', '', 'sending', 1, 1, 99, NULL, NULL)",
+    "outbox.tried_by": "UPDATE outbox SET tried_by = 99 WHERE settled_ms IS NULL",
+    "undelivered.notice_id": "INSERT INTO undelivered VALUES (99, 1)",
+    "undelivered.delivery_id": "INSERT INTO undelivered VALUES (1, 99)",
     "processes.session_id": f"{PROCESS} '1.0', 1, 'running', NULL); "
     "UPDATE processes SET session_id = 99",
     "processes.turn_id": f"{PROCESS} '1.0', 1, 'running', NULL); UPDATE processes SET turn_id = 99",

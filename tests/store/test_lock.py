@@ -12,6 +12,7 @@ import pytest
 from anyio import create_task_group, move_on_after
 
 from koboshi.domain.errors import HomeHeld, StoreRefused
+from koboshi.runtime.clock import SystemClock
 from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
 from tests.harness.polling import until
 from tests.store.homes import FakeClock
@@ -160,3 +161,39 @@ async def test_nobody_else_may_read_who_holds_it(tmp_path: Path) -> None:
 
     assert (tmp_path / LOCK_NAME).stat().st_mode & 0o077 == 0
     lock.release()
+
+
+async def test_whoever_waited_for_a_file_that_was_removed_takes_the_one_that_others_see(
+    tmp_path: Path,
+) -> None:
+    """Issue 12, A8: a lock on a file without a name keeps nobody out."""
+    first = await take(tmp_path)
+
+    async with create_task_group() as tasks:
+        taken: list[HomeLock] = []
+
+        async def wait() -> None:
+            taken.append(
+                await take_lock(tmp_path, wait_seconds=30, clock=SystemClock(), who="second")
+            )
+
+        tasks.start_soon(wait)
+        await until(lambda: _opened_by_us(tmp_path) == 2, "the second waits")
+        (tmp_path / LOCK_NAME).unlink()
+        first.release()
+    (second,) = taken
+
+    with pytest.raises(HomeHeld, match="second"):
+        await take(tmp_path)
+    second.release()
+
+
+def _opened_by_us(home: Path) -> int:
+    wanted = (home / LOCK_NAME).stat()
+    found = (os.fstat(int(each.name)) for each in _descriptors())
+    return sum(os.path.samestat(each, wanted) for each in found)
+
+
+def _descriptors() -> list[Path]:
+    """Those that are there; the one that lists them is gone by now."""
+    return [each for each in Path("/proc/self/fd").iterdir() if each.exists()]

@@ -13,7 +13,7 @@ MAY_SCAN: dict[str, set[str]] = {
     # What has no index of its own: a bounded number of kept processes.
     "view_processes": {"SCAN processes"},
     # One row each, found by going from one name to the next.
-    "view_entry_by_external_id": {"SCAN sources"},
+    "view_entry_by_external_id": {"SCAN sources", "SCAN named"},
     "view_sessions_named": {"SCAN c", "SCAN channels"},
     # Indexes of what is open; they hold nothing else.
     "view_turns_open": {"SCAN turns USING INDEX turns_alive"},

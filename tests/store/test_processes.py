@@ -1,9 +1,10 @@
 """A process is a row before it is anything else, and its end is stored once."""
 
 import pytest
+from anyio import create_task_group
 
 from koboshi.domain.command import Command, CommandName, Response, SessionFacts
-from koboshi.domain.errors import Fenced
+from koboshi.domain.errors import BackgroundFull, Fenced
 from koboshi.domain.ids import CallId, ProcessId, TurnId
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.session import Busy, Settings
@@ -277,3 +278,64 @@ async def test_the_exit_of_a_process_that_runs_on_is_not_read(home: Home) -> Non
     await home.store.turns.finish_call(claim, result, exits_read=[process.process_id])
 
     assert (await get(home, process.process_id)).exit_read_by is None
+
+
+async def begin_job(home: Home, claim: Claim) -> Process:
+    (call_id,) = await home.propose(claim, a_call("terminal", effect=Effect.RESUMABLE))
+    await home.start(claim, call_id)
+    return await home.store.processes.begin(
+        claim, call_id, command="serve", workdir="src", is_foreground=False, background_max=2
+    )
+
+
+async def test_a_session_has_only_so_many_background_processes(home: Home) -> None:
+    """Issue 12, B16: counted by session, and only those that run in the background."""
+    claim, other = await home.work_on(chat="ann"), await home.work_on(chat="bob")
+    first, _ = await begin_job(home, claim), await begin_job(home, claim)
+    with pytest.raises(BackgroundFull):
+        await begin_job(home, claim)
+    await begin_job(home, other)
+    await begin(home, claim, "make")
+    again = await home.store.processes.begin(
+        claim, first.call_id, command="serve", workdir="src", is_foreground=False, background_max=2
+    )
+    await end(home, first.process_id)
+    await begin_job(home, claim)
+
+    assert again == first
+    assert len(await home.store.processes.alive()) == 4
+
+
+async def test_two_calls_side_by_side_cannot_exceed_the_limit(home: Home) -> None:
+    """Issue 12, B16: it is counted in the transaction that stores the process."""
+    claim = await home.work_on()
+    calls = await home.propose(
+        claim, *(a_call("terminal", effect=Effect.RESUMABLE) for _ in range(8))
+    )
+    refused: list[CallId] = []
+
+    async def begin_one(call_id: CallId) -> None:
+        try:
+            await home.store.processes.begin(
+                claim, call_id, command="x", workdir=".", is_foreground=False, background_max=3
+            )
+        except BackgroundFull:
+            refused.append(call_id)
+
+    async with create_task_group() as tasks:
+        for call_id in calls:
+            tasks.start_soon(begin_one, call_id)
+
+    assert len(await home.store.processes.alive()) == 3
+    assert len(refused) == 5
+
+
+async def test_foreground_commands_are_known_by_their_calls_until_they_end(home: Home) -> None:
+    """Issue 12, B10: also after a crash, and also when they were asked to end."""
+    claim = await home.work_on()
+    command = await begin(home, claim, "make")
+    await begin_job(home, claim)
+    assert await home.store.processes.commands_running() == {(claim.turn_id, command.call_id)}
+    await end(home, command.process_id)
+
+    assert await home.store.processes.commands_running() == frozenset()

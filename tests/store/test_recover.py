@@ -12,6 +12,7 @@ from tests.store.homes import (
     HOOK,
     HOUR_MS,
     SECOND_MS,
+    SILENT,
     Home,
     OpenHome,
     a_call,
@@ -314,7 +315,7 @@ async def test_work_that_leaves_no_step_does_not_clear_the_count(home: Home) -> 
     await home.start(claim, call_id)
     claim = await home.resume(claim.turn_id)
     await home.store.turns.note(claim, Note(cause="empty-reply", text="say something"))
-    await home.store.turns.retry_model(claim)
+    await home.store.turns.retry_model(claim, SILENT)
 
     assert (await home.die_and_recover(claim.turn_id)).rule == "exhausted"
 

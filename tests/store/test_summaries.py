@@ -4,12 +4,13 @@ import pytest
 
 from koboshi.domain.command import CommandName
 from koboshi.domain.ids import Seq
+from koboshi.domain.outage import TryAgain
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.session import Busy, Settings
 from koboshi.domain.transcript import Answer, Message, Reply, Result, Step, Summary, Tail
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Loaded
-from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, Home, a_world
+from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, SILENT, Home, a_world
 
 # ── summaries ───────────────────────────────────────────────────────────────────────────────────
 
@@ -145,11 +146,11 @@ async def test_after_a_summary_the_tries_of_the_model_are_counted_anew(home: Hom
     """They are counted for each request, and the model has answered one."""
     await talked(home, "one")
     claim = await home.work_on("two")
-    await home.store.turns.retry_model(claim)
-    await home.store.turns.retry_model(claim)
+    await home.store.turns.retry_model(claim, SILENT)
+    await home.store.turns.retry_model(claim, SILENT)
     await sum_up(home, claim, 2)
 
-    assert await home.store.turns.retry_model(claim) == 1
+    assert await home.store.turns.retry_model(claim, SILENT) == TryAgain(wait_ms=1_000)
 
 
 async def test_nobody_is_told_of_a_summary(home: Home) -> None:
@@ -168,7 +169,7 @@ MINUTE_MS = 60 * SECOND_MS
 
 async def wait_for_the_model(home: Home, wait_ms: int = MINUTE_MS) -> Claim:
     claim = await home.work_on()
-    await home.store.turns.retry_model(claim)
+    await home.store.turns.retry_model(claim, SILENT)
     await home.store.turns.postpone(claim, wait_ms, "model: full")
     return claim
 
@@ -181,7 +182,8 @@ async def test_a_postponed_turn_is_due_when_the_wait_is_over(home: Home) -> None
     home.clock.move(MINUTE_MS)
     again = await home.claim()
     assert (again.turn_id, again.epoch) == (claim.turn_id, claim.epoch + 1)
-    assert await home.store.turns.retry_model(again) == 2, "the tries are counted on"
+    decision = await home.store.turns.retry_model(again, SILENT)
+    assert decision == TryAgain(wait_ms=2_000, is_told=True), "the tries and the wait count"
 
 
 async def test_a_wait_is_neither_a_death_nor_a_recovery_and_leaves_no_note(home: Home) -> None:

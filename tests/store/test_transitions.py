@@ -201,6 +201,13 @@ async def cleared_from_suspended(home: Home) -> TurnId:
     return claim.turn_id
 
 
+async def cleared_from_waiting(home: Home) -> TurnId:
+    turn_id = await asked(home)
+    await home.reopen(world=a_world(revoked=["ann"]))
+    await home.say("something else", person="bob")
+    return turn_id
+
+
 async def gave_up_from_queued(home: Home) -> TurnId:
     await home.say(channel=HOOK)
     claim = await home.claim()
@@ -289,6 +296,7 @@ STORIES: dict[tuple[TurnState, TurnEvent], Story] = {
     (S.QUEUED, E.CLEARED): cleared_from_queued,
     (S.RUNNING, E.CLEARED): cleared_from_running,
     (S.SUSPENDED, E.CLEARED): cleared_from_suspended,
+    (S.WAITING, E.CLEARED): cleared_from_waiting,
     (S.QUEUED, E.GAVE_UP): gave_up_from_queued,
     (S.RUNNING, E.GAVE_UP): gave_up_from_running,
     (S.SUSPENDED, E.GAVE_UP): gave_up_from_suspended,

@@ -6,6 +6,7 @@ from anyio import create_task_group
 from koboshi.domain.action import CallModel, RunCalls, next_action
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import CallId
+from koboshi.domain.outage import TryAgain
 from koboshi.domain.session import Busy, Settings
 from koboshi.domain.transcript import (
     Answer,
@@ -20,7 +21,7 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim
 from koboshi.ports.wakeups import OUTBOX, TURNS
-from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, Home, OpenHome, a_call
+from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, SILENT, Home, OpenHome, a_call
 
 # ── claiming ────────────────────────────────────────────────────────────────────────────────────
 
@@ -267,7 +268,7 @@ async def test_only_steps_are_progress(home: Home) -> None:
     home.clock.move(HOUR_MS)
     await home.start(claim, call_id)
     await home.store.turns.note(claim, Note(cause="empty-reply", text="say something"))
-    await home.store.turns.retry_model(claim)
+    await home.store.turns.retry_model(claim, SILENT)
     assert await idle_ms(home, claim) == HOUR_MS
 
     await home.finish(claim, call_id)
@@ -276,19 +277,23 @@ async def test_only_steps_are_progress(home: Home) -> None:
 
 async def test_unanswered_requests_are_counted_until_the_next_step(home: Home) -> None:
     claim = await home.work_on()
-    assert [await home.store.turns.retry_model(claim) for _ in range(3)] == [1, 2, 3]
+    assert [await home.store.turns.retry_model(claim, SILENT) for _ in range(3)] == [
+        TryAgain(wait_ms=1_000),
+        TryAgain(wait_ms=2_000),
+        TryAgain(wait_ms=4_000),
+    ]
     assert (await home.store.turns.load(claim)).model_tries == 3
     await home.step(claim)
 
-    assert await home.store.turns.retry_model(claim) == 1
+    assert await home.store.turns.retry_model(claim, SILENT) == TryAgain(wait_ms=1_000)
 
 
 async def test_the_count_of_unanswered_requests_survives_a_crash(home: Home) -> None:
     claim = await home.work_on()
-    await home.store.turns.retry_model(claim)
+    await home.store.turns.retry_model(claim, SILENT)
     claim = await home.resume(claim.turn_id)
 
-    assert await home.store.turns.retry_model(claim) == 2
+    assert await home.store.turns.retry_model(claim, SILENT) == TryAgain(wait_ms=2_000)
 
 
 async def test_a_note_is_in_the_transcript_and_is_not_the_tail(home: Home) -> None:

@@ -2,10 +2,9 @@
 
 import pytest
 
-from koboshi.domain import notes
 from koboshi.domain.ids import DeliveryId
 from koboshi.domain.inbox import EntryState
-from koboshi.domain.notes import MOVED_ON
+from koboshi.domain.notes import ENDED, NOT_AGAIN
 from koboshi.domain.outbox import DeliveryState, Settle
 from koboshi.domain.recovery import Policy, RecoveryPolicy, VerdictKind
 from koboshi.domain.session import Settings
@@ -105,13 +104,14 @@ async def test_a_message_after_the_death_ends_a_stale_turn_without_a_question(ho
     cleared, opened = await home.turns()
     assert (cleared.state, cleared.event) == ("stopped", "cleared")
     loaded = await home.store.turns.load(await home.claim())
-    note, message = (step.body for step in loaded.steps)
+    note = loaded.context[-1].body
     assert isinstance(note, Note)
-    assert note.cause == MOVED_ON
+    assert note.cause == ENDED
     assert "book a flight" in note.text
+    (message,) = (step.body for step in loaded.steps)
     assert isinstance(message, Message)
     assert message.text == opened.request == "what is the weather?"
-    assert len(loaded.context) == 3, "the new turn sees the history"
+    assert len(loaded.context) == 4, "the new turn sees the history"
     assert await home.deliver() == []
 
 
@@ -258,10 +258,10 @@ async def test_words_from_before_it_was_set_aside_get_their_turn(home: Home) -> 
     assert (await home.view(claim.turn_id)).state == "stopped"
     next_claim = await home.claim()
     assert (await home.view(next_claim.turn_id)).request == "two"
-    steps = (await home.store.turns.load(next_claim)).steps
-    assert [step.body.text for step in steps if isinstance(step.body, Note)] == [
-        notes.unfinished("one")
-    ]
+    context = (await home.store.turns.load(next_claim)).context
+    (note,) = (step.body.text for step in context if isinstance(step.body, Note))
+    assert "«one»" in note
+    assert NOT_AGAIN in note
 
 
 async def test_words_of_nobody_do_not_end_it(home: Home) -> None:
@@ -444,8 +444,8 @@ async def test_a_route_names_the_channel_even_when_it_is_gone(home: Home) -> Non
     await home.reopen(world=a_world(without=[WEB, HOOK]))
     await home.stop()
 
-    ((_, _, route),) = await home.store.outbox.due(DeliveryId(0))
-    assert route.channel == WEB
+    (due,) = await home.store.outbox.due(DeliveryId(0))
+    assert due.route.channel == WEB
 
 
 async def test_deliveries_do_not_wait_for_recovery(home: Home) -> None:

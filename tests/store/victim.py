@@ -30,7 +30,16 @@ from koboshi.domain.worker import EndedHow
 from koboshi.ports.views import Page
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore
-from tests.store.homes import DAY_MS, FRONT, IMPATIENT, Home, SqliteBackend, a_call, nth_code
+from tests.store.homes import (
+    DAY_MS,
+    FRONT,
+    IMPATIENT,
+    SILENT,
+    Home,
+    SqliteBackend,
+    a_call,
+    nth_code,
+)
 
 
 async def open_here(
@@ -65,7 +74,7 @@ async def story(home: Home) -> AsyncIterator[str]:
     yield "sessions.set"
     claim = await home.claim()
     yield "turns.claim"
-    await turns.retry_model(claim)
+    await turns.retry_model(claim, SILENT)
     yield "turns.retry_model"
     first, second = await home.propose(claim, a_call("a"), a_call("b"))
     yield "turns.append"
@@ -103,6 +112,12 @@ async def story(home: Home) -> AsyncIterator[str]:
         yield verb
     async for verb in with_strangers(home):
         yield verb
+    assert not await store.inbox.bind({FRONT: "111"})
+    yield "inbox.bind"
+    await store.inbox.adopt(FRONT, "111")
+    yield "inbox.adopt"
+    assert await store.inbox.bind({FRONT: "222"})
+    yield "inbox.bind"
     async for verb in with_the_end(home):
         yield verb
 
@@ -176,9 +191,17 @@ async def with_deliveries(home: Home) -> AsyncIterator[str]:
     delivery = await outbox.claim(session_id, worker_id)
     assert isinstance(delivery, Delivery)
     yield "outbox.claim"
+    later = Postpone(wait_ms=30_000, is_ambiguous=False, reason="not reached")
+    await outbox.settle(delivery, worker_id, later)
+    yield "outbox.settle"
+    assert await outbox.hasten(delivery.route.channel) == 1
+    yield "outbox.hasten"
+    delivery = await outbox.claim(session_id, worker_id)
+    assert isinstance(delivery, Delivery)
+    yield "outbox.claim"
     await outbox.label(delivery, worker_id)
     yield "outbox.label"
-    unsure = Postpone(not_before_ms=0, is_ambiguous=True, reason="timeout")
+    unsure = Postpone(wait_ms=0, is_ambiguous=True, reason="timeout")
     await outbox.settle(delivery, worker_id, unsure)
     yield "outbox.settle"
     delivery = await outbox.claim(session_id, worker_id)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.polling import LOOK_EVERY_S
-from tests.tools.servers import free_port
+from tests.harness.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".npm-neighbours"

@@ -16,6 +16,7 @@ from anyio import create_task_group, fail_after, sleep
 from koboshi.ports.tool import Tool, ToolAnswer
 from koboshi.tools.mcp import McpServers, Program, ServerLimits, ServerSpec
 from koboshi.tools.mcp.endpoint import Endpoint
+from tests.harness.ports import free_port
 from tests.unit.test_tools import CONTEXT
 
 FAKES = Path(__file__).resolve().parent.parent / "fakes"
@@ -116,13 +117,6 @@ def descendants_of(ancestor: int) -> list[int]:
         grown = [child for pid in grown for child in children_of(pid)]
         found += grown
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 class HttpServer:

@@ -87,7 +87,7 @@ async def test_a_server_that_is_away_takes_no_call(real: HttpServer, count_file:
 async def test_a_slow_server_leaves_the_outcome_unknown(count_file: Path) -> None:
     server = HttpServer(count_file, "--slow", "60")
     try:
-        async with running(spec(Address(url=server.url), timeout_seconds=0.5)) as servers:
+        async with running(spec(Address(url=server.url), timeout_seconds=2.5)) as servers:
             await reach(servers, "x_count")
             answer = await call(servers, "x_count")
             await call(servers, "x_look")

@@ -99,9 +99,13 @@ def expected(facts: TurnFacts, policy: Policy) -> tuple[str, VerdictKind]:
     ask_or_give_up = kind.ASK_USER if facts.is_interactive else kind.GIVE_UP
     if facts.state is TurnState.ANSWERED:
         return "answered", kind.DELIVER
+    is_held_up = facts.message_behind and facts.is_channel_known
+    if is_held_up and not facts.is_person_allowed:
+        return "not-allowed-behind", kind.CLEAR
     if facts.state is TurnState.WAITING:
-        return ("replied", kind.RESUME) if facts.message_waits else ("question-open", kind.STAND)
-    if not facts.is_person_allowed and not facts.message_waits:
+        is_replied = facts.message_waits and facts.is_person_allowed
+        return ("replied", kind.RESUME) if is_replied else ("question-open", kind.STAND)
+    if not facts.is_person_allowed:
         return "person-not-allowed", kind.SUSPEND
     if not facts.is_channel_known:
         return "channel-unknown", kind.SUSPEND

@@ -19,7 +19,7 @@ from koboshi.domain.ids import (
     SessionId,
     TurnId,
 )
-from koboshi.domain.notes import MARK, MOVED_ON, RECOVERY
+from koboshi.domain.notes import ENDED, MARK, MOVED_ON, RECOVERY, RETRY
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session
@@ -197,6 +197,8 @@ def test_every_result_stands_behind_its_reply_in_the_order_of_the_calls() -> Non
         (says(" \n"), note("died")),
         (note("died"),),
         (note("an earlier request was interrupted", MOVED_ON),),
+        (note("the request was stopped", ENDED),),
+        (note("these calls ran before", RETRY),),
         (note("your reply was empty", EMPTY_REPLY),),
         (ASKED_BY_GATEWAY, says("yes")),
     ],

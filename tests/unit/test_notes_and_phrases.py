@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from koboshi.domain import notes, phrases
 from koboshi.domain.action import TurnLimits, next_action
+from koboshi.domain.ids import DeliveryId
 from koboshi.domain.inbox import Words, yes_or_no
 from koboshi.domain.recovery import Interruption
 from koboshi.domain.transcript import Reply
+from koboshi.domain.turn import TRANSITIONS, TurnEvent, TurnState
 
 NOTES = {
     "recovery": notes.recovery(Interruption.CRASH, has_new_message=False, is_interactive=True),
@@ -18,7 +20,10 @@ NOTES = {
     "stopped": notes.stopped("stopped by the person"),
     "not_repeated": notes.not_repeated("post"),
     "empty_reply": notes.empty_reply(),
-    "unfinished": notes.unfinished("count to three"),
+    "ended": notes.ended(
+        TurnEvent.CUT, "", request="count", is_report=False, at="12:00", is_begun=True
+    ),
+    "asked_again": notes.asked_again([("terminal", "{}", "ok")]),
     "message_age": notes.message_age("two hours"),
     "unknown_tool": notes.unknown_tool("fly", "read, write"),
     "tool_failed": notes.tool_failed("read", "no such file"),
@@ -44,6 +49,42 @@ LONG_REQUEST = "count\n\nto " + "three " * 100
 def test_the_model_can_tell_the_gateway_from_a_person(name: str) -> None:
     """S66."""
     assert NOTES[name].startswith(notes.MARK)
+
+
+def test_every_event_that_ends_a_turn_without_an_answer_has_its_own_words() -> None:
+    """Issue 12, A2: over the whole table, so that no new way out can forget its note."""
+    closing = {
+        event
+        for (_, event), after in TRANSITIONS.items()
+        if after in (TurnState.STOPPED, TurnState.FAILED)
+    }
+    said = {
+        notes.ended(event, "", request="go", is_report=False, at="12:00", is_begun=True)
+        for event in closing
+    }
+
+    assert len(said) == len(closing)
+    assert all(notes.NOT_AGAIN in words for words in said)
+
+
+@given(st.text(), st.text(), st.sampled_from([TurnEvent.ERRED, TurnEvent.DROPPED]))
+def test_the_note_about_an_end_is_one_bounded_line_of_ours(
+    request: str, reason: str, event: TurnEvent
+) -> None:
+    """Issue 12, A2: whatever a person or a provider says in it."""
+    words = notes.ended(
+        event,
+        f"{reason}{notes.MARK}\n",
+        request=f"{notes.MARK}\n{request}",
+        is_report=False,
+        at="12:00",
+        is_begun=False,
+    )
+
+    assert words.startswith(notes.MARK)
+    assert words.count(notes.MARK) == 1
+    assert "\n" not in words
+    assert len(words) < 1_000
 
 
 def test_each_kind_of_interruption_has_its_own_words() -> None:
@@ -170,8 +211,16 @@ def test_a_person_who_says_no_is_told_that_the_work_ends() -> None:
     assert "let it go" in phrases.declined()
 
 
-def test_a_part_that_could_not_be_delivered_is_named_with_its_reason() -> None:
-    assert phrases.undeliverable("too long").endswith("too long")
+@pytest.mark.parametrize(
+    "count, words", [(1, "One message"), (2, "2 messages"), (9, "d5 and 4 more")]
+)
+def test_lost_deliveries_are_counted_and_named_with_a_way_to_get_them(
+    count: int, words: str
+) -> None:
+    """Issue 12, A1."""
+    told = phrases.undelivered([DeliveryId(number + 1) for number in range(count)])
+    assert words in told
+    assert "koboshi outbox retry d1" in told
 
 
 def test_a_possible_duplicate_says_so_on_a_line_of_its_own() -> None:

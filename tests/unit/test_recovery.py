@@ -84,7 +84,8 @@ def test_every_kind_of_verdict_is_reached() -> None:
 
 def test_the_rules_stand_in_the_order_of_the_design() -> None:
     assert [rule.label for rule in RULES] == (
-        "answered replied question-open person-not-allowed channel-unknown exhausted worn-out "
+        "answered not-allowed-behind replied question-open person-not-allowed channel-unknown "
+        "exhausted worn-out "
         "policy-moved-on policy-behind policy-off policy-ask stale-moved-on stale "
         "stale-unattended outcome-unknown breaker-moved-on boot-breaker fresh"
     ).split()
@@ -153,7 +154,7 @@ def test_a_waiting_turn_stands_until_a_message_is_there() -> None:
     seen = {
         (case.facts.message_waits, case.verdict.kind)
         for case in cases()
-        if case.facts.state is TurnState.WAITING
+        if case.facts.state is TurnState.WAITING and case.facts.is_person_allowed
     }
 
     assert seen == {(False, VerdictKind.STAND), (True, VerdictKind.RESUME)}
@@ -219,16 +220,26 @@ def test_work_on_an_unknown_channel_is_never_resumed() -> None:
 
 
 def test_work_for_a_person_who_is_no_longer_allowed_is_set_aside() -> None:
-    """S43: unless an allowed person has written since."""
-    kinds = {
-        case.verdict.kind
-        for case in cases()
-        if not case.facts.is_person_allowed
-        and not case.facts.message_waits
-        and case.facts.state in (TurnState.QUEUED, TurnState.RUNNING, TurnState.SUSPENDED)
-    }
+    """S43; issue 12, A3: whoever is allowed and waits behind it is served, whenever they wrote."""
+    for behind, kind in ((False, VerdictKind.SUSPEND), (True, VerdictKind.CLEAR)):
+        kinds = {
+            case.verdict.kind
+            for case in cases()
+            if not case.facts.is_person_allowed
+            and case.facts.is_channel_known
+            and case.facts.message_behind is behind
+            and case.facts.state in (TurnState.QUEUED, TurnState.RUNNING, TurnState.SUSPENDED)
+        }
+        assert kinds == {kind}
 
-    assert kinds == {VerdictKind.SUSPEND}
+
+def test_nothing_goes_on_for_a_person_who_is_no_longer_allowed() -> None:
+    """Issue 12, A3: in no state, and whoever else has written."""
+    barred = [case for case in cases() if not case.facts.is_person_allowed]
+    resumed = [case.facts for case in barred if case.verdict.kind is VerdictKind.RESUME]
+
+    assert barred
+    assert not resumed
 
 
 @pytest.mark.parametrize("tail", [Tail.TRIGGER, Tail.PROPOSED, Tail.RESULT])

@@ -1,6 +1,7 @@
 """`terminal`: a command is started once, whatever happens, and its real outcome is told."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -12,7 +13,7 @@ from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.transcript import Effect, Need
 from koboshi.ports.runners import EndedBy, Ending, Life, Runners
 from koboshi.ports.store import Processes
-from koboshi.ports.tool import ToolAnswer, ToolContext
+from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
 from koboshi.tools.ends import output_of
 from koboshi.tools.terminal import TerminalTool
 from tests.fakes.commands import (
@@ -84,7 +85,7 @@ def told(answer: ToolAnswer) -> dict[str, Any]:
 
 async def ending_soon(terminal: Terminal, ending: Ending, log: bytes = b"") -> None:
     """Let the command that is waited for end."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while P1 not in terminal.runners.commands or not terminal.runners.waits:
             await anyio.lowlevel.checkpoint()
     terminal.runners.finish(P1, ending, log)
@@ -588,3 +589,19 @@ def test_a_complaint_names_the_argument(
     found = terminal.tool.complaint_about(json.dumps(arguments))
 
     assert found is None if complaint is None else complaint in (found or "")
+
+
+async def test_a_command_too_many_in_the_background_is_not_started() -> None:
+    """Issue 12, B16: the model is told that it did not run, and what helps."""
+    terminal = Terminal()
+    for number in range(16):
+        context = replace(CONTEXT, call_id=CallId(f"9.{number}"))
+        await terminal.tool.run('{"command": "serve", "background": true}', context)
+    with pytest.raises(ToolFailed) as failed:
+        await terminal.run(background=True)
+
+    words = str(failed.value)
+    assert words.startswith("it was not started: 16 commands run in the background already")
+    assert "`process` with `list`" in words
+    assert "`kill`" in words
+    assert len(terminal.runners.starts) == 16

@@ -37,7 +37,7 @@ dropped      queued, running, waiting, suspended  -> stopped
 resumed      queued, running, waiting, suspended  -> queued
 prompted     queued, running, suspended           -> waiting
 parked       queued, running                      -> suspended
-cleared      queued, running, suspended           -> stopped
+cleared      queued, running, waiting, suspended  -> stopped
 cleared      answered                             -> done
 gave-up      queued, running, suspended           -> failed
 """

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.ids import CallId, TurnId
 from koboshi.domain.inbox import Words, yes_or_no
-from koboshi.domain.notes import MOVED_ON, RECOVERY
+from koboshi.domain.notes import ENDED, MOVED_ON, RECOVERY, RETRY
 from koboshi.domain.transcript import (
     Author,
     Message,
@@ -23,7 +23,7 @@ from koboshi.ports.store import Loaded
 STEPS_MAX = 1_000
 
 # Notes about the work itself. They ask for nothing by themselves; any other note is a report.
-_ABOUT_THE_WORK = frozenset({RECOVERY, MOVED_ON, EMPTY_REPLY})
+_ABOUT_THE_WORK = frozenset({RECOVERY, ENDED, RETRY, MOVED_ON, EMPTY_REPLY})
 
 
 def build_request(

@@ -14,7 +14,7 @@ from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
-from koboshi.app.splitting import split_for
+from koboshi.app.slots import slots_of
 from koboshi.app.web import names_of, pages_of, web_limits
 from koboshi.app.world import environment_of_commands, make_tokens, redactor_of, web_token
 from koboshi.channels.web.channel import WebChannel
@@ -28,6 +28,7 @@ from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
 from koboshi.ports.tool import Tool
+from koboshi.ports.wakeups import OUTBOX
 from koboshi.runtime.answers import answer
 from koboshi.runtime.asking import Asking
 from koboshi.runtime.attachments import Attachments
@@ -51,6 +52,7 @@ from koboshi.runtime.neighbours import Neighbours
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.wakeups import LocalWakeups
@@ -122,7 +124,8 @@ class Parts:
         # Its libraries cost every start that has no use for them.
         from koboshi.app.telegram import telegram_channel
 
-        return [telegram_channel(self.config, each, self.clock) for each in found]
+        on_back = partial(self.wakeups.hint, OUTBOX)
+        return [telegram_channel(self.config, each, self.clock, on_back) for each in found]
 
     def web_channels(self, health: GatewayHealth, jobs: Jobs) -> list[WebChannel]:
         return [
@@ -167,6 +170,7 @@ class Parts:
                 background_seconds=self.config.limits.background_seconds_max,
                 environment=environment_of_commands(os.environ),
                 store_end=self.ends().store,
+                background_max=self.config.limits.background_per_session_max,
             ),
             ProcessTool(
                 processes=self.store.processes,
@@ -249,10 +253,11 @@ class Parts:
                 tools=tools,
                 result_chars_max=result_chars_max,
                 redact=redactor_of(self.config),
+                side_by_side_max=limits.calls_side_by_side_max,
             ),
             wakeups=self.wakeups,
             clock=self.clock,
-            split_for=partial(split_for, channels),
+            shipping=Shipping(channels=channels, home=self.config.home),
             log_size_of=self.runners.log_size,
             limits=TurnLimits(
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
@@ -299,8 +304,6 @@ class Parts:
                 steps_max=limits.context_steps_max,
                 summary_tokens_max=limits.summary_tokens_max,
             ),
-            tries_max=limits.model_tries_max,
-            wait_ms_max=limits.model_wait_ms_max,
             held_ms_max=limits.model_held_wait_ms_max,
         )
 
@@ -310,7 +313,8 @@ class Parts:
             wakeups=self.wakeups,
             runner=self.turn_runner(channels, tools),
             worker_id=self.worker.worker_id,
-            turns_max=self.config.gateway.max_turns,
+            slots=slots_of(self.config, self.store.processes, self.wakeups),
+            open_turns_max=self.config.gateway.max_open_turns,
             poll_seconds=self.config.limits.poll_seconds,
             drain=self.drain,
         )
@@ -323,9 +327,7 @@ class Parts:
             clock=self.clock,
             channels=channels,
             worker_id=self.worker.worker_id,
-            limits=DeliveryLimits(
-                attempts_max=limits.delivery_attempts_max, age_ms_max=limits.delivery_age_ms_max
-            ),
+            limits=DeliveryLimits(age_ms_max=limits.delivery_age_ms_max),
             in_flight_max=limits.deliveries_in_flight_max,
         )
 
@@ -354,9 +356,8 @@ def build(
     """The gateway, and what runs beside it. Raises Unusable."""
     # First, because the first start makes the token here, and nobody else may be shown it.
     make_tokens(parts.config)
-    heartbeat, telegram = parts.heartbeat(), parts.telegram_channels()
-    web: list[WebChannel] = []
-    reached: list[TelegramChannel | WebChannel] = [*telegram]
+    heartbeat, web = parts.heartbeat(), list[WebChannel]()
+    reached: list[TelegramChannel | WebChannel] = [*parts.telegram_channels()]
     health = parts.health(heartbeat, reached)
     jobs = replace(
         jobs_of(parts.config, parts.store, parts.clock, is_running=True),
@@ -373,12 +374,11 @@ def build(
     servers = open_servers(parts.config, environment, taken=taken)
     parts.neighbours.servers = servers.standing
     plugins = open_plugins(parts.config, environment, taken=taken)
-    store = parts.store
     channels: dict[ChannelName, Channel] = {
         channel.name: MeasuredChannel(channel, parts.meter, parts.clock) for channel in reached
     }
     gateway = Gateway(
-        store=store,
+        store=parts.store,
         channels=list(channels.values()),
         intake=parts.intake(),
         dispatch=parts.dispatch(channels, Toolbox(own_tools, [servers, plugins])),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from anyio import Event
 
-from koboshi.channels.web.channel import WebChannel
 from koboshi.config import Config
 from koboshi.tools.mcp.naming import owner_of
 from koboshi.tools.plugins import PluginTools
@@ -54,13 +53,10 @@ def open_plugins(
     )
 
 
-async def load_plugins(
-    plugins: PluginTools, channels: Sequence[WebChannel], has_recovered: Event
-) -> None:
-    """Load them, once messages are accepted and what a crash left behind was looked at."""
-    for channel in channels:
-        await channel.listening()
-    await has_recovered.wait()
+async def load_plugins(plugins: PluginTools, before: Sequence[Event]) -> None:
+    """Load them, once all of that was before."""
+    for event in before:
+        await event.wait()
     await plugins.load()
 
 

@@ -28,6 +28,7 @@ from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.neighbours import Neighbours
 from koboshi.runtime.notify import Notifier
+from koboshi.runtime.opening import Opening
 from koboshi.runtime.parcels import Parcels
 from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.surroundings import Surroundings
@@ -38,11 +39,15 @@ from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 
 log = structlog.get_logger()
 
+UNKNOWN = "unknown"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     lock_wait_seconds: float
     accepts_loss: bool = False
+    holds_outbox: bool = False
+    """Whether nothing owed by now is sent before somebody releases it."""
     announce: Callable[[str, str], None] = lambda _address, _link: None
     """Told the address, and the link that lets a browser in, once it serves."""
     on_stopping: Callable[[], None] = lambda: None
@@ -93,23 +98,21 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             is_supervised=options.is_supervised,
         )
         built = build(parts, lambda: _begin_stop(options), options.notifier.extend)
-        log.info(
-            "gateway_started",
-            worker=worker.worker_id,
-            home=str(config.home),
-            place=options.surroundings.place,
-        )
+        opening = built.gateway.intake.opening
+        home, place = str(config.home), options.surroundings.place
+        log.info("gateway_started", worker=worker.worker_id, home=home, place=place)
         async with create_task_group() as tasks:
             await tasks.start(_leave_at_signals, drain, options.wrong_configuration)
             tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
             for channel in built.web:
-                tasks.start_soon(_announce, channel, options)
-            if not built.web:
-                options.notifier.ready()
+                tasks.start_soon(_announce, channel, options, opening)
+            tasks.start_soon(_say_ready, opening, options.notifier)
             parcels = Parcels(store=store, clock=clock, home=config.home)
             tasks.start_soon(parcels.keep_sweeping)
-            tasks.start_soon(keep_connected, built.servers, built.web)
-            tasks.start_soon(load_plugins, built.plugins, built.web, parts.has_recovered)
+            # What is not needed to accept messages comes after it.
+            before = [opening.is_known] if built.web else []
+            tasks.start_soon(keep_connected, built.servers, before)
+            tasks.start_soon(load_plugins, built.plugins, [*before, parts.has_recovered])
             await built.gateway.run()
             tasks.cancel_scope.cancel()
         return drain.how is Leave.RESTART
@@ -128,6 +131,7 @@ async def _open(
         options=StoreOptions(
             lock_wait_seconds=options.lock_wait_seconds,
             accepts_loss=options.accepts_loss,
+            hold_asked_by=_asked_by(options, clock) if options.holds_outbox else "",
             crash_at=os.environ.get(faults.VARIABLE, ""),
             waiting_max=config.limits.inbox_waiting_max,
             question_age_ms_max=config.limits.question_age_ms,
@@ -159,8 +163,14 @@ def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
     return Tidings(notifier=notifier, store=parts.store, health=built.health, worker_id=worker_id)
 
 
-async def _announce(channel: WebChannel, options: RunOptions) -> None:
+async def _say_ready(opening: Opening, notifier: Notifier) -> None:
+    await opening.is_accepting.wait()
+    notifier.ready()
+
+
+async def _announce(channel: WebChannel, options: RunOptions, opening: Opening) -> None:
     port = await channel.listening()
+    opening.accept()
     options.notifier.ready()
     options.announce(channel.address or "", channel.login_link() or "")
     log.info("web_listening", address=channel.address, port=port)
@@ -193,11 +203,21 @@ def _reload(drain: Drain, wrong: str) -> None:
     drain.ask(Leave.RESTART)
 
 
-def _birth() -> str:
-    """What tells this process from a later one with the same pid: boot and start time."""
+def _asked_by(options: RunOptions, clock: SystemClock) -> str:
+    """The process that was told to hold what is owed. It stays the same when a parent starts us
+    again, or when we start ourselves again: what is owed since is not held."""
+    pid = os.getppid() if options.is_supervised else os.getpid()
+    birth = _birth(pid)
+    return f"{pid}/{birth}" if birth != UNKNOWN else f"{pid}/{clock.now_ms()}"
+
+
+def _birth(pid: int | None = None) -> str:
+    """What tells a process, this one if none is named, from a later one with the same pid: boot
+    and start time."""
+    stat = Path("/proc", "self" if pid is None else str(pid), "stat")
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        ticks = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19]
+        ticks = stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]
     except OSError:
-        return "unknown"
+        return UNKNOWN
     return f"{boot}/{ticks}"

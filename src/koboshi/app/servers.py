@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from koboshi.channels.web.channel import WebChannel
+from anyio import Event
+
 from koboshi.config import Config, Limits, McpConfig
 from koboshi.tools.mcp import Address, McpServers, Program, ServerLimits, ServerSpec
 
@@ -16,10 +17,10 @@ def open_servers(
     return McpServers(specs, _limits(config.limits), taken=taken)
 
 
-async def keep_connected(servers: McpServers, channels: Sequence[WebChannel]) -> None:
-    """Keep the servers connected, once messages are accepted. Ends only by being cancelled."""
-    for channel in channels:
-        await channel.listening()
+async def keep_connected(servers: McpServers, before: Sequence[Event]) -> None:
+    """Keep the servers connected, once all of that was before. Ends only by being cancelled."""
+    for event in before:
+        await event.wait()
     await servers.keep_connected()
 
 

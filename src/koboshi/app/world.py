@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from koboshi.config import Config, TelegramConfig, WebConfig, secrets_of
 from koboshi.domain.errors import ModelUnusable, StoreFailed
 from koboshi.domain.ids import ChannelName
+from koboshi.domain.outage import Patience
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
+from koboshi.domain.slots import SlotLimits
 
 if TYPE_CHECKING:
     from koboshi.logs import Redact
@@ -38,6 +40,16 @@ def world_of(config: Config) -> World:
         channels={ChannelName(channel.name): True for channel in config.enabled_channels},
         is_allowed=allowed_by(config),
         busy=config.gateway.busy,
+        slots=SlotLimits(
+            turns_max=config.gateway.max_turns,
+            open_turns_max=config.gateway.max_open_turns,
+            commands_max=config.gateway.max_commands,
+        ),
+        patience=Patience(
+            total_ms=round(config.model.patience_seconds * 1000),
+            told_after_ms=config.limits.model_told_ms,
+            wait_ms_max=config.limits.model_wait_ms_max,
+        ),
     )
 
 

@@ -3,7 +3,7 @@ disk confirms. Each check looks for itself and changes nothing that stays."""
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,8 +37,12 @@ class MoreFacts:
     has_database: bool = False
     held: int | None = None
     """Deliveries that wait for somebody; None if the database could not be asked."""
+    gap: str = ""
+    """What the database had stored and does not hold any more, until somebody settles it."""
     dead: int | None = None
     """Of the newest deliveries, those that did not arrive."""
+    unreached: Mapping[str, str] | None = None
+    """Channels of the gateway that are down, and why; None: none runs, or it was not asked."""
     trouble: Failure | None = None
     """Why the database can not be asked."""
     writable_code: Path | None = None
@@ -110,6 +114,20 @@ def check_outbox(more: MoreFacts) -> Iterator[Finding]:
         yield _ok("nothing is held, nothing was given up lately")
 
 
+def check_channels(more: MoreFacts) -> Iterator[Finding]:
+    if more.unreached is None:
+        return
+    for name, why in more.unreached.items():
+        yield Finding(
+            severity=Severity.ERROR,
+            words=f"{name} cannot be reached: {why}",
+            remedy="the gateway tries again by itself; after a change of koboshi.toml or a token: "
+            "koboshi restart",
+        )
+    if not more.unreached:
+        yield _ok("all are connected")
+
+
 def check_database(more: MoreFacts) -> Iterator[Finding]:
     if more.trouble is not None:
         remedy = "koboshi backup list; `koboshi restore FILE` puts one in its place"
@@ -119,6 +137,9 @@ def check_database(more: MoreFacts) -> Iterator[Finding]:
             remedy=remedy,
             code=more.trouble.code,
         )
+    elif more.gap:
+        remedy = "koboshi outbox list --open, then `koboshi outbox release --all` settles it"
+        yield Finding(severity=Severity.WARNING, words=more.gap, remedy=remedy)
     elif more.held is not None:
         yield _ok("it can be read")
 
@@ -138,6 +159,7 @@ CHECKS: dict[str, Callable[[MoreFacts], Iterator[Finding]]] = {
     "database": check_database,
     "backups": check_backups,
     "outbox": check_outbox,
+    "channels": check_channels,
     "program": check_program,
 }
 
@@ -218,14 +240,25 @@ def _with_outbox(more: MoreFacts, config: Config) -> MoreFacts:
     """Asked of the gateway that runs; without one, this command is the owner for a moment."""
     try:
         held = ask_owner(config, {"ask": "held"}).get("held")
+        gap = ask_owner(config, {"ask": "status"}).get("gap")
         newest = ask_owner(config, {"ask": "list", "kind": "delivery", "limit": LISTED})
+        status = ask_owner(config, {"ask": "status"})
     except Failure as failure:
         return replace(more, trouble=failure)
+    more = replace(more, unreached=_unreached(status))
     rows = newest.get("deliveries")
     if not isinstance(held, int) or not isinstance(rows, list):
         return more
     states = [row.get("state") for row in rows if isinstance(row, dict)]
-    return replace(more, held=held, dead=states.count("rejected"))
+    told = gap if isinstance(gap, str) else ""
+    return replace(more, held=held, gap=told, dead=states.count("rejected"))
+
+
+def _unreached(status: Mapping[str, object]) -> dict[str, str] | None:
+    found = status.get("unreached")
+    if not status.get("is_running") or not isinstance(found, dict):
+        return None
+    return {str(name): str(why) for name, why in found.items()}
 
 
 def _ok(words: str) -> Finding:

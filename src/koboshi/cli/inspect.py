@@ -98,6 +98,7 @@ class StatusAnswer:
     sessions: int
     breaker: str = "closed"
     outbox_held: int = 0
+    gap: str | None = None
     unreached: dict[str, str] = field(default_factory=dict)
     """Channels that can not be reached, and why."""
     neighbours: tuple[NeighbourAnswer, ...] = ()
@@ -125,6 +126,8 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     trouble = said.trouble or _silence(said, now_ms) or held_back
     if trouble:
         lines.append(f"trouble    {escaped(trouble)}")
+    if said.gap:
+        lines.append(f"trouble    {escaped(said.gap)}; `koboshi outbox release --all` settles it")
     for name, why in said.unreached.items():
         lines.append(f"trouble    {escaped(name)} can not be reached: {escaped(why)}")
     return "\n".join(lines)

@@ -58,6 +58,13 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: float)
     help="If the database is damaged and there is no backup: set it aside and start empty.",
 )
 @click.option(
+    "--hold-outbox",
+    "holds_outbox",
+    is_flag=True,
+    help="Send nothing that is owed by now before `koboshi outbox release`: for a home that was "
+    "restored whole.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
@@ -69,6 +76,7 @@ def run(
     supervise: bool,
     lock_wait: float,
     accepts_loss: bool,
+    holds_outbox: bool,
     log_level: str,
 ) -> None:
     """Run the gateway in the foreground until it is told to stop."""
@@ -87,7 +95,7 @@ def run(
     elif supervise:
         sys.exit(supervise_gateway(config.gateway.drain_seconds + STOP_MARGIN_SECONDS))
     wrong = partial(_wrong_configuration, home, config_file)
-    sys.exit(_serve(config, lock_wait, accepts_loss, log_level, wrong))
+    sys.exit(_serve(config, lock_wait, accepts_loss, holds_outbox, log_level, wrong))
 
 
 def _wrong_configuration(home: Path | None, config_file: Path | None) -> str:
@@ -116,6 +124,7 @@ def _serve(
     config: Config,
     lock_wait: float,
     accepts_loss: bool,
+    holds_outbox: bool,
     log_level: str,
     wrong_configuration: Callable[[], str],
 ) -> int:
@@ -136,13 +145,13 @@ def _serve(
     surroundings = look_around(signs_here(os.environ, os.getpid(), is_terminal=_is_terminal()))
     # Takes its variables out of the environment, so it comes after everybody who looks at them.
     notifier = Notifier.taken_from(os.environ, os.getpid())
-    wants_json = {"json": True, "text": False}.get(os.environ.get("KOBOSHI_LOG", ""))
-    logs.configure(log_level, wants_json, secrets_of(config))
+    logs.configure(log_level, _wants_json(os.environ), secrets_of(config))
     sys.excepthook = _log_and_end
     stop_seconds = surroundings.drain_seconds(config.gateway.drain_seconds) + OWN_MARGIN_SECONDS
     options = RunOptions(
         lock_wait_seconds=lock_wait,
         accepts_loss=accepts_loss,
+        holds_outbox=holds_outbox,
         announce=partial(_announce, may_show_link=not has_manager),
         on_stopping=lambda: _bound_the_stop(stop_seconds),
         wrong_configuration=wrong_configuration,
@@ -162,6 +171,11 @@ def _serve(
     if not has_parent and not has_manager:
         _start_again()
     return RESTART
+
+
+def _wants_json(environ: Mapping[str, str]) -> bool | None:
+    """How the log is written; None where it depends on who reads it."""
+    return {"json": True, "text": False}.get(environ.get("KOBOSHI_LOG", ""))
 
 
 def _say_where_it_hangs() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.ids import shown
-from koboshi.domain.notes import MOVED_ON, RECOVERY
+from koboshi.domain.notes import ENDED, MOVED_ON, RECOVERY, RETRY
 from koboshi.domain.phrases import failure
 from koboshi.domain.reasons import OwedPart, why_delivery, why_message
 from koboshi.ports.views import DeliveryView, EntryView, JournalLine
@@ -38,6 +38,7 @@ _TAKEN_UP = {
 }
 _NOTES = {
     RECOVERY: "the model was told of the interruption",
+    RETRY: "the model was told what ran before, so that it does not repeat it",
     MOVED_ON: "the model was told of the request that is not continued",
     EMPTY_REPLY: "the model was asked again, because its reply was empty",
 }
@@ -108,6 +109,8 @@ def _of_step(line: JournalLine, tools: Mapping[str, str]) -> str | None:
     match line.event:
         case "answer":
             return None  # the turn's own line says so
+        case "note" if cause == ENDED:
+            return None  # likewise
         case "reply":
             return "the model replied"
         case "result":

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from koboshi.commands.jobs import jobs
 from koboshi.commands.settings import busy, resume_policy, whoami
-from koboshi.commands.will import drop, resume, retry
+from koboshi.commands.will import NOT_ALLOWED, drop, resume, retry
 from koboshi.domain.command import (
     Command,
     CommandName,
@@ -20,7 +20,7 @@ from koboshi.domain.command import (
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
-from koboshi.domain.reasons import why_asked, why_closed
+from koboshi.domain.reasons import Reason, why_asked, why_closed
 from koboshi.domain.session import CutKind
 from koboshi.domain.turn import CLOSED, TurnState
 
@@ -72,7 +72,7 @@ def _unknown(command: Command, _facts: SessionFacts) -> Response:
 
 def _stop(command: Command, facts: SessionFacts) -> Response:
     ends_processes = command.argument.casefold().strip(" .,!") == "all"
-    has_work = facts.open_turn is not None or facts.waiting > 0
+    has_work = facts.open_turn is not None or facts.waiting > 0 or facts.unsent > 0
     if ends_processes and (has_work or facts.running_processes):
         sentences = [*_stopped(facts), *_ending(facts.running_processes)]
         return Response(reply=" ".join(sentences), cut=CutKind.STOP_ALL)
@@ -120,11 +120,16 @@ def _reason(turn: TurnGlance, facts: SessionFacts) -> list[str]:
     """What keeps it from being answered, and what helps; nothing where nothing does."""
     if turn.state is TurnState.WAITING and facts.question is not None:
         return [f"Why: {why_asked(facts.question.text)}. Answer it here, or /stop ends it."]
+    if turn.held_up is not None and (turn.is_worked_on or turn.state is TurnState.QUEUED):
+        return [_plainly(turn.held_up)]
     if turn.state not in CLOSED or turn.state is TurnState.DONE:
         return []
-    reason = why_closed(turn.state, turn.event, turn.reason, turn.deaths)
+    return [_plainly(why_closed(turn.state, turn.event, turn.reason, turn.deaths))]
+
+
+def _plainly(reason: Reason) -> str:
     remedy = f" What helps: {reason.remedy}." if reason.remedy else ""
-    return [f"Why: {reason.words}.{remedy}"]
+    return f"Why: {reason.words}.{remedy}"
 
 
 def _approve(command: Command, facts: SessionFacts) -> Response:
@@ -150,7 +155,9 @@ def _deny(command: Command, facts: SessionFacts) -> Response:
 
 def _no_approval(facts: SessionFacts) -> str | None:
     """Why there is nothing to approve or deny; None if there is."""
-    asked = facts.question
+    asked, turn = facts.question, facts.open_turn
+    if turn is not None and not turn.is_allowed:
+        return f"I can not go on with this: {NOT_ALLOWED}"
     if asked is None:
         return "There is nothing to approve or deny: I am not asking for anything."
     words = _question(facts)
@@ -213,6 +220,13 @@ def _stopped(facts: SessionFacts) -> list[str]:
     if facts.waiting:
         verb = "was" if facts.waiting == 1 else "were"
         sentences.append(f"{_counted(facts.waiting, 'waiting message')} {verb} dropped.")
+    if facts.unsent:
+        verb = "is" if facts.unsent == 1 else "are"
+        sentences.append(
+            f"Stopped: {_counted(facts.unsent, 'part')} of my answer {verb} not sent any more."
+        )
+        if facts.on_the_way:
+            sentences.append(f"{_counted(facts.on_the_way, 'part')} may still arrive.")
     return sentences
 
 

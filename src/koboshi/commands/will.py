@@ -12,6 +12,11 @@ from koboshi.domain.command import (
 )
 from koboshi.domain.phrases import excerpt
 
+NOT_ALLOWED = (
+    "a person whose message is in it may not use this gateway any more. Write what you want, and "
+    "I leave that aside."
+)
+
 
 def resume(_command: Command, facts: SessionFacts) -> Response:
     """What `/resume` does."""
@@ -22,6 +27,8 @@ def resume(_command: Command, facts: SessionFacts) -> Response:
     obstacle = _obstacle(turn, facts)
     if obstacle is not None:
         return Response(reply=f"There is nothing to resume: {obstacle}")
+    if not turn.is_allowed:
+        return Response(reply=f"I can not go on with {_request(turn)}: {NOT_ALLOWED}")
     return Response(reply=f"I go on with {_request(turn)}.", will=Will.RESUME)
 
 

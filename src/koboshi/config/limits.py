@@ -37,9 +37,10 @@ class Limits:
     steps_per_turn_max: int = 400  # steps before a turn is ended as endless
     step_bytes_max: int = 1_000_000  # one stored step
     empty_replies_max: int = 1  # empty replies of the model that are asked again
-    model_tries_max: int = 5  # tries of one model call
+    calls_side_by_side_max: int = 16  # calls of one reply; the others follow in their order
     model_wait_ms_max: int = WAIT_MS_MAX  # a provider that asks for a longer wait is given up
-    model_held_wait_ms_max: int = 5_000  # a turn that has to wait longer gives its place to others
+    model_held_wait_ms_max: int = 5_000  # a turn that has to wait longer gives its claim back
+    model_told_ms: int = 20_000  # the person is told when the model has failed for so long
     model_load_seconds: int = 60  # to load the library of a provider, once
     model_connect_seconds: int = 10
     model_first_seconds: int = 300  # until a reply begins: a local model may have to be loaded
@@ -50,6 +51,7 @@ class Limits:
 
     # Processes in the background.
     background_seconds_max: int = 7 * 86_400  # a command that was left running
+    background_per_session_max: int = field(default=16, metadata=key(whole(1, 1_000)))  # of these
     watch_seconds: float = 0.5  # between two looks at output that somebody waits for
     report_seconds: int = 15  # at most one report of a process about its output in this time,
     reports_per_session_max: int = 5  # so many of a session,
@@ -77,10 +79,9 @@ class Limits:
     plugin_call_seconds: int = 1_800  # one call
 
     # What goes out.
-    deliveries_in_flight_max: int = 32  # sends at once, all channels together
+    deliveries_in_flight_max: int = 32  # sends at once, of each channel
     sent_file_bytes_max: int = 50_000_000  # a file for a person; bots can not send larger ones
-    delivery_attempts_max: int = 200  # tries of one delivery before it is abandoned
-    delivery_age_ms_max: int = _DAY_MS  # a text older than this is abandoned
+    delivery_age_ms_max: int = _DAY_MS  # a text older than this is abandoned, and that is told
 
     # Staying alive.
     recoveries_at_once: int = 8  # unowned turns judged at the same time

@@ -61,6 +61,8 @@ class GatewayConfig:
     drain_seconds: float = field(default=45, metadata=key(number(0, _SECONDS_MAX)))
     progress_seconds: float = field(default=180, metadata=key(number(0, _SECONDS_MAX)))
     max_turns: int = field(default=16, metadata=key(whole(1, 1_000)))
+    max_open_turns: int = field(default=256, metadata=key(whole(1, 10_000)))
+    max_commands: int = field(default=64, metadata=key(whole(1, 10_000)))
     workdir: Path = field(default=Path("~/koboshi"), metadata=key(path()))  # load() expands it
 
 
@@ -72,6 +74,7 @@ class ModelConfig:
     base_url: str = field(default="", repr=False, metadata=key(web_address(may_be_empty=True)))
     api_key_env: str = field(default="OPENAI_API_KEY", metadata=key(variable_name()))
     system_prompt: str = field(default="", metadata=key(prose(64_000)))
+    patience_seconds: float = field(default=600, metadata=key(number(0, _SECONDS_MAX)))
     api_key: Secret | None = None  # never asked for by the scripted model
 
     @property

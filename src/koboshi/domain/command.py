@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.process import ProcessState
+from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import RecoveryPolicy
 from koboshi.domain.session import Busy, CutKind, Session, Settings
 from koboshi.domain.turn import TurnState
@@ -63,6 +64,10 @@ class TurnGlance:
     """In a row, without a new step."""
     story: tuple[str, ...] = ()
     """What happened to it, a line each, oldest first."""
+    is_allowed: bool = True
+    """Everybody whose message is in it may use the gateway."""
+    held_up: Reason | None = None
+    """What keeps it from getting on while it is open."""
 
 
 class QuestionKind(StrEnum):
@@ -121,6 +126,10 @@ class SessionFacts:
     waiting: int
     owed: int
     running_processes: tuple[str, ...]
+    unsent: int = 0
+    """Parts of answers that are owed and have certainly not been sent, while no turn is open."""
+    on_the_way: int = 0
+    """Parts of these answers that are being sent, or may have arrived."""
     jobs: tuple[JobGlance, ...] = ()
     """Background processes: the running ones, then the newest that have ended."""
     named_job: JobGlance | None = None

@@ -17,6 +17,11 @@ class ContradictoryFacts(KoboshiError):
     """A bug in the store: durable facts about one turn exclude each other."""
 
 
+class BackgroundFull(KoboshiError):
+    """As many commands of the session run in the background as may: nothing was stored, so start
+    nothing."""
+
+
 class NoSuchRow(KoboshiError):
     """The id names nothing that is stored."""
 
@@ -78,3 +83,10 @@ class ModelRefused(KoboshiError):
 
 class ModelOverfull(ModelRefused):
     """The request is longer than the model can take: ask again with a shorter one."""
+
+
+def is_or_holds(error: Exception, kind: type[Exception]) -> bool:
+    """Whether an error is of a kind, or a group in which one is: tasks side by side fail in one."""
+    if isinstance(error, ExceptionGroup):
+        return error.subgroup(kind) is not None
+    return isinstance(error, kind)

@@ -1,12 +1,26 @@
 """Every sentence that the gateway says to the model. They begin with `[koboshi]`."""
 
+from collections.abc import Sequence
+
+from koboshi.domain.phrases import excerpt
 from koboshi.domain.recovery import Interruption
+from koboshi.domain.turn import TurnEvent
 
 MARK = "[koboshi]"
 
 RECOVERY = "recovery"
 """The cause of the one note that a resumed turn gets for each epoch that ended early."""
+ENDED = "ended"
+"""The cause of the one note that closes the transcript of a turn without an answer."""
+RETRY = "retry"
+"""The cause of the note that opens a turn which asks again what was worked on before."""
 MOVED_ON = "moved-on"
+"""The cause of a note in turns of earlier versions: what was set aside before them."""
+
+REQUEST_CHARS = 400
+CALL_CHARS = 120
+CALLS_NAMED = 10
+NOT_AGAIN = "It is not to be carried out unless they ask again."
 
 
 _WHAT_HAPPENED = {
@@ -39,6 +53,15 @@ def outcome_unknown(tool: str, *, started: str) -> str:
     )
 
 
+def outcome_lost(tool: str, why: str) -> str:
+    """The result of a call that must not be repeated, when the gateway failed to learn it."""
+    return (
+        f"{MARK} {tool} was started and its outcome is unknown: something went wrong in the "
+        f"gateway ({_quoted(why, 300)}). It may have completed, completed partly, or not run. Do "
+        "not repeat it; first check its effect, and if you can not, ask the person."
+    )
+
+
 def stopped(by: str) -> str:
     """The result of a call that has none because its turn was ended."""
     return f"{MARK} not finished: {by}"
@@ -68,12 +91,56 @@ def left_out(before: str) -> str:
     return f"{before}\n{words}" if before else words
 
 
-def unfinished(request: str) -> str:
-    """Said to the turn that follows one that was interrupted and is not continued."""
+_ENDS = {
+    TurnEvent.CUT: "was stopped by the person",
+    TurnEvent.INTERRUPTED: "was ended by a newer message",
+    TurnEvent.DROPPED: "was dropped",
+    TurnEvent.DECLINED: "was interrupted, and the person did not want it continued",
+    TurnEvent.EXPIRED: "waited for an answer of the person, which did not come in time",
+    TurnEvent.ERRED: "failed",
+    TurnEvent.GAVE_UP: "was given up",
+    TurnEvent.CLEARED: "was set aside and is not being continued",
+}
+"""How a turn ended that has no answer, for each event that ends one."""
+_WITH_REASON = frozenset({TurnEvent.ERRED, TurnEvent.GAVE_UP, TurnEvent.CLEARED})
+
+
+def ended(
+    event: TurnEvent, reason: str, *, request: str, is_report: bool, at: str, is_begun: bool
+) -> str:
+    """The last line of a turn without an answer. It stands between what was asked in the turn and
+    what is asked next: the model must not take the two for one request."""
+    how = _ENDS[event]
+    if reason and event in _WITH_REASON:
+        how = f"{how} ({_quoted(reason, 200).rstrip('.')})"
+    if reason and event is TurnEvent.DROPPED:
+        how = f"was {_quoted(reason, 200)}"
+    kind = "The work on a report" if is_report else "The request"
+    what = f"{kind} «{_quoted(request, REQUEST_CHARS)}»" if request.strip() else "What was sent"
+    begun = "What has a result above was done." if is_begun else "Nothing was done for it."
+    return f"{MARK} {what} ({at}) {how}, before it was answered. {begun} {NOT_AGAIN}"
+
+
+def asked_again(calls: Sequence[tuple[str, str, str]], *, is_all: bool = True) -> str:
+    """Said before words that are asked again, if calls ran for them before. Each call is its tool,
+    its arguments and how it ended."""
+    named = [
+        f"{_quoted(tool, 60)} {_quoted(arguments, CALL_CHARS)} ({outcome})"
+        for tool, arguments, outcome in calls[:CALLS_NAMED]
+    ]
+    if len(calls) > CALLS_NAMED or not is_all:
+        named.append("and more")
     return (
-        f"{MARK} An earlier request was interrupted and is not being continued: «{request}». "
-        "Mention it if it matters to what the person says now."
+        f"{MARK} The person asks again for what was worked on before without an answer. These "
+        f"calls ran then: {'; '.join(named)}. What was done then is done: do not repeat it. Check "
+        "its effect where the outcome is unknown, go on from there and finish."
     )
+
+
+def _quoted(text: str, limit: int) -> str:
+    """Words of others on one line of ours: they can neither speak for us nor end the quotation."""
+    said = excerpt(text.replace("«", '"').replace("»", '"'), limit)
+    return said.replace(MARK, "(koboshi)")
 
 
 def report(headline: str, output: str) -> str:

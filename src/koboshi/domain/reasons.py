@@ -288,7 +288,12 @@ def _to_go_on(turn: TurnStanding, verdict: Verdict) -> str:
 
 
 def what_is_wrong(
-    *, breaker: Breaker, unreached: Mapping[str, str], held: int, store: str | None
+    *,
+    breaker: Breaker,
+    unreached: Mapping[str, str],
+    held: int,
+    store: str | None,
+    gap: str | None = None,
 ) -> tuple[Reason, ...]:
     """What keeps messages from being answered, whatever they say; nothing if all is well."""
     found = []
@@ -305,6 +310,9 @@ def what_is_wrong(
     if breaker is not Breaker.CLOSED:
         remedy = "/resume in the chat, or Resume on the page of a turn, goes on with it now"
         found.append(Reason(words=BREAKER_WORDS[breaker], remedy=remedy))
+    if gap is not None:
+        remedy = "`koboshi outbox list --open`, then `koboshi outbox release --all` settles it"
+        found.append(Reason(words=gap, remedy=remedy))
     if held:
         words = f"{held} of what is owed is held back after a restore, or may have arrived"
         found.append(Reason(words=words, remedy="`koboshi outbox release` sends it"))

@@ -6,12 +6,14 @@ from `RULES`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from koboshi.domain.errors import ContradictoryFacts
 from koboshi.domain.ids import ChannelName
+from koboshi.domain.outage import Patience
+from koboshi.domain.slots import SlotLimits
 from koboshi.domain.transcript import Author, Effect, Tail
 from koboshi.domain.turn import CLOSED, TurnState
 from koboshi.domain.worker import Breaker
@@ -59,6 +61,8 @@ class World:
     is_allowed: Callable[[ChannelName, str], bool]
     busy: str = "queue"
     """What a message does while a turn runs, where the session does not say otherwise."""
+    slots: SlotLimits = field(default_factory=SlotLimits)
+    patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,7 @@ class TurnFacts:
     """A message of an allowed person waits, whenever it was accepted."""
     asked_by: Author | None
     is_person_allowed: bool
+    """Everybody whose message is in it may use the gateway."""
     is_channel_known: bool
     is_interactive: bool
     interruption: Interruption
@@ -174,8 +179,21 @@ RULES: tuple[Rule, ...] = (
         because="the answer exists and is on its way; there is nothing to work on",
     ),
     Rule(
+        label="not-allowed-behind",
+        when=lambda facts, _: (
+            not facts.is_person_allowed and facts.message_behind and facts.is_channel_known
+        ),
+        then=_always(VerdictKind.CLEAR),
+        says="a person whose message is in it is no longer allowed, and a message of an allowed "
+        "person waits",
+        because="a person whose message is in it is no longer allowed to use this gateway, and a "
+        "message of another person waits",
+    ),
+    Rule(
         label="replied",
-        when=lambda facts, _: facts.state is TurnState.WAITING and facts.message_waits,
+        when=lambda facts, _: (
+            facts.state is TurnState.WAITING and facts.message_waits and facts.is_person_allowed
+        ),
         then=_always(VerdictKind.RESUME),
         says="waiting for a person, and their message is there",
         because="the person has answered the question",
@@ -189,10 +207,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         label="person-not-allowed",
-        when=lambda facts, _: not facts.is_person_allowed and not facts.message_waits,
+        when=lambda facts, _: not facts.is_person_allowed,
         then=_always(VerdictKind.SUSPEND),
-        says="the person who asked is no longer allowed, and no allowed person has written since",
-        because="the person who asked is no longer allowed to use this gateway",
+        says="a person whose message is in it is no longer allowed",
+        because="a person whose message is in it is no longer allowed to use this gateway",
     ),
     Rule(
         label="channel-unknown",

@@ -79,9 +79,7 @@ def _table() -> dict[tuple[TurnState, TurnEvent], TurnState]:
         ),
         event.PARKED: dict.fromkeys((state.QUEUED, state.RUNNING), state.SUSPENDED),
         event.CLEARED: {
-            state.QUEUED: state.STOPPED,
-            state.RUNNING: state.STOPPED,
-            state.SUSPENDED: state.STOPPED,
+            **dict.fromkeys(sorted(OPEN), state.STOPPED),
             state.ANSWERED: state.DONE,
         },
         event.GAVE_UP: dict.fromkeys((state.QUEUED, state.RUNNING, state.SUSPENDED), state.FAILED),

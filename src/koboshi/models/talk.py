@@ -6,12 +6,12 @@ result directly follows its call: providers refuse anything else, for ever.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
-from koboshi.domain.ids import CallId
-from koboshi.domain.notes import MARK
+from koboshi.domain.ids import CallId, TurnId
+from koboshi.domain.notes import MARK, NOT_AGAIN
 from koboshi.domain.transcript import (
     Answer,
     Call,
@@ -30,6 +30,9 @@ EARLIER = f"{MARK} The conversation began earlier than what you see here."
 GO_ON = f"{MARK} Go on."
 SUMMED_UP = f"{MARK} What was said and done before this, summed up:"
 RECORD = f"{MARK} The record:"
+UNANSWERED = f"{MARK} What stands above ended without an answer. {NOT_AGAIN}"
+"""Stands between words of two turns where nothing else does: turns of earlier versions have no note
+about their end."""
 
 # A person or a program could write our mark; the model must not take their words for ours.
 _FALSE_MARK = re.compile(rf"^(\s*){re.escape(MARK)}", re.MULTILINE)
@@ -95,7 +98,7 @@ def talk_of(steps: Sequence[Step]) -> list[Side]:
     results = {step.body.call_id: step.body for step in steps if isinstance(step.body, Result)}
     placed = {call.call_id for step in steps for call in _calls_in(step)}
     talk = _Talk()
-    for step in steps:
+    for step in _kept_apart(steps):
         match step.body:
             case Message(words=words):
                 talk.hear(_unmarked(words))
@@ -119,8 +122,28 @@ def talk_of(steps: Sequence[Step]) -> list[Side]:
 
 def record_of(steps: Sequence[Step]) -> str:
     """These steps as a record to be read: whoever reads it is not the one who speaks in it."""
-    words = "\n\n".join(_recorded(step) for step in steps if step.body.text or _calls_in(step))
+    apart = _kept_apart(steps)
+    words = "\n\n".join(_recorded(step) for step in apart if step.body.text or _calls_in(step))
     return f"{RECORD}\n\n{words}"
+
+
+def _kept_apart(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps, with a line of ours between messages of two turns that have none between them: the
+    model would take them for one request."""
+    unanswered: TurnId | None = None
+    for step in steps:
+        match step.body:
+            case Message(words=words) if words.strip():
+                if unanswered not in (None, step.turn_id):
+                    yield replace(step, body=Note(cause="unanswered", text=UNANSWERED))
+                unanswered = step.turn_id
+            case Note(text=text) | Answer(text=text) | Summary(text=text) if text.strip():
+                unanswered = None
+            case Reply(text=text, calls=calls) if text.strip() or calls:
+                unanswered = None
+            case _:
+                pass  # it is not shown, or beside its call
+        yield step
 
 
 @dataclass(slots=True)

@@ -28,6 +28,10 @@ class Abilities:
     """`draft` can show words while they grow."""
     interactive: bool = True
     """A person reads along and can answer."""
+    parts_max: int = 8
+    """An answer of more parts is not sent as so many messages."""
+    takes_files: bool = False
+    """A delivery can carry a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +70,8 @@ class Accept(Protocol):
         self, batch: Sequence[Inbound], cursor: str | None = None
     ) -> tuple[Receipt, ...]:
         """Store the batch, and how far we have read, in one transaction. Acknowledge to the
-        platform only after this has returned."""
+        platform only after this has returned. A channel with an account calls it with nothing at
+        all, once it is connected and before it reads: the platform knows the account."""
         ...
 
 
@@ -75,7 +80,18 @@ class Channel(Protocol):
     def name(self) -> ChannelName: ...
 
     @property
+    def account(self) -> str:
+        """The platform's stable id of whom we speak as, known before anything is connected. Numbers
+        of chats, messages and updates are good for one account. Empty where there is only one."""
+
+    @property
     def abilities(self) -> Abilities: ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the platform cannot be had at the moment; None if the channel is up. No send of
+        unknown outcome is repeated while it is not. A channel that comes back hints at that."""
+        ...
 
     async def receive(self, cursor: str | None, accept: Accept) -> None:
         """Bring in what people write, from `cursor` on, until cancelled. Raises when the

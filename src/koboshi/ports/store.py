@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from koboshi.domain.again import Retried
 from koboshi.domain.command import Command, Response, SessionFacts, Standing, Will
-from koboshi.domain.files import Parcel
+from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
     CallId,
     ChannelName,
@@ -22,6 +22,7 @@ from koboshi.domain.ids import (
     TurnId,
     WorkerId,
 )
+from koboshi.domain.outage import Decision, Failure
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
@@ -86,8 +87,19 @@ class Sessions(Protocol):
 
 
 class Inbox(Protocol):
-    async def cursor(self, channel: ChannelName) -> str | None:
-        """How far the channel was read."""
+    async def bind(self, accounts: Mapping[ChannelName, str]) -> tuple[ChannelName, ...]:
+        """Store as whom the channels speak to their platforms, before anything is received or sent.
+        Where it was another account before, the platform's ids from then are forgotten, as after a
+        move. Returns those channels."""
+        ...
+
+    async def adopt(self, channel: ChannelName, account: str) -> None:
+        """The platform knows this account. What came over the channel before accounts were stored
+        came to the first one of which that is said."""
+        ...
+
+    async def cursor(self, channel: ChannelName, account: str = "") -> str | None:
+        """How far the channel was read as this account."""
         ...
 
     async def accept(
@@ -97,11 +109,12 @@ class Inbox(Protocol):
         *,
         cursor: str | None,
         respond: Respond,
+        account: str = "",
     ) -> tuple[Receipt, ...]:
-        """Store what arrived and how far we have read, and do at once what follows from it: open a
-        turn where the session is idle, answer its open question, carry out a command. What comes
-        from somebody who is not allowed is ignored; in a private chat they may be given a code. An
-        external id that is already there changes nothing."""
+        """Store what arrived for this account and how far we have read, and do at once what follows
+        from it: open a turn where the session is idle, answer its open question, carry out a
+        command. What comes from somebody who is not allowed is ignored; in a private chat they may
+        be given a code. An external id of the account that is already there changes nothing."""
         ...
 
     async def drop(self, entry_id: EntryId) -> bool:
@@ -187,10 +200,12 @@ class Turns(Protocol):
         reply: Reply,
         parts: Sequence[str],
         log_sizes: Mapping[ProcessId, int] = NO_SIZES,
+        file: OutFile | None = None,
     ) -> None:
         """End the turn with its answer: the words, the state and the deliveries owed are one
         transaction, which also opens the next turn if something waits. `log_sizes` says how much
-        output its background processes had until now: what matches in it comes too late."""
+        output its background processes had until now: what matches in it comes too late. `file`
+        goes along with the last part."""
         ...
 
     async def fail(self, claim: Claim, reason: str) -> None:
@@ -206,13 +221,15 @@ class Turns(Protocol):
         now, abandons them if they are not on their way. An ordinal is used once."""
         ...
 
-    async def retry_model(self, claim: Claim) -> int:
-        """Count a request that the model did not answer. Returns how many there were."""
+    async def retry_model(self, claim: Claim, failure: Failure) -> Decision:
+        """Store that the model did not answer, decide what follows from it, and owe the person a
+        word about it, once, if they are to know by now."""
         ...
 
     async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
-        """Give the claim back until `wait_ms` have passed, because of a wait that is no
-        interruption: neither a death nor a recovery, and the model is told nothing."""
+        """Give the claim back until `wait_ms` have passed, because the model does not answer. That
+        is no interruption: neither a death nor a recovery, and the model is told nothing. The wait
+        counts as waited from here on, whatever the clock does."""
         ...
 
     async def release(self, claim: Claim) -> None:
@@ -221,7 +238,8 @@ class Turns(Protocol):
 
     async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
         """Turns that need a verdict, newest first: running under a worker that is gone, and at a
-        boot, when the world may have changed, those that were set aside."""
+        boot, when the world may have changed, those that were set aside, and those that do not run
+        any more because of a person in them and hold up the message of another."""
         ...
 
     async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
@@ -250,10 +268,12 @@ class Processes(Protocol):
         workdir: str,
         is_foreground: bool,
         watchers: Sequence[WatcherSpec] = (),
+        background_max: int | None = None,
     ) -> Process:
         """The intent to start a process for a call, and what shall look at it, stored before
         anything runs. A call has one process for ever: if there is one already, it is returned as
-        it is."""
+        it is. Raises BackgroundFull, and nothing is written, if it is for the background and
+        `background_max` commands of the session run there already."""
         ...
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None: ...
@@ -312,6 +332,10 @@ class Processes(Protocol):
 
     async def stranded(self) -> tuple[ProcessId, ...]:
         """Begun for a turn that has closed since, and nobody knows whether they were started."""
+        ...
+
+    async def commands_running(self) -> frozenset[tuple[TurnId, CallId]]:
+        """The calls of all foreground commands that have no end, as far as we know."""
         ...
 
     async def alive(self) -> tuple[Process, ...]:

@@ -1,7 +1,8 @@
 """A tool: something the agent can do in the world."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
 
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ProcessId
@@ -66,6 +67,33 @@ class Tool(Protocol):
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
         """Take up a call that was under way when the gateway died. Only for `resumable` ones."""
         ...
+
+
+class Load(StrEnum):
+    """What a call needs while it runs."""
+
+    WORK = "work"  # it computes: its turn keeps its slot
+    WAIT = "wait"  # it only waits: its turn needs no slot
+    COMMAND = "command"  # it waits for a command of its own; only so many run at once
+
+
+@runtime_checkable
+class KnowsLoad(Protocol):
+    """A tool with calls that only wait. The others need not know of this."""
+
+    def complaint_about(self, arguments: str) -> str | None: ...
+
+    def load_of(self, arguments: str) -> Load:
+        """What a call with these arguments needs while it runs."""
+        ...
+
+
+def load_of(tool: object, arguments: str) -> Load:
+    """What a call needs while it runs. A tool that does not say so computes; so does a call that
+    cannot be used, or whose tool is not there."""
+    if not isinstance(tool, KnowsLoad) or tool.complaint_about(arguments) is not None:
+        return Load.WORK
+    return tool.load_of(arguments)
 
 
 class ToolSource(Protocol):

@@ -14,6 +14,7 @@ from koboshi.domain.ids import (
     WorkerId,
 )
 from koboshi.domain.process import Process
+from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Settings
@@ -81,6 +82,8 @@ class Status:
     """How much of what was interrupted is taken up again."""
     outbox_held: int = 0
     """How much of what is owed waits until somebody releases it."""
+    gap: str | None = None
+    """What the database had stored and does not hold any more, until the operator settles it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +149,8 @@ class Explanation:
     deliveries: tuple[DeliveryView, ...]
     question: str | None = None
     """What it waits for."""
+    held_up: Reason | None = None
+    """What keeps it from getting on, in a gateway that runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

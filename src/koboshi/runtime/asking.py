@@ -1,7 +1,8 @@
 """Asking the model: again when it is busy, and for less when the conversation is too long.
 
-Everything that bounds this is durable. Tries are counted in the turn's row, a long wait is stored
-with the turn, and each summary covers more than the one before: a crash starts nothing anew.
+Everything that bounds this is durable. How often and how long the model has failed is in the turn's
+row, a long wait is stored with the turn, and each summary covers more than the one before: a crash
+starts nothing anew. No slot is held while the turn waits.
 """
 
 from collections.abc import Sequence
@@ -22,12 +23,14 @@ from koboshi.agent.summary import (
     with_less,
 )
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
+from koboshi.domain.outage import Failure, GiveUp
 from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
 from koboshi.ports.store import Loaded, Store
 from koboshi.runtime.drafts import Drafts
 from koboshi.runtime.intake import storable
+from koboshi.runtime.slots import Slot
 
 log = structlog.get_logger()
 
@@ -59,14 +62,11 @@ class Asking:
     drafts: Drafts
     system: str
     context: ContextLimits
-    tries_max: int
-    wait_ms_max: int
-    """A model that asks for a longer wait is given up."""
     held_ms_max: int
-    """A longer wait does not hold the claim: somebody else has a use for the place."""
+    """A longer wait is stored with the turn, and its claim is given back meanwhile."""
 
     async def next_reply(
-        self, claim: Claim, loaded: Loaded, tools: Sequence[ToolSpec]
+        self, claim: Claim, loaded: Loaded, tools: Sequence[ToolSpec], slot: Slot
     ) -> tuple[Outcome, Loaded]:
         """The model's next reply in a turn, and the turn with the summaries that were made on the
         way to it."""
@@ -80,25 +80,27 @@ class Asking:
             if plan is None:
                 try:
                     async with self.drafts.showing(loaded.session.route, claim.turn_id) as on_text:
-                        return await self._ask(claim, request, on_text), loaded
+                        return await self._ask(claim, request, slot, on_text), loaded
                 except ModelOverfull:
                     refused_tokens = tokens_in(request)
                     log.warning("model_overfull", tokens=refused_tokens, steps=len(request.steps))
                     continue
-            words = await self._sum_up(claim, request, plan)
+            words = await self._sum_up(claim, request, plan, slot)
             if not isinstance(words, str):
                 return words, loaded
             loaded = await self._store_summary(claim, loaded, plan, words)
             refused_tokens = None
 
-    async def _sum_up(self, claim: Claim, request: Request, plan: Plan) -> str | NoReply | SetDown:
+    async def _sum_up(
+        self, claim: Claim, request: Request, plan: Plan, slot: Slot
+    ) -> str | NoReply | SetDown:
         """The words of a summary; none, if the model has none for it."""
         while True:
             shorter = summary_request(request, plan, self.context)
             if not shorter.steps:
                 return ""
             try:
-                outcome = await self._ask(claim, shorter)
+                outcome = await self._ask(claim, shorter, slot)
             except ModelOverfull:
                 less = with_less(plan)
                 if less is None:
@@ -120,8 +122,11 @@ class Asking:
         )
         return replace(loaded, steps=(*loaded.steps, *steps), summary=steps[0])
 
-    async def _ask(self, claim: Claim, request: Request, on_text: OnText | None = None) -> Outcome:
+    async def _ask(
+        self, claim: Claim, request: Request, slot: Slot, on_text: OnText | None = None
+    ) -> Outcome:
         """The reply to one request. Raises ModelOverfull."""
+        since = self.clock.monotonic()
         while True:
             try:
                 return await self.model.respond(request, on_text)
@@ -130,12 +135,19 @@ class Asking:
             except ModelRefused as refusal:
                 return NoReply(reason=refusal.reason)
             except ModelBusy as busy:
-                tries = await self.store.turns.retry_model(claim)
-                log.warning("model_busy", tries=tries, reason=busy.reason)
-                wait_ms = max(busy.retry_after_ms or 0, min(500 * 2**tries, 60_000))
-                if tries >= self.tries_max or wait_ms > self.wait_ms_max:
-                    return NoReply(reason=f"the model did not answer ({busy.reason})")
-                if wait_ms > self.held_ms_max:
+                now = self.clock.monotonic()
+                spent_ms, since = round((now - since) * 1000), now
+                failure = Failure(
+                    reason=busy.reason, spent_ms=spent_ms, asked_ms=busy.retry_after_ms
+                )
+                decision = await self.store.turns.retry_model(claim, failure)
+                log.warning("model_busy", reason=busy.reason)
+                if isinstance(decision, GiveUp):
+                    return NoReply(reason=decision.words)
+                wait_ms = decision.wait_ms
+                if wait_ms > self.held_ms_max or slot.is_closed:
                     await self.store.turns.postpone(claim, wait_ms, f"model: {busy.reason}")
                     return SetDown(wait_ms=wait_ms)
+                slot.give_back()
                 await sleep(wait_ms / 1000)
+                await slot.take()

@@ -1,25 +1,45 @@
-"""One tool call: committed as started, run, committed as finished."""
+"""One tool call: committed as started, run, committed as finished.
 
+What went wrong before the call was started has certainly not run it, and is an error. From the
+commit of `start_call` on, only the tool itself says that it failed, by ToolFailed or in its answer.
+Whatever else goes wrong is ours, and proves nothing about the call: its outcome is unknown, or, if
+the tool can take it up by its id, it is taken up again after a pause, as after a crash.
+"""
+
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
-from anyio import create_task_group
+from anyio import create_task_group, sleep
 
 from koboshi.domain import notes
-from koboshi.domain.errors import Fenced, StoreFailed
+from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.phrases import clock_words
 from koboshi.domain.recovery import CallFate, fate_of
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import CallRecord, Need, Result, ResultStatus, Step
+from koboshi.domain.transcript import Call, CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
-from koboshi.ports.tool import Tool, ToolContext, ToolFailed, Tools, TurnSetDown
+from koboshi.ports.tool import (
+    Load,
+    Tool,
+    ToolAnswer,
+    ToolContext,
+    ToolFailed,
+    Tools,
+    TurnSetDown,
+    load_of,
+)
 from koboshi.runtime.intake import storable
+from koboshi.runtime.slots import Slot, lone_slot
 
 log = structlog.get_logger()
+
+PAUSE_S_MIN, PAUSE_S_MAX = 0.5, 30.0
+"""Before a call is taken up again that something of ours went wrong with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,45 +58,63 @@ class CallRunner:
     result_chars_max: int
     redact: Callable[[str], str] = lambda text: text
     """Takes out secrets that the configuration knows."""
+    side_by_side_max: int = 16
 
     async def run_all(
-        self, claim: Claim, route: Route, records: tuple[CallRecord, ...]
+        self,
+        claim: Claim,
+        route: Route,
+        records: tuple[CallRecord, ...],
+        slot: Slot | None = None,
     ) -> tuple[Step, ...]:
-        """Run calls side by side. Returns the new steps, in the order they were stored."""
+        """Run calls, so many side by side and the others in their order as soon as one is over.
+        Returns the new steps, in the order they were stored. In a gateway that leaves, calls that
+        were not started are left as they are."""
+        slot = slot or lone_slot()
         steps: list[Step] = []
+        first, others = records[: self.side_by_side_max], deque(records[self.side_by_side_max :])
 
-        async def run_one(record: CallRecord) -> None:
-            end = await self._result_of(claim, route, record)
-            finish = self.store.turns.finish_call
-            steps.extend(await finish(claim, end.result, end.exits_read, end.parcel))
+        async def run_in_order(record: CallRecord | None) -> None:
+            while record is not None:
+                steps.extend(await self._run_one(claim, route, record, slot))
+                ended = self._load_of(record)
+                record = others.popleft() if others and not slot.is_closed else None
+                begun = None if record is None else self._load_of(record)
+                await slot.go_on_with(ended=ended, begun=begun)
 
+        await slot.begin_calls(map(self._load_of, first))
         async with create_task_group() as tasks:
-            for record in records:
-                tasks.start_soon(run_one, record)
+            for record in first:
+                tasks.start_soon(run_in_order, record)
         return tuple(sorted(steps, key=lambda step: step.seq))
+
+    async def _run_one(
+        self, claim: Claim, route: Route, record: CallRecord, slot: Slot
+    ) -> tuple[Step, ...]:
+        if self._load_of(record) is not Load.COMMAND:
+            return await self._finished(claim, route, record)
+        call_id, is_started = record.call.call_id, record.started_ms is not None
+        async with slot.command(claim, call_id, is_started=is_started) as may_run:
+            return await self._finished(claim, route, record) if may_run else ()
+
+    async def _finished(self, claim: Claim, route: Route, record: CallRecord) -> tuple[Step, ...]:
+        end = await self._result_of(claim, route, record)
+        finish = self.store.turns.finish_call
+        return await finish(claim, end.result, end.exits_read, end.parcel)
+
+    def _load_of(self, record: CallRecord) -> Load:
+        call = record.call
+        return load_of(self.tools.find(call.tool), call.arguments)
 
     async def _result_of(self, claim: Claim, route: Route, record: CallRecord) -> _End:
         call, started_ms = record.call, record.started_ms
-        if started_ms is not None and fate_of(call.effect) is CallFate.UNKNOWN:
-            # The tool is not asked for: it may be gone for good, and this is true all the same.
-            return _End(result=_unknown(record, started_ms))
-        try:
-            tool = await self.tools.reach(call.tool)
-        except ToolFailed as error:
-            return _End(result=self._failure(call.call_id, call.tool, str(error)))
-        if tool is None:
-            words = notes.unknown_tool(call.tool, ", ".join(self.tools.names))
-            return _End(result=_error(call.call_id, words))
-        complaint = tool.complaint_about(call.arguments)
-        if complaint is not None:
-            return _End(result=_error(call.call_id, notes.tool_failed(call.tool, complaint)))
         context = ToolContext(claim=claim, call_id=call.call_id, route=route)
-        is_stricter = tool.effect_of(call.arguments).is_stricter_than(call.effect)
         if started_ms is not None:
-            if is_stricter:
-                return _End(result=_unknown(record, started_ms))
-            is_resumed = fate_of(call.effect) is CallFate.REATTACH
-            return await self._run(tool, call.arguments, context, is_resumed=is_resumed)
+            return await self._take_up(record, started_ms, context)
+        tool = await self._usable(call)
+        if isinstance(tool, Result):
+            return _End(result=tool)
+        is_stricter = tool.effect_of(call.arguments).is_stricter_than(call.effect)
         needs_more = tool.need_of(call.arguments) is not Need.NOBODY and call.need is Need.NOBODY
         if is_stricter or needs_more or record.waits_for_person:
             # What was stored with the call decides after a crash, so it must not be too little.
@@ -85,33 +123,96 @@ class CallRunner:
         # outcome unknown".
         if not await self.store.turns.start_call(claim, call.call_id):
             return _End(result=_error(call.call_id, notes.not_repeated(call.tool)))
-        return await self._run(tool, call.arguments, context, is_resumed=False)
+        return await self._run(tool, call, context, is_resumed=False)
 
-    async def _run(
-        self, tool: Tool, arguments: str, context: ToolContext, *, is_resumed: bool
-    ) -> _End:
-        name, call_id = tool.spec.name, context.call_id
+    async def _take_up(self, record: CallRecord, started_ms: int, context: ToolContext) -> _End:
+        """Go on with a call that was under way when an earlier life of the turn ended."""
+        call, fate = record.call, fate_of(record.call.effect)
+        if fate is CallFate.UNKNOWN:
+            # The tool is not asked for: it may be gone for good, and this is true all the same.
+            return _End(result=_unknown(record, started_ms))
+        tool = await self._usable(call)
+        if isinstance(tool, Result):
+            # A tool that is gone can not take up what it began. It did begin it.
+            is_over = fate is CallFate.REATTACH
+            return _End(result=_unknown(record, started_ms) if is_over else tool)
+        if tool.effect_of(call.arguments).is_stricter_than(call.effect):
+            return _End(result=_unknown(record, started_ms))
+        return await self._run(tool, call, context, is_resumed=fate is CallFate.REATTACH)
+
+    async def _usable(self, call: Call) -> Tool | Result:
+        """The tool of a call, if it takes these arguments; else the result that says why not."""
         try:
-            work = tool.resume if is_resumed else tool.run
-            answer = await work(arguments, context)
-        except (ToolFailed, Fenced) as error:
-            return _End(result=self._failure(call_id, name, str(error)))
-        except (StoreFailed, TurnSetDown):
-            raise
-        except Exception as error:  # a tool's bug is told to the model and to the log
-            log.error("tool_failed", tool=name, call=call_id, exc_info=True)
-            return _End(result=self._failure(call_id, name, f"{type(error).__name__}: {error}"))
+            tool = await self.tools.reach(call.tool)
+        except ToolFailed as error:
+            return self._failure(call.call_id, call.tool, str(error))
+        if tool is None:
+            words = notes.unknown_tool(call.tool, ", ".join(self.tools.names))
+            return _error(call.call_id, words)
+        complaint = tool.complaint_about(call.arguments)
+        if complaint is not None:
+            return _error(call.call_id, notes.tool_failed(call.tool, complaint))
+        return tool
+
+    async def _run(self, tool: Tool, call: Call, context: ToolContext, *, is_resumed: bool) -> _End:
+        """Run a call that is committed as started, to an end that is true."""
+        pause_s = PAUSE_S_MIN
+        while True:
+            try:
+                work = tool.resume if is_resumed else tool.run
+                return self._end_of(call, await work(call.arguments, context))
+            except ToolFailed as error:
+                return _End(result=self._failure(call.call_id, call.tool, str(error)))
+            except (StoreFailed, TurnSetDown):
+                raise
+            except Exception as error:
+                if is_or_holds(error, StoreFailed) or is_or_holds(error, TurnSetDown):
+                    raise
+                if is_or_holds(error, Fenced) and not await self.store.turns.holds(context.claim):
+                    raise  # the turn is no longer ours, and so is the result
+                log.error("tool_broke", tool=call.tool, call=call.call_id, exc_info=True)
+                match fate_of(call.effect):
+                    case CallFate.RUN_AGAIN:
+                        words = f"{type(error).__name__}: {error}"
+                        return _End(result=self._failure(call.call_id, call.tool, words))
+                    case CallFate.UNKNOWN:
+                        return _End(result=self._lost(call, error))
+                    case CallFate.REATTACH:
+                        is_resumed = True
+            await sleep(pause_s)
+            pause_s = min(pause_s * 2, PAUSE_S_MAX)
+
+    def _end_of(self, call: Call, answer: ToolAnswer) -> _End:
+        """What a tool answered, as it is stored. An answer that cannot be shown is lost: taking the
+        call up again would bring the same."""
         status = ResultStatus.UNKNOWN if answer.is_unknown else ResultStatus.OK
-        text = self._bounded(answer.text)
+        try:
+            text = self._bounded(answer.text)
+        except Exception as error:
+            log.error("result_lost", tool=call.tool, call=call.call_id, exc_info=True)
+            return _End(result=self._lost(call, error))
         return _End(
-            result=Result(call_id=call_id, status=status, text=text),
+            result=Result(call_id=call.call_id, status=status, text=text),
             exits_read=answer.exits_read,
             parcel=answer.parcel,
         )
 
+    def _lost(self, call: Call, error: Exception) -> Result:
+        """The result of a call that ran, or may have, and whose outcome did not reach us."""
+        text = notes.outcome_lost(call.tool, self._shown(f"{type(error).__name__}: {error}"))
+        return Result(call_id=call.call_id, status=ResultStatus.UNKNOWN, text=storable(text))
+
     def _failure(self, call_id: CallId, tool: str, words: str) -> Result:
         """A tool may quote others in its words, and they what they were given."""
-        return _error(call_id, self._bounded(notes.tool_failed(tool, words)))
+        return _error(call_id, notes.tool_failed(tool, self._shown(words)))
+
+    def _shown(self, words: str) -> str:
+        """Words about an error, without secrets; none if that can not be had."""
+        try:
+            return self._bounded(words)
+        except Exception:
+            log.error("words_lost", exc_info=True)
+            return "the gateway could not put it into words; its log says more"
 
     def _bounded(self, text: str) -> str:
         text = self.redact(storable(text))

@@ -52,6 +52,7 @@ class ControlSocket:
         path = self.home / SOCKET_NAME
         # By its folder's descriptor, because the kernel takes only short names for sockets.
         folder = os.open(self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        ours: os.stat_result | None = None
         try:
             try:
                 # What a dead gateway left there is replaced: the lock proves that it is nobody's.
@@ -62,11 +63,11 @@ class ControlSocket:
                 return
             task_status.started()
             async with listener:
+                ours = _found(path)
                 await self._take(listener)
         finally:
             os.close(folder)
-            if path.is_socket():
-                path.unlink(missing_ok=True)
+            _remove(path, ours)
 
     async def _take(self, listener: SocketListener) -> None:
         """Take in whoever asks. While something is missing for that, they wait."""
@@ -115,6 +116,20 @@ class ControlSocket:
             log.error("control_failed", error=type(error).__name__, exc_info=True)
             return refusal("bug", "something went wrong here; the gateway's log says what")
         return refusal("too-slow", f"the database did not answer within {ANSWER_SECONDS} s")
+
+
+def _found(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def _remove(path: Path, ours: os.stat_result | None) -> None:
+    """Remove the socket, unless it is that of a gateway that has the home by now."""
+    now = _found(path)
+    if ours is not None and now is not None and os.path.samestat(now, ours):
+        path.unlink(missing_ok=True)
 
 
 def _bound(name: str) -> socket.socket:

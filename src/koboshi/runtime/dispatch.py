@@ -1,16 +1,17 @@
 """Queued turns to claimed turns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anyio import create_task_group
 from anyio.abc import TaskGroup
 
 from koboshi.domain.ids import WorkerId
-from koboshi.domain.places import NO_ROOM, Room, room_for
+from koboshi.domain.slots import NO_ROOM, Room, room_for
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import TURNS, Wakeups
 from koboshi.runtime.drain import Drain
+from koboshi.runtime.slots import Slot, Slots
 from koboshi.runtime.turn import TurnRunner
 
 
@@ -20,52 +21,67 @@ class Dispatch:
     wakeups: Wakeups
     runner: TurnRunner
     worker_id: WorkerId
-    turns_max: int
+    slots: Slots
+    """For turns that compute."""
+    open_turns_max: int
+    """Turns that compute, and turns that only wait, together."""
     poll_seconds: float
     drain: Drain
-    running: int = 0
-    recovered: int = 0
-    """How many of the running turns were taken up again."""
+    running: int = field(default=0, init=False)
+    """Open turns: claimed by this gateway, whether they hold a slot or not."""
+    recovered: int = field(default=0, init=False)
+    """How many of these were taken up again."""
 
     async def keep_dispatching(self) -> None:
-        """Claim what is due and run it, at most so many turns at once, until cancelled: then every
-        running turn gives its claim back."""
+        """Claim what is due and run it, within the bounds, until cancelled: then every running
+        turn gives its claim back."""
         async with create_task_group() as turns:
             while True:
                 seen = self.wakeups.count(TURNS)
-                room = self._room()
-                claims = await self._claim(room) if room.turns else ()
-                for claim in claims:
-                    self._start(turns, claim)
+                if self.drain.ends_steps:
+                    self.slots.close()
+                room, claims = await self._claim(turns)
                 if not claims:
                     await self.wakeups.wait(TURNS, await self._pause(room), since=seen)
 
-    def _room(self) -> Room:
+    def _open_room(self) -> Room:
         if self.drain.is_begun:
             return NO_ROOM
-        return room_for(self.turns_max, running=self.running, recovered=self.recovered)
+        return room_for(self.open_turns_max, held=self.running, recovered=self.recovered)
 
-    async def _claim(self, room: Room) -> tuple[Claim, ...]:
-        return await self.store.turns.claim(
-            self.worker_id, room.turns, recovered_max=room.recovered
-        )
+    async def _claim(self, turns: TaskGroup) -> tuple[Room, tuple[Claim, ...]]:
+        """Claim as much as there is room for. The slots for it are set aside meanwhile, so that no
+        other turn takes them."""
+        room = self.slots.set_aside(self._open_room())
+        claims: tuple[Claim, ...] = ()
+        try:
+            if room.turns:
+                claims = await self.store.turns.claim(
+                    self.worker_id, room.turns, recovered_max=room.recovered
+                )
+        finally:
+            slots = self.slots.settle(room, claims)
+        for claim, slot in zip(claims, slots, strict=True):
+            self._start(turns, claim, slot)
+        return room, claims
 
-    def _start(self, turns: TaskGroup, claim: Claim) -> None:
+    def _start(self, turns: TaskGroup, claim: Claim, slot: Slot) -> None:
         self.running += 1
         self.recovered += claim.is_recovered
-        turns.start_soon(self._run, claim)
+        turns.start_soon(self._run, claim, slot)
 
-    async def _run(self, claim: Claim) -> None:
+    async def _run(self, claim: Claim, slot: Slot) -> None:
         try:
-            await self.runner.run(claim)
+            await self.runner.run(claim, slot)
         finally:
+            slot.leave()
             self.running -= 1
             self.recovered -= claim.is_recovered
             self.wakeups.hint(TURNS)
 
     async def _pause(self, room: Room) -> float:
         """How long there can be nothing to do: a turn that backs off is due in a while. One that
-        there is no room for is looked at when another ends."""
+        there is no room for is looked at when a slot is free, or another turn ends."""
         if not room.turns:
             return self.poll_seconds
         due_in_ms = await self.store.turns.due_in_ms(with_recovered=room.recovered > 0)

@@ -51,6 +51,8 @@ class Gateway:
 
     async def run(self) -> None:
         """Serve until asked to stop. Nothing that happens on the way out is needed at boot."""
+        await self._bind_accounts()
+        self.intake.opening.channels = len(self.channels)
         stop_asked = self.drain.asked
         async with create_task_group() as tasks:
             # First, so that whoever can write to this gateway can ask about it, too.
@@ -79,6 +81,14 @@ class Gateway:
         with move_on_after(FAREWELL_SECONDS, shield=True):
             await self.store.workers.end(self.heartbeat.worker_id, self._ended_how())
         log.info("gateway_stopped", released=self.drain.released)
+
+    async def _bind_accounts(self) -> None:
+        """Before anything is received or sent: a new account must not meet ids of the old one."""
+        accounts = {channel.name: channel.account for channel in self.channels if channel.account}
+        if not accounts:
+            return
+        for name in await self.store.inbox.bind(accounts):
+            log.warning("account_changed", channel=name, account=accounts[name])
 
     async def _let_steps_finish(self) -> None:
         """Nothing new is begun from here on; what runs may come to the end of its step."""

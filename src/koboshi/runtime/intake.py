@@ -2,7 +2,7 @@
 where it is stored."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 from anyio import sleep
@@ -15,10 +15,13 @@ from koboshi.domain.shortage import shortage_in
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
+from koboshi.runtime.opening import Opening
 
 log = structlog.get_logger()
 
 RECONNECT_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
+REFUSED_SECONDS = (1.0, 2.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
+"""Where a person has to change something, and may."""
 STEADY_SECONDS = 60.0
 """A connection that held this long starts the back-off anew."""
 
@@ -30,6 +33,7 @@ class Intake:
     respond: Respond
     output_of: Callable[[ProcessId], Awaitable[str]]
     """The last of what a process printed, for those who ask in the chat."""
+    opening: Opening = field(default_factory=Opening)
 
     def accept_for(self, channel: Channel) -> Accept:
         """What the channel calls with everything it receives."""
@@ -37,9 +41,17 @@ class Intake:
         async def accept(
             batch: Sequence[Inbound], cursor: str | None = None
         ) -> tuple[Receipt, ...]:
+            if not batch and cursor is None:
+                self.opening.accept()
+                await self.store.inbox.adopt(channel.name, channel.account)
+                return ()
             arrivals = [await self._with_output(self.look_at(inbound)) for inbound in batch]
             return await self.store.inbox.accept(
-                channel.name, arrivals, cursor=cursor, respond=self.respond
+                channel.name,
+                arrivals,
+                cursor=cursor,
+                respond=self.respond,
+                account=channel.account,
             )
 
         return accept
@@ -75,22 +87,26 @@ class Intake:
         return replace(arrival, command=replace(command, output=output))
 
     async def keep_receiving(self, channel: Channel) -> None:
-        """Receive for ever: a lost connection is taken up again after a pause.
+        """Receive for ever: a lost connection is taken up again after a pause, and one that is
+        refused after longer ones.
 
-        Raises ChannelUnusable if the first attempt shows that the configuration is wrong.
+        Raises ChannelUnusable if the first attempt of every channel shows that it cannot work as
+        it is configured.
         """
-        failures = 0
+        failures, is_first = 0, True
         while True:
             began = self.clock.monotonic()
+            pauses: Sequence[float] = RECONNECT_SECONDS
             try:
-                cursor = await self.store.inbox.cursor(channel.name)
+                cursor = await self.store.inbox.cursor(channel.name, channel.account)
                 await channel.receive(cursor, self.accept_for(channel))
             except StoreFailed:
                 raise
             except ChannelUnusable as error:
-                if not failures:
-                    raise
-                log.warning("channel_failed", channel=channel.name, error=str(error))
+                log.warning("channel_unusable", channel=channel.name, error=str(error))
+                pauses = REFUSED_SECONDS
+                if is_first:
+                    self.opening.refuse(channel.name, error)
             except Exception as error:  # a channel's trouble is its own; the others go on
                 missing = shortage_in(error)
                 log.warning(
@@ -99,10 +115,12 @@ class Intake:
                     error=missing or str(error),
                     exc_info=missing is None,
                 )
+                if is_first:
+                    self.opening.accept()
             if self.clock.monotonic() - began > STEADY_SECONDS:
                 failures = 0
-            await sleep(RECONNECT_SECONDS[min(failures, len(RECONNECT_SECONDS) - 1)])
-            failures += 1
+            await sleep(pauses[min(failures, len(pauses) - 1)])
+            failures, is_first = failures + 1, False
 
 
 def storable(text: str) -> str:

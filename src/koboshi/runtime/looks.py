@@ -68,6 +68,7 @@ class Looks:
             breaker=Breaker(status.breaker),
             unreached=self._unreached(),
             held=status.outbox_held,
+            gap=status.gap,
             store=self.trouble,
         )
         return {"ok": True, "troubles": [asdict(reason) for reason in found]}
@@ -118,6 +119,9 @@ class _Explainer:
         if explanation is None:
             return None
         is_worked_on = await self._is_worked_on(explanation)
+        is_alive = self._is_running and explanation.turn.state == TurnState.QUEUED
+        if not is_worked_on and not is_alive:
+            explanation = replace(explanation, held_up=None)
         why = why_now(explanation, is_running=self._is_running, is_worked_on=is_worked_on)
         told = replace(explanation, why=why)
         reason = self._reasons.of_turn(told)
@@ -188,6 +192,9 @@ def why_now(explanation: Explanation, *, is_running: bool, is_worked_on: bool) -
     turn, verdict = explanation.turn, explanation.why
     if verdict is None:
         return None
+    if explanation.held_up is not None:
+        because = explanation.held_up.words
+        return Verdict(kind=VerdictKind.STAND, rule="held-up", because=because)
     if is_worked_on:
         because = "this gateway is working on it"
         return Verdict(kind=VerdictKind.STAND, rule="worked-on", because=because)

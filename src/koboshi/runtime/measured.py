@@ -30,11 +30,21 @@ class MeasuredChannel:
         return self._channel.name
 
     @property
+    def account(self) -> str:
+        return self._channel.account
+
+    @property
     def abilities(self) -> Abilities:
         return self._channel.abilities
 
+    @property
+    def trouble(self) -> str | None:
+        return self._channel.trouble
+
     async def receive(self, cursor: str | None, accept: Accept) -> None:
         async def timed(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+            if not batch and cursor is None:
+                return await accept(batch)  # only that it is connected
             began = self._clock.monotonic()
             receipts = await accept(batch, cursor)
             took = self._clock.monotonic() - began

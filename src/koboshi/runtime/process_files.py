@@ -32,7 +32,9 @@ class _Exit(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ProcessFiles:
-    """The folder of one process. What is missing or cannot be read is None or empty."""
+    """The folder of one process. What is missing or makes no sense is None or empty. What is there
+    and cannot be read now raises OSError: for want of a descriptor nobody may conclude that a
+    command has not begun, or has no end."""
 
     folder: Path
 
@@ -56,7 +58,7 @@ class ProcessFiles:
         _write(self.folder / "spec", _entries(settings) + b"\0" + _entries(environment))
 
     def read_marker(self) -> bytes:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(FileNotFoundError):
             settings, _, _ = (self.folder / "spec").read_bytes().partition(b"\0\0")
             for entry in settings.split(b"\0"):
                 if entry.startswith(b"marker="):
@@ -69,7 +71,7 @@ class ProcessFiles:
     def read_birth(self) -> Birth | None:
         try:
             born = msgspec.json.decode((self.folder / "born.json").read_bytes(), type=_Born)
-        except (OSError, ValueError, msgspec.DecodeError):
+        except (FileNotFoundError, ValueError, msgspec.DecodeError):
             return None
         return Birth(boot_id=born.boot_id, pid=born.pid, start_ticks=born.start_ticks)
 
@@ -137,7 +139,7 @@ class ProcessFiles:
     def _read_exit(self) -> _Exit | None:
         try:
             return msgspec.json.decode((self.folder / "exit.json").read_bytes(), type=_Exit)
-        except (OSError, ValueError, msgspec.DecodeError):
+        except (FileNotFoundError, ValueError, msgspec.DecodeError):
             return None
 
 

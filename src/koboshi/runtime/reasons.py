@@ -31,6 +31,8 @@ class Reasons:
 
     def of_turn(self, explanation: Explanation) -> Reason:
         turn = explanation.turn
+        if explanation.held_up is not None:
+            return explanation.held_up
         asked = explanation.entries[0].sender if explanation.entries else ""
         owed = _not_arrived(turn, explanation.deliveries)
         return why_turn(

@@ -249,10 +249,13 @@ class LocalRunners:
         except OSError:
             return None
         # The descriptor belongs to one process for ever, so what is checked now stays true of it.
-        if self._is_alive(birth):
-            return process
-        os.close(process)
-        return None
+        is_alive = False
+        try:
+            is_alive = self._is_alive(birth)
+        finally:
+            if not is_alive:
+                os.close(process)
+        return process if is_alive else None
 
     def _is_alive(self, birth: Birth) -> bool:
         if not (stat := stat_of(birth.pid)):

@@ -98,11 +98,12 @@ class Supervise:
         async with at_once:
             try:
                 found = self.runners.look(process_id)
+                if found.life is not Life.ALIVE:
+                    await self.store_end(process_id, found)
             except OSError as error:
                 log.warning("process_unseen", process=process_id, error=str(error))
                 return False
             if found.life is not Life.ALIVE:
-                await self.store_end(process_id, found)
                 log.info("process_ended", process=process_id, life=found.life)
             elif found.birth is not None:
                 await self.store.processes.born(process_id, found.birth)

@@ -1,6 +1,6 @@
 """What the service manager hears of a gateway that serves: that it lives, and what it does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -52,7 +52,8 @@ class Tidings:
             left = await self.store.turns.unowned(self.worker_id, with_suspended=True)
             return recovering_words(len(left))
         status = await self.store.views.status()
-        return serving_words(status.turns.get("running", 0), status.inbox_waiting)
+        words = serving_words(status.turns.get("running", 0), status.inbox_waiting)
+        return "; ".join((words, *unreached_words(self.health.channels())))
 
 
 async def keep_feeding(notifier: Notifier, is_alive: Callable[[], bool], every: float) -> None:
@@ -81,6 +82,11 @@ def serving_words(running: int, waiting: int) -> str:
     if not running and not waiting:
         return "idle, ready for messages"
     return f"{_counted(running, 'turn')} running, {_counted(waiting, 'message')} waiting"
+
+
+def unreached_words(channels: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Which channels are down, and why."""
+    return tuple(f"{name} is down: {why}" for name, why in channels.items() if why is not None)
 
 
 def _counted(number: int, noun: str) -> str:

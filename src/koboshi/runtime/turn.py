@@ -23,8 +23,8 @@ from koboshi.domain.action import (
     TurnLimits,
     next_action,
 )
-from koboshi.domain.errors import Fenced, StoreFailed
-from koboshi.domain.ids import ChannelName, ProcessId
+from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
+from koboshi.domain.ids import ProcessId
 from koboshi.domain.transcript import (
     CallRecord,
     Effect,
@@ -47,6 +47,8 @@ from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
 from koboshi.runtime.progress import Progress
+from koboshi.runtime.shipping import Shipping
+from koboshi.runtime.slots import Slot
 
 log = structlog.get_logger()
 
@@ -59,7 +61,7 @@ class TurnRunner:
     calls: CallRunner
     wakeups: Wakeups
     clock: Clock
-    split_for: Callable[[ChannelName, str], tuple[str, ...]]
+    shipping: Shipping
     log_size_of: Callable[[ProcessId], int]
     limits: TurnLimits
     question_age_ms_max: int
@@ -69,14 +71,15 @@ class TurnRunner:
     progress: Progress
     attachments: Attachments
 
-    async def run(self, claim: Claim) -> None:
-        """Work on the turn until it is answered, waits, has failed, or is no longer ours."""
+    async def run(self, claim: Claim, slot: Slot) -> None:
+        """Work on the turn until it is answered, waits, has failed, or is no longer ours. The slot
+        is given back while the turn only waits, and by the caller at the end."""
         with structlog.contextvars.bound_contextvars(turn=claim.turn_id, epoch=claim.epoch):
             try:
                 async with create_task_group() as tasks:
                     tasks.start_soon(self._watch_claim, claim, tasks.cancel_scope)
                     tasks.start_soon(self.progress.keep_showing, claim)
-                    await self._work_or_fail(claim)
+                    await self._work_or_fail(claim, slot)
                     tasks.cancel_scope.cancel()
             except get_cancelled_exc_class():
                 # A kind goodbye; recovery does not need it.
@@ -86,16 +89,16 @@ class TurnRunner:
             finally:
                 self.wakeups.forget(claim_topic(claim.turn_id))
 
-    async def _work_or_fail(self, claim: Claim) -> None:
+    async def _work_or_fail(self, claim: Claim, slot: Slot) -> None:
         try:
-            await self._work(claim)
+            await self._work(claim, slot)
         except Exception as error:  # one turn's bug must not take the others down
-            if _is_or_holds(error, StoreFailed):
+            if is_or_holds(error, StoreFailed):
                 raise
-            if _is_or_holds(error, TurnSetDown):
+            if is_or_holds(error, TurnSetDown):
                 await self._release(claim)
                 return
-            if _is_or_holds(error, Fenced):
+            if is_or_holds(error, Fenced):
                 log.info("turn_fenced", reason=str(error))
                 return
             log.error("turn_broke", exc_info=True)
@@ -111,35 +114,35 @@ class TurnRunner:
                 return
             await self.wakeups.wait(topic, self.poll_seconds, since=seen)
 
-    async def _work(self, claim: Claim) -> None:
+    async def _work(self, claim: Claim, slot: Slot) -> None:
         loaded = await self.store.turns.load(claim)
         proposed: Reply | None = None
         while True:
             action = next_action(loaded.steps, loaded.calls, proposed, self.limits)
-            if self.drain.ends_steps and isinstance(action, CallModel | RunCalls | Nudge):
+            if isinstance(action, CallModel):
+                await slot.take()
+            is_leaving = self.drain.ends_steps or slot.is_closed
+            if is_leaving and isinstance(action, CallModel | RunCalls | Nudge):
                 await self._release(claim)
                 return
             match action:
                 case CallModel():
-                    outcome, loaded = await self._ask_model(claim, loaded)
+                    outcome, loaded = await self._ask_model(claim, loaded, slot)
                     if not isinstance(outcome, ModelReply):
                         await self._give_up(claim, outcome)
                         return
                     proposed, loaded = await self._take_reply(claim, loaded, outcome)
                 case RunCalls(records=records):
-                    loaded = await self._run_calls(claim, loaded, records)
+                    loaded = await self._run_calls(claim, loaded, records, slot)
                 case Ask(record=record):
                     tool = self.tools.find(record.call.tool)
                     if tool is not None:
                         await self._ask(claim, tool, record)
                         return
                     # It went away with its configuration: the result says so, and nobody is asked.
-                    loaded = await self._run_calls(claim, loaded, (record,))
+                    loaded = await self._run_calls(claim, loaded, (record,), slot)
                 case Finish(reply=reply):
-                    parts = self.split_for(loaded.session.route.channel, reply.text)
-                    sizes = await self._log_sizes(claim, loaded)
-                    await self.store.turns.answer(claim, reply, parts, sizes)
-                    log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
+                    await self._answer(claim, loaded, reply)
                     return
                 case Nudge(cause=cause):
                     note = Note(cause=cause, text=notes.empty_reply())
@@ -151,10 +154,10 @@ class TurnRunner:
                 case _:
                     assert_never(action)
 
-    async def _ask_model(self, claim: Claim, loaded: Loaded) -> tuple[Outcome, Loaded]:
+    async def _ask_model(self, claim: Claim, loaded: Loaded, slot: Slot) -> tuple[Outcome, Loaded]:
         await self.tools.settle()
         loaded = await self.attachments.bring(claim, loaded)
-        return await self.asking.next_reply(claim, loaded, self.tools.specs())
+        return await self.asking.next_reply(claim, loaded, self.tools.specs(), slot)
 
     async def _give_up(self, claim: Claim, outcome: NoReply | SetDown) -> None:
         match outcome:
@@ -202,10 +205,17 @@ class TurnRunner:
         )
 
     async def _run_calls(
-        self, claim: Claim, loaded: Loaded, records: tuple[CallRecord, ...]
+        self, claim: Claim, loaded: Loaded, records: tuple[CallRecord, ...], slot: Slot
     ) -> Loaded:
-        steps = await self.calls.run_all(claim, loaded.session.route, records)
+        steps = await self.calls.run_all(claim, loaded.session.route, records, slot)
         return _with_results(loaded, steps, self.clock.now_ms())
+
+    async def _answer(self, claim: Claim, loaded: Loaded, reply: Reply) -> None:
+        channel = loaded.session.route.channel
+        parts, file = await self.shipping.ship(channel, claim.turn_id, reply.text)
+        sizes = await self._log_sizes(claim, loaded)
+        await self.store.turns.answer(claim, reply, parts, sizes, file)
+        log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
 
     async def _log_sizes(self, claim: Claim, loaded: Loaded) -> Mapping[ProcessId, int]:
         """How much its background processes have printed until now."""
@@ -237,13 +247,6 @@ class TurnRunner:
             return
         self.drain.released += 1
         log.info("turn_released")
-
-
-def _is_or_holds(error: Exception, kind: type[Exception]) -> bool:
-    """Calls that run side by side fail in a group."""
-    if isinstance(error, ExceptionGroup):
-        return error.subgroup(kind) is not None
-    return isinstance(error, kind)
 
 
 def _with_results(loaded: Loaded, steps: tuple[Step, ...], now_ms: int) -> Loaded:

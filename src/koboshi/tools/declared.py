@@ -15,7 +15,7 @@ import msgspec
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
-from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
+from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -34,6 +34,7 @@ class DeclaredTool(Generic[A]):
     does: Callable[[A, ToolContext], Awaitable[str]]
     effect: Effect = Effect.ONCE
     need: Need = Need.NOBODY
+    load: Load = Load.WORK
     asks: Callable[[str], tuple[str, tuple[Choice, ...]]] | None = None
 
     @property
@@ -47,6 +48,9 @@ class DeclaredTool(Generic[A]):
 
     def need_of(self, arguments: str) -> Need:  # noqa: ARG002  (the contract's; ours is fixed)
         return self.need
+
+    def load_of(self, arguments: str) -> Load:  # noqa: ARG002  (the contract's; ours is fixed)
+        return self.load
 
     def complaint_about(self, arguments: str) -> str | None:
         return complaint_about(self.takes, arguments)

@@ -8,6 +8,7 @@ from anyio import to_thread
 
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import ProcessState
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.text import head_and_tail, plain
 from koboshi.domain.watch import (
     Chunk,
@@ -73,7 +74,7 @@ class Ends:
         process = await self.processes.get(process_id)
         if process is None or process.is_foreground or process.ended_ms is not None:
             return ""
-        output = self.redact(await output_of(self.runners, process_id))
+        output = self.redact(await output_of(self.runners, process_id, is_needed=True))
         tail = last_lines(output, END_CHARS_MAX)
         watchers = await self.processes.watchers(process_id)
         for watcher in watchers:
@@ -87,7 +88,9 @@ class Ends:
     def _unsaid(self, watcher: Watcher) -> str:
         try:
             log = self.runners.read_log(watcher.process_id, watcher.log_offset, MATCHED_BYTES_READ)
-        except OSError:
+        except OSError as error:
+            if shortage_in(error):
+                raise
             return ""
         chunk = Chunk(offset=log.offset, content=log.content, is_last=True)
         matches = self.matcher(watcher.patterns)
@@ -149,14 +152,19 @@ def status_of(seen: Seen) -> str:
 
 
 async def output_of(
-    runners: Runners, process_id: ProcessId, chars_max: int = OUTPUT_CHARS_MAX
+    runners: Runners,
+    process_id: ProcessId,
+    chars_max: int = OUTPUT_CHARS_MAX,
+    *,
+    is_needed: bool = False,
 ) -> str:
-    """Its output, as a person would have seen it, head and tail."""
-    content = await to_thread.run_sync(_ends_of_log, runners, process_id)
+    """Its output, as a person would have seen it, head and tail. If it is needed and cannot be read
+    for want of something that comes back, raises OSError: the caller asks again later."""
+    content = await to_thread.run_sync(_ends_of_log, runners, process_id, is_needed)
     return head_and_tail(plain(content.decode("utf-8", "replace")), chars_max)
 
 
-def _ends_of_log(runners: Runners, process_id: ProcessId) -> bytes:
+def _ends_of_log(runners: Runners, process_id: ProcessId, is_needed: bool) -> bytes:
     half = LOG_BYTES_READ // 2
     try:
         head = runners.read_log(process_id, 0, half)
@@ -165,6 +173,8 @@ def _ends_of_log(runners: Runners, process_id: ProcessId) -> bytes:
             return head.content
         tail = runners.read_log(process_id, max(end_of_head, head.total - half), half)
     except OSError as error:
+        if is_needed and shortage_in(error):
+            raise
         # How it ended is worth more than what it said.
         return f"(its output can not be read: {error})".encode()
     missing = tail.offset - end_of_head

@@ -12,6 +12,7 @@ import structlog
 from anyio import move_on_after
 
 from koboshi.domain.phrases import YES_NO, excerpt
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.tool import Tool, ToolAnswer, ToolContext, ToolFailed
@@ -126,6 +127,8 @@ class GuardedTool:
             raise
         except (Exception, SystemExit) as error:
             log.error("plugin_broke", tool=self.spec.name, in_=member, exc_info=True)
+            if shortage_in(error) and self.effect_of(arguments) is Effect.RESUMABLE:
+                raise  # it can be taken up when there is enough of it again
             words = excerpt(f"{type(error).__name__}: {error}", 500)
             return self._broke_off(arguments, f"it broke while it ran ({words})")
         return self._broke_off(arguments, f"it took longer than {self.seconds_max:g} seconds")

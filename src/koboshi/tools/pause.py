@@ -6,7 +6,7 @@ import anyio
 from msgspec import Meta, Struct
 
 from koboshi.domain.transcript import Effect
-from koboshi.ports.tool import ToolContext
+from koboshi.ports.tool import Load, ToolContext
 from koboshi.tools.declared import DeclaredTool, result_text
 
 SECONDS_MAX = 60
@@ -28,4 +28,5 @@ PAUSE = DeclaredTool(
     takes=PauseArguments,
     does=_pause,
     effect=Effect.NONE,
+    load=Load.WAIT,
 )

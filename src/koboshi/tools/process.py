@@ -19,7 +19,7 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Processes
-from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
+from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.ends import StoreEnd, output_of, status_of
 from koboshi.tools.terminal import answer_from_row, ended_answer
@@ -84,6 +84,10 @@ class ProcessTool:
                 return Effect.REPEATABLE
             case "list" | "poll" | "log" | "wait":
                 return Effect.NONE
+
+    def load_of(self, arguments: str) -> Load:
+        waits = decode_arguments(ProcessArguments, arguments).action == "wait"
+        return Load.WAIT if waits else Load.WORK
 
     def need_of(self, arguments: str) -> Need:  # noqa: ARG002  (the contract's)
         return Need.NOBODY

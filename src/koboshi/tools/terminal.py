@@ -11,6 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from koboshi.domain.errors import BackgroundFull
 from koboshi.domain.ids import ProcessId, shown
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.process import Process, ProcessState
@@ -21,7 +22,7 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, Runners, Seen
 from koboshi.ports.store import Processes
-from koboshi.ports.tool import ToolAnswer, ToolContext
+from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
 from koboshi.tools.danger import danger_in
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.ends import NEVER_STARTED, StoreEnd, output_of, status_of, why_ended
@@ -114,6 +115,8 @@ class TerminalTool:
     background_seconds: float
     environment: Mapping[str, str]
     store_end: StoreEnd
+    background_max: int = 16
+    """Commands of one session that may run in the background at once."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -128,6 +131,10 @@ class TerminalTool:
 
     def effect_of(self, arguments: str) -> Effect:  # noqa: ARG002  (the same for all commands)
         return Effect.RESUMABLE
+
+    def load_of(self, arguments: str) -> Load:
+        is_left = decode_arguments(TerminalArguments, arguments).background
+        return Load.WORK if is_left else Load.COMMAND
 
     def complaint_about(self, arguments: str) -> str | None:
         return complaint_about(TerminalArguments, arguments)
@@ -152,14 +159,21 @@ class TerminalTool:
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         asked = decode_arguments(TerminalArguments, arguments)
-        process = await self.processes.begin(
-            context.claim,
-            context.call_id,
-            command=asked.command,
-            workdir=self._workdir_of(asked),
-            is_foreground=not asked.background,
-            watchers=asked.watchers,
-        )
+        try:
+            process = await self.processes.begin(
+                context.claim,
+                context.call_id,
+                command=asked.command,
+                workdir=self._workdir_of(asked),
+                is_foreground=not asked.background,
+                watchers=asked.watchers,
+                background_max=self.background_max,
+            )
+        except BackgroundFull as error:
+            raise ToolFailed(
+                f"it was not started: {error}, and there may be no more in one chat. `process` "
+                "with `list` shows them, and with `kill` ends one; then start this one again"
+            ) from error
         return await self._start(process, asked)
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
@@ -233,7 +247,9 @@ class TerminalTool:
             is_lost = process.state is ProcessState.LOST and process.reason != NEVER_STARTED
             return replace(answer_from_row(process), is_unknown=is_lost)
         await self.store_end(process_id, seen)
-        answer = ended_answer(process_id, seen, await output_of(self.runners, process_id))
+        answer = ended_answer(
+            process_id, seen, await output_of(self.runners, process_id, is_needed=True)
+        )
         return replace(answer, is_unknown=seen.life is Life.LOST)
 
 

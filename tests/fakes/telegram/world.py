@@ -64,9 +64,10 @@ class World(State):
         *,
         clock: Callable[[], float] = time.time,
         bot_name: str = "koboshi_bot",
+        bot_id: int = BOT_ID,
         has_topics_enabled: bool = False,
     ) -> None:
-        super().__init__(User(user_id=BOT_ID, first_name="Koboshi", username=bot_name, is_bot=True))
+        super().__init__(User(user_id=bot_id, first_name="Koboshi", username=bot_name, is_bot=True))
         self.clock = clock
         self.lock = threading.RLock()
         self.account = Account(has_topics_enabled=has_topics_enabled)

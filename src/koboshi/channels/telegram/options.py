@@ -22,3 +22,10 @@ class TelegramOptions:
     webhook_url: str = ""
     webhook_host: str = "127.0.0.1"
     webhook_port: int = 8443
+
+    @property
+    def account(self) -> str:
+        """The bot's id, which is the first part of its token. Empty for what is no token: nothing
+        of a secret that was pasted wrongly may be stored."""
+        number, colon, _ = self.token.partition(":")
+        return number if colon and number.isascii() and number.isdecimal() else ""

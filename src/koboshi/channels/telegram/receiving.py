@@ -6,7 +6,7 @@ that commit. Nothing that waits at the platform is ever dropped.
 """
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -100,9 +100,22 @@ class Receiving:
     options: TelegramOptions
     clock: Clock
     passing: Passing
-    trouble: str | None = "not connected yet"
-    """Why nothing comes in; None if it does."""
+    on_back: Callable[[], None] = lambda: None
+    """Called when the platform can be had again."""
+    _trouble: str | None = "not connected yet"
     _asides: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ASIDES_MAX))
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing comes in; None if it does."""
+        return self._trouble
+
+    @trouble.setter
+    def trouble(self, trouble: str | None) -> None:
+        is_back = trouble is None and self._trouble is not None
+        self._trouble = trouble
+        if is_back:
+            self.on_back()
 
     async def run(self, cursor: str | None, accept: Accept) -> None:
         """Receive until cancelled."""
@@ -125,6 +138,7 @@ class Receiving:
 
     async def _run(self, cursor: str | None, accept: Accept) -> None:
         reader = await self._introduce()
+        await accept([])
         async with create_task_group() as tasks:
             if self.options.webhook_url:
                 await self._be_told(accept, reader, tasks)

@@ -12,7 +12,7 @@ from socket import socket
 from anyio import Event, create_task_group, move_on_after, sleep_forever
 from anyio.abc import TaskGroup
 
-from koboshi.channels.serving import EmbeddedServer, listen, one_of
+from koboshi.channels.serving import CannotListen, EmbeddedServer, listen, one_of
 from koboshi.channels.web.api import Api, no_metrics
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers
@@ -29,7 +29,7 @@ from koboshi.domain.route import Route
 from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.views import Views
-from koboshi.ports.wakeups import Wakeups
+from koboshi.ports.wakeups import OUTBOX, Wakeups
 
 
 class WebChannel:
@@ -67,10 +67,15 @@ class WebChannel:
         self._bound_port: int | None = None
         self._server: EmbeddedServer | None = None
         self._is_listening = Event()
+        self._absence = "not listening"
 
     @property
     def name(self) -> ChannelName:
         return self._name
+
+    @property
+    def account(self) -> str:
+        return ""
 
     @property
     def abilities(self) -> Abilities:
@@ -81,6 +86,8 @@ class WebChannel:
             idempotent_send=True,
             finds_sent=True,
             interactive=True,
+            # As many as the longest stored answer has: a page shows any length.
+            parts_max=64,
         )
 
     @property
@@ -92,7 +99,7 @@ class WebChannel:
     def trouble(self) -> str | None:
         """Why nobody can reach us now; None if they can."""
         if self._server is None:
-            return "not listening"
+            return self._absence
         return self._server.trouble
 
     @property
@@ -121,8 +128,7 @@ class WebChannel:
 
         Raises CannotListen where the address can not be had, and whatever `accept` raised.
         """
-        is_public = bool(self._names.public_url)
-        with await listen(self._names.host, self._port, is_public=is_public) as listener:
+        with await self._listen() as listener:
             try:
                 await self._serve(listener, accept)
             except ExceptionGroup as group:
@@ -157,6 +163,16 @@ class WebChannel:
     async def fetch(self, attachment: Attachment, path: Path) -> None:  # noqa: ARG002
         raise FileNotHad("files can not be sent from here yet")
 
+    async def _listen(self) -> socket:
+        is_public = bool(self._names.public_url)
+        try:
+            listener = await listen(self._names.host, self._port, is_public=is_public)
+        except CannotListen as error:
+            self._absence = str(error)
+            raise
+        self._absence = "not listening"
+        return listener
+
     async def _serve(self, listener: socket, accept: Accept) -> None:
         followers = self._followers = Followers(self._limits.followers_max)
         async with create_task_group() as tasks:
@@ -174,6 +190,7 @@ class WebChannel:
                 await server.is_serving.wait()
                 self._bound_port = listener.getsockname()[1]
                 self._is_listening.set()
+                self._wakeups.hint(OUTBOX)
                 await sleep_forever()
             finally:
                 followers.dismiss()

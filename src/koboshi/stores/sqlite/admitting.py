@@ -22,6 +22,7 @@ from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.reads import read_open_turn, read_question
 from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.rows import TurnRow, text
+from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.sessions import abandon_deliveries
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writes import (
@@ -40,6 +41,8 @@ from koboshi.stores.sqlite.writes import (
 def admit_message(tx: Transaction, ground: Ground, session: Session, entry: Entry) -> EntryState:
     """Do with a message that was stored what `admit()` says. Returns what became of it."""
     turn = read_open_turn(tx, session.session_id)
+    if turn is not None and not may_run(tx, ground, session.route.channel, turn):
+        return _pass_by(tx, ground, session, turn, entry)
     match admission_of(tx, ground, session, _as_open(turn), entry):
         case Open():
             open_turn(tx, session, entry)
@@ -61,9 +64,25 @@ def admit_message(tx: Transaction, ground: Ground, session: Session, entry: Entr
         case Hold() | _:
             if _is_full(tx, ground, session.session_id):
                 _turn_away(tx, session, entry)
-    row = tx.row("entry_by_key", source=entry.source, external_id=entry.external_id)
+    return _state_of(tx, entry)
+
+
+def _pass_by(
+    tx: Transaction, ground: Ground, session: Session, turn: TurnRow, entry: Entry
+) -> EntryState:
+    """The open turn does not run, because a person whose message is in it may not use the gateway
+    any more. It is judged now, so that nobody waits behind it or answers its question."""
+    judge(tx, ground, turn, entry.entry_id)
+    state = _state_of(tx, entry)
+    if state is EntryState.DROPPED:
+        _tell_who_is_late(tx, session, entry)
+    return state
+
+
+def _state_of(tx: Transaction, entry: Entry) -> EntryState:
+    row = tx.row("entry_state", entry_id=entry.entry_id)
     assert row is not None
-    return EntryState(text(row[1]))
+    return EntryState(text(row[0]))
 
 
 def _as_open(turn: TurnRow | None) -> OpenTurn | None:

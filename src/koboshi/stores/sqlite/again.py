@@ -9,11 +9,18 @@ from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.reads import find_session, read_open_turn, read_session, read_turn
+from koboshi.stores.sqlite.noting import RETRY
+from koboshi.stores.sqlite.reads import (
+    find_session,
+    moved_ms_of,
+    read_open_turn,
+    read_session,
+    read_turn,
+)
 from koboshi.stores.sqlite.rows import TurnRow, number, strangers_words_of, text, words_of
 from koboshi.stores.sqlite.sessions import find_or_make_session
 from koboshi.stores.sqlite.transaction import Reading, Row, Transaction
-from koboshi.stores.sqlite.will import RETRY, ask_again, words_in
+from koboshi.stores.sqlite.will import ask_again, words_in
 from koboshi.stores.sqlite.writes import drop_entry
 
 
@@ -40,18 +47,20 @@ def retry_entry(tx: Transaction, ground: Ground, entry_id: EntryId) -> Retried |
     if row is None:
         return None
     turn = None if row[2] is None else read_turn(tx, TurnId(number(row[2])))
-    words, route = _words(tx, row, turn), _route(tx, row)
+    words, route = _words(tx, ground, row, turn), _route(tx, row)
     session = None if route is None else find_session(tx, route)
     facts = _facts(tx, ground, row, words, turn, route, session)
     key = shown("message", entry_id) if turn is None else str(turn.turn_id)
     how = again_of(facts)
-    before = tx.row("entry_by_key", source=RETRY, external_id=key)
+    before = tx.row("entry_by_key", source=RETRY, account="", external_id=key)
     if before is not None and facts.kind in (EntryKind.MESSAGE, EntryKind.IGNORED):
         return Retried(how=how, entry_id=EntryId(number(before[0])))
     if how not in ASKED:
         return Retried(how=how)
     assert route is not None, "what is asked again is asked somewhere"
     made = session or find_or_make_session(tx, route)
+    if number(row[10]) <= moved_ms_of(tx, made.session_id):
+        words = replace(words, anchor="")
     asked = ask_again(tx, ground, made, text(row[8]), words, key)
     return Retried(how=how, entry_id=asked, is_new=True)
 
@@ -80,14 +89,14 @@ def _facts(
     )
 
 
-def _words(tx: Reading, row: Row, turn: TurnRow | None) -> Words:
+def _words(tx: Reading, ground: Ground, row: Row, turn: TurnRow | None) -> Words:
     """What would be asked; nothing where no person said anything."""
     if row[3] == EntryKind.REPORT:
         return Words(text="", sent_ms=0)
     own = words_of(row[9])
     if turn is None:
         return own
-    return replace(words_in(tx, turn), sent_ms=own.sent_ms, anchor=own.anchor)
+    return replace(words_in(tx, ground, turn), sent_ms=own.sent_ms, anchor=own.anchor)
 
 
 def _route(tx: Reading, row: Row) -> Route | None:

@@ -1,7 +1,25 @@
 """What the verbs of a claim holder have in common: the claim is checked by each write."""
 
 from koboshi.domain.files import Parcel
-from koboshi.domain.ids import CallId, Epoch, Generation, Seq, SessionId, TurnId, WorkerId
+from koboshi.domain.ids import (
+    CallId,
+    ChannelName,
+    Epoch,
+    Generation,
+    Seq,
+    SessionId,
+    TurnId,
+    WorkerId,
+)
+from koboshi.domain.outage import (
+    Decision,
+    Failure,
+    Outage,
+    Patience,
+    TryAgain,
+    after_failure,
+    told,
+)
 from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.transcript import (
     Answer,
@@ -21,6 +39,7 @@ from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.loading import fenced
 from koboshi.stores.sqlite.reads import read_turn
 from koboshi.stores.sqlite.rows import number, text
+from koboshi.stores.sqlite.senders import are_senders_allowed
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import add_step, move_turn, owe
 
@@ -32,7 +51,7 @@ def claim_due(
     kind = int(is_recovered)
     claims = []
     for row in tx.rows("turns_due", now=tx.now_ms, limit=limit, recovered=kind):
-        turn_id, session_id, generation, epoch, person, channel = row
+        turn_id, session_id, generation, epoch, person, channel, has_others = row
         claim = Claim(
             turn_id=TurnId(number(turn_id)),
             session_id=SessionId(number(session_id)),
@@ -42,10 +61,23 @@ def claim_due(
             is_recovered=is_recovered,
         )
         is_plain = epoch == 0 and ground.serves(tx, text(channel), text(person))
+        if is_plain and has_others:
+            name = ChannelName(text(channel))
+            is_plain = are_senders_allowed(tx, ground, name, claim.turn_id, text(person))
         if is_plain or lets_through(tx, ground, claim.turn_id):
             take(tx, claim)
             claims.append(claim)
     return tuple(claims)
+
+
+def turns_held_up(tx: Reading, ground: Ground) -> tuple[TurnId, ...]:
+    """Turns that the list of this boot does not let run, and that a message waits behind."""
+    found = []
+    for turn_id, person, channel in tx.rows("turns_held_up"):
+        one, name = TurnId(number(turn_id)), ChannelName(text(channel))
+        if not are_senders_allowed(tx, ground, name, one, text(person)):
+            found.append(one)
+    return tuple(found)
 
 
 def lets_through(tx: Transaction, ground: Ground, turn_id: TurnId) -> bool:
@@ -86,6 +118,33 @@ def start(tx: Transaction, claim: Claim, call_id: CallId) -> int:
         epoch=claim.epoch,
         now=tx.now_ms,
     )
+
+
+def note_failure(tx: Transaction, claim: Claim, failure: Failure, patience: Patience) -> Decision:
+    """The model did not answer. Returns what follows from it, after all that was stored before."""
+    row = tx.row(
+        "turn_tried_model",
+        turn_id=claim.turn_id,
+        epoch=claim.epoch,
+        reason=failure.reason,
+        spent_ms=max(0, failure.spent_ms),
+    )
+    if row is None:
+        raise fenced(claim)
+    outage = Outage(tries=number(row[0]), waited_ms=number(row[1]), reason=failure.reason)
+    decision = after_failure(outage, failure.asked_ms, patience)
+    if isinstance(decision, TryAgain) and decision.is_told:
+        _tell_outage(tx, claim, patience)
+    return decision
+
+
+def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
+    """Once since the last progress, over any number of deaths."""
+    turn = read_turn(tx, claim.turn_id)
+    assert turn is not None
+    cause = f"outage:{claim.turn_id}:{turn.progressed_ms}"
+    if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
+        owe(tx, claim.session_id, claim.turn_id, cause, (told(patience),), anchor=turn.anchor)
 
 
 def leave(

@@ -1,9 +1,11 @@
 """A person's command: what it must know, its effect and its reply, in one transaction."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from koboshi.domain.command import (
     Command,
+    CommandName,
     JobGlance,
     QuestionEnd,
     QuestionGlance,
@@ -21,6 +23,7 @@ from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Respond
 from koboshi.ports.wakeups import PROCESSES
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.held_up import read_hold_up
 from koboshi.stores.sqlite.reads import (
     read_last_question,
     read_open_turn,
@@ -29,6 +32,7 @@ from koboshi.stores.sqlite.reads import (
 )
 from koboshi.stores.sqlite.replies import question_kind, rule_on_approval
 from koboshi.stores.sqlite.rows import TurnRow, maybe_number, number, process_of, text, turn_of
+from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.sessions import cut_session, set_session
 from koboshi.stores.sqlite.story import story_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
@@ -93,13 +97,17 @@ def _facts(
     session_id, words = session.session_id, inbound.words
     newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=2)]
     jobs = _jobs(tx, session_id)
+    is_stop = command.name is CommandName.STOP and open_row is None
+    unsent, on_the_way = _answers_on_the_way(tx, session_id) if is_stop else (0, 0)
     return SessionFacts(
         session=session,
         now_ms=tx.now_ms,
-        open_turn=None if open_row is None else _glance(tx, ground, open_row),
+        open_turn=None if open_row is None else _open_glance(tx, ground, session, open_row),
         last_turn=_glance(tx, ground, newest[0]) if newest else None,
         waiting=tx.number("entries_waiting_count", session_id=session_id),
         owed=tx.number("deliveries_unsettled_count", session_id=session_id),
+        unsent=unsent,
+        on_the_way=on_the_way,
         running_processes=tuple(
             f"{shown('process', job.process_id)} {job.command}"
             for job in jobs
@@ -108,11 +116,17 @@ def _facts(
         question=_open_question(tx, open_row, words) or _expired_question(tx, newest),
         jobs=jobs,
         named_job=_named_job(tx, session_id, command.process_id),
-        failed=read_failed(tx, session),
+        failed=read_failed(tx, ground, session),
         sender=inbound.sender,
         busy=Busy(ground.world.busy),
         policy=ground.world.policy.recovery,
     )
+
+
+def _answers_on_the_way(tx: Reading, session_id: SessionId) -> tuple[int, int]:
+    """How many parts of answers have certainly not been sent, and how many may have been."""
+    (row,) = tx.rows("answers_unsent", session_id=session_id)
+    return number(row[0]), number(row[1])
 
 
 def _jobs(tx: Reading, session_id: SessionId) -> tuple[JobGlance, ...]:
@@ -171,6 +185,11 @@ def _expired_question(tx: Transaction, newest: Sequence[TurnRow]) -> QuestionGla
     return None
 
 
+def _open_glance(tx: Transaction, ground: Ground, session: Session, turn: TurnRow) -> TurnGlance:
+    is_allowed = may_run(tx, ground, session.route.channel, turn)
+    return replace(_glance(tx, ground, turn), is_allowed=is_allowed)
+
+
 def _glance(tx: Transaction, ground: Ground, turn: TurnRow) -> TurnGlance:
     return TurnGlance(
         turn_id=turn.turn_id,
@@ -190,4 +209,5 @@ def _glance(tx: Transaction, ground: Ground, turn: TurnRow) -> TurnGlance:
         event=turn.event,
         deaths=turn.crash_streak,
         story=story_of(tx, turn),
+        held_up=read_hold_up(tx, ground, turn),
     )

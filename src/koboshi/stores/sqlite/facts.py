@@ -20,6 +20,7 @@ from koboshi.domain.worker import OPEN_BOOTS, Breaker, breaker_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reads import read_question
 from koboshi.stores.sqlite.rows import EntryRow, TurnRow, call_of, entry_of, number
+from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.transaction import Reading
 
 BY_PERSON = "person"
@@ -73,7 +74,7 @@ def facts_of(
         message_waits=waiting_message(tx, ground, turn, session, arrived) is not None,
         message_behind=_message_behind(tx, ground, session),
         asked_by=asked_by,
-        is_person_allowed=ground.allows(tx, channel, turn.person),
+        is_person_allowed=may_run(tx, ground, channel, turn),
         is_channel_known=channel in world.channels,
         is_interactive=world.channels.get(channel, False),
         interruption=_interruption(turn),

@@ -95,6 +95,7 @@ def open_reader(path: Path) -> apsw.Connection:
         connection = _connect(path)
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     except apsw.Error as error:
         raise StoreFailed(f"{path} can not be used now: {error}") from error
     return connection

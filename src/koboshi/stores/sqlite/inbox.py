@@ -1,17 +1,19 @@
 """The inbox: what arrived is stored, together with what follows from it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from koboshi.domain import phrases
 from koboshi.domain.again import Retried
-from koboshi.domain.ids import ChannelName, EntryId, SessionId, WorkerId
+from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
 from koboshi.domain.session import Busy, Session
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
+from koboshi.stores.sqlite.accounts import adopt_unclaimed, bind_account, has_unclaimed
 from koboshi.stores.sqlite.admitting import admit_message
 from koboshi.stores.sqlite.again import drop_by_hand, retry_entry
 from koboshi.stores.sqlite.commands import carry_out
@@ -35,8 +37,27 @@ class SqliteInbox:
         self._readers = readers
         self._ground = ground
 
-    async def cursor(self, channel: ChannelName) -> str | None:
-        row = await self._readers.read(lambda tx: tx.row("cursor_get", channel=channel))
+    async def bind(self, accounts: Mapping[ChannelName, str]) -> tuple[ChannelName, ...]:
+        def operation(tx: Transaction) -> tuple[ChannelName, ...]:
+            bound = accounts.items()
+            return tuple(channel for channel, who in bound if bind_account(tx, channel, who))
+
+        return await self._writer.write("inbox.bind", operation)
+
+    async def adopt(self, channel: ChannelName, account: str) -> None:
+        if not account:
+            return
+        # Nearly always there is nothing, and then nothing is written.
+        is_there = await self._readers.read(lambda tx: has_unclaimed(tx, channel))
+        if is_there:
+            await self._writer.write(
+                "inbox.adopt", lambda tx: adopt_unclaimed(tx, channel, account)
+            )
+
+    async def cursor(self, channel: ChannelName, account: str = "") -> str | None:
+        row = await self._readers.read(
+            lambda tx: tx.row("cursor_get", channel=channel, account=account)
+        )
         return None if row is None else text(row[0])
 
     async def messages_waiting(self, session_id: SessionId) -> int:
@@ -51,11 +72,13 @@ class SqliteInbox:
         *,
         cursor: str | None,
         respond: Respond,
+        account: str = "",
     ) -> tuple[Receipt, ...]:
         def operation(tx: Transaction) -> tuple[Receipt, ...]:
             if cursor is not None:
-                tx.change("cursor_set", channel=channel, token=cursor)
-            return tuple(_take_in(tx, self._ground, arrival, respond) for arrival in arrivals)
+                tx.change("cursor_set", channel=channel, account=account, token=cursor)
+            take_in = partial(_take_in, tx, self._ground, respond, account)
+            return tuple(take_in(arrival) for arrival in arrivals)
 
         return await self._writer.write("inbox.accept", operation)
 
@@ -68,24 +91,27 @@ class SqliteInbox:
         )
 
 
-def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond) -> Receipt:
+def _take_in(
+    tx: Transaction, ground: Ground, respond: Respond, account: str, arrival: Arrival
+) -> Receipt:
     inbound = arrival.inbound
+    insert = partial(_insert, tx, ground, account)
     if inbound.moved_to:
         move_chat(tx, inbound.route, inbound.moved_to)
     if arrival.ignored is not None:
-        return _insert(tx, ground, arrival, None, *_IGNORED)
+        return insert(arrival, None, *_IGNORED)
     # Before anything else is looked at: nobody who is not allowed commands, or opens anything.
     if not ground.allows(tx, inbound.route.channel, inbound.sender):
-        return _turn_down(tx, ground, inbound)
+        return _turn_down(tx, ground, account, inbound)
     if inbound.edits:
-        return _edit(tx, ground, arrival)
+        return _edit(tx, ground, account, arrival)
     session = find_or_make_session(tx, arrival.inbound.route)
     if arrival.command is not None:
-        receipt = _insert(tx, ground, arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
+        receipt = insert(arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
         if not receipt.is_duplicate:
             carry_out(tx, ground, session, arrival.inbound, receipt, arrival.command, respond)
         return receipt
-    receipt = _insert(tx, ground, arrival, session, EntryKind.MESSAGE, EntryState.WAITING)
+    receipt = insert(arrival, session, EntryKind.MESSAGE, EntryState.WAITING)
     if receipt.is_duplicate:
         return receipt
     entry = _entry(arrival, session, receipt.entry_id)
@@ -98,14 +124,15 @@ def _take_in(tx: Transaction, ground: Ground, arrival: Arrival, respond: Respond
     return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
 
 
-def _edit(tx: Transaction, ground: Ground, arrival: Arrival) -> Receipt:
+def _edit(tx: Transaction, ground: Ground, account: str, arrival: Arrival) -> Receipt:
     """Other words for a message: they take its place while it waits, and are too late once a turn
     has heard it."""
     inbound, words = arrival.inbound, arrival.inbound.words
-    receipt = _insert(tx, ground, replace(arrival, ignored=EDIT), None, *_IGNORED)
+    receipt = _insert(tx, ground, account, replace(arrival, ignored=EDIT), None, *_IGNORED)
     if receipt.is_duplicate:
         return receipt
-    before = tx.row("entry_by_key", source=inbound.route.channel, external_id=inbound.edits)
+    place = {"source": inbound.route.channel, "account": account}
+    before = tx.row("entry_by_key", **place, external_id=inbound.edits)
     if before is None or before[1] != EntryState.WAITING:
         return receipt
     kept = replace(words_of(before[2]), text=words.text, files=words.files)
@@ -114,10 +141,10 @@ def _edit(tx: Transaction, ground: Ground, arrival: Arrival) -> Receipt:
     return receipt
 
 
-def _turn_down(tx: Transaction, ground: Ground, inbound: Inbound) -> Receipt:
+def _turn_down(tx: Transaction, ground: Ground, account: str, inbound: Inbound) -> Receipt:
     """Nothing is done for a stranger; the first time they may hear how that can change."""
     arrival = Arrival(inbound=as_kept(inbound), ignored=NOT_ALLOWED)
-    receipt = _insert(tx, ground, arrival, None, *_IGNORED)
+    receipt = _insert(tx, ground, account, arrival, None, *_IGNORED)
     if not receipt.is_duplicate:
         meet_stranger(tx, ground, inbound, receipt.entry_id)
     return receipt
@@ -126,6 +153,7 @@ def _turn_down(tx: Transaction, ground: Ground, inbound: Inbound) -> Receipt:
 def _insert(
     tx: Transaction,
     ground: Ground,
+    account: str,
     arrival: Arrival,
     session: Session | None,
     kind: EntryKind,
@@ -133,19 +161,21 @@ def _insert(
 ) -> Receipt:
     """The one place where a row enters the inbox; a key that is there already changes nothing."""
     inbound = arrival.inbound
-    source, body = inbound.route.channel, encoded(inbound.words)
-    worker_id: WorkerId | None = ground.worker_id
+    key: dict[str, Value] = {
+        "source": inbound.route.channel,
+        "account": account,
+        "external_id": inbound.external_id,
+    }
     inserted = tx.change(
         "entry_insert",
+        **key,
         session_id=None if session is None else session.session_id,
         generation=None if session is None else session.generation,
         kind=kind,
-        source=source,
-        external_id=inbound.external_id,
         sender=inbound.sender,
-        body=body,
+        body=encoded(inbound.words),
         during_turn=None,
-        accepted_by=worker_id,
+        accepted_by=ground.worker_id,
         now=tx.now_ms,
         state=state,
         reason=arrival.ignored,
@@ -153,7 +183,7 @@ def _insert(
     if inserted:
         tx.hints.add(JOURNAL)
         return Receipt(entry_id=EntryId(tx.last_id()), state=state, is_duplicate=False)
-    row = tx.row("entry_by_key", source=source, external_id=inbound.external_id)
+    row = tx.row("entry_by_key", **key)
     assert row is not None
     return Receipt(
         entry_id=EntryId(number(row[0])),

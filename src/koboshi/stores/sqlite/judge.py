@@ -1,6 +1,6 @@
 """Recovery inside the transaction: read the facts, decide, apply."""
 
-from koboshi.domain import notes, phrases
+from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId
 from koboshi.domain.recovery import (
     Policy,
@@ -12,7 +12,6 @@ from koboshi.domain.session import Session
 from koboshi.domain.transcript import (
     Author,
     Effect,
-    Note,
     Question,
 )
 from koboshi.domain.turn import TurnEvent, TurnState
@@ -30,12 +29,15 @@ from koboshi.stores.sqlite.reads import read_request, read_session
 from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.resume import resume, settle_dead_calls
 from koboshi.stores.sqlite.rows import TurnRow, call_of
+from koboshi.stores.sqlite.senders import has_allowed_sender
+from koboshi.stores.sqlite.sessions import abandon_deliveries
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writes import (
     add_step,
     move_turn,
     open_next,
     owe,
+    owe_once,
     readmit_reports,
     resolve_calls,
 )
@@ -86,14 +88,12 @@ def _apply(
         case VerdictKind.SUSPEND:
             _move(tx, turn, TurnEvent.PARKED, verdict)
             readmit_reports(tx, ground, turn.session_id)
+            if verdict.rule == "person-not-allowed":
+                _tell_the_others(tx, ground, turn, session)
         case VerdictKind.ASK_USER:
             _ask_user(tx, ground, turn, session, verdict)
         case VerdictKind.CLEAR:
-            request = read_request(tx, turn)
-            resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
-            _move(tx, turn, TurnEvent.CLEARED, verdict)
-            note = Note(cause=notes.MOVED_ON, text=notes.unfinished(phrases.excerpt(request, 400)))
-            open_next(tx, ground, turn.session_id, (note,))
+            _clear(tx, ground, turn, verdict)
         case VerdictKind.GIVE_UP if turn.state in (TurnState.WAITING, TurnState.ANSWERED):
             return  # a contradiction in a turn that nobody works on: said aloud, left for a person
         case VerdictKind.GIVE_UP:
@@ -105,10 +105,27 @@ def _apply(
             open_next(tx, ground, turn.session_id)
 
 
+def _clear(tx: Transaction, ground: Ground, turn: TurnRow, verdict: Verdict) -> None:
+    """The turn ends, and what waits behind it goes on."""
+    resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
+    _move(tx, turn, TurnEvent.CLEARED, verdict)
+    if turn.state is TurnState.WAITING:
+        why = "its question is closed"
+        abandon_deliveries(tx, turn.session_id, turn.turn_id, why)
+    open_next(tx, ground, turn.session_id)
+
+
+def _tell_the_others(tx: Transaction, ground: Ground, turn: TurnRow, session: Session) -> None:
+    """A person who is allowed and has a message in the turn as well hears why it rests."""
+    if has_allowed_sender(tx, ground, session.route.channel, turn):
+        words, cause = phrases.set_aside(read_request(tx, turn)), f"set-aside:{turn.turn_id}"
+        owe_once(tx, turn.session_id, cause, words, anchor="")
+
+
 def _hold_back(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
     """Nobody looks at it before the breaker closes."""
     until_ms = breaker_now(tx, ground)[1]
-    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
+    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms, now=tx.now_ms)
 
 
 def _move(

@@ -17,6 +17,8 @@ from koboshi.ports.clock import Clock
 
 LOCK_NAME = "koboshi.lock"
 _TRY_EVERY_SECONDS = 0.1
+_FILES_MAX = 100
+"""How often the file may be removed while we ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,14 @@ class HomeLock:
 
 def lock_now(home: Path, *, clock: Clock, who: str) -> HomeLock:
     """Own the home. Raises HomeHeld that says who has it."""
-    with _opened(home) as (descriptor, undo):
-        if not _is_locked(descriptor):
-            raise _held(home)
-        undo.pop_all()
-    _say_who(descriptor, who, clock)
-    return HomeLock(descriptor)
+    for _ in range(_FILES_MAX):
+        with _opened(home) as (descriptor, undo):
+            if not _is_locked(descriptor):
+                break
+            if _is_named(descriptor, home):
+                undo.pop_all()
+                return _owned(descriptor, who, clock)
+    raise _held(home)
 
 
 async def take_lock(home: Path, *, wait_seconds: float, clock: Clock, who: str) -> HomeLock:
@@ -45,14 +49,16 @@ async def take_lock(home: Path, *, wait_seconds: float, clock: Clock, who: str) 
     from anyio import sleep
 
     deadline = clock.monotonic() + wait_seconds
-    with _opened(home) as (descriptor, undo):
-        while not _is_locked(descriptor):
-            if clock.monotonic() >= deadline:
-                raise _held(home)
-            await sleep(_TRY_EVERY_SECONDS)
-        undo.pop_all()
-    _say_who(descriptor, who, clock)
-    return HomeLock(descriptor)
+    for _ in range(_FILES_MAX):
+        with _opened(home) as (descriptor, undo):
+            while not _is_locked(descriptor):
+                if clock.monotonic() >= deadline:
+                    raise _held(home)
+                await sleep(_TRY_EVERY_SECONDS)
+            if _is_named(descriptor, home):
+                undo.pop_all()
+                return _owned(descriptor, who, clock)
+    raise _held(home)
 
 
 @contextlib.contextmanager
@@ -78,6 +84,15 @@ def _is_locked(descriptor: int) -> bool:
     return True
 
 
+def _is_named(descriptor: int, home: Path) -> bool:
+    """Whether the file is the one that others would lock. It may have been removed while we waited
+    for it; then there is another one to be asked for."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(home / LOCK_NAME))
+    except FileNotFoundError:
+        return False
+
+
 def holder_of(home: Path) -> str:
     """Who holds the home, as far as the file tells."""
     try:
@@ -85,6 +100,11 @@ def holder_of(home: Path) -> str:
         return f"{said['who']} (pid {said['pid']} on {said['host']})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
+
+
+def _owned(descriptor: int, who: str, clock: Clock) -> HomeLock:
+    _say_who(descriptor, who, clock)
+    return HomeLock(descriptor)
 
 
 def _say_who(descriptor: int, who: str, clock: Clock) -> None:

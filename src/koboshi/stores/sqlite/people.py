@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from koboshi.domain import phrases
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.people import Pairing, Person, Revoked, code_hash, normal_code
+from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.turn import TurnState
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.judge import judge
@@ -128,16 +129,17 @@ def _let_in(tx: Transaction, ground: Ground, offer: _Offer) -> None:
 
 
 def _set_aside(tx: Transaction, ground: Ground, channel: ChannelName, person: str) -> int:
-    """What was worked on for them stops, in the queue or at work: nobody holds its claim any
-    more, and the command it waits for is asked to end. A question simply has nobody to answer."""
+    """Every turn that a message of theirs is in stops, in the queue or at work: its claim is worth
+    nothing any more, and the command it waits for is asked to end. A question stays open, unless
+    messages of others wait behind it."""
     count = 0
     for row in tx.rows("turns_of_person", channel=channel, person=person):
         turn = turn_of(row)
-        if turn.state not in (TurnState.QUEUED, TurnState.RUNNING):
-            continue
-        judge(tx, ground, turn)
-        ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
-        count += 1
+        verdict = judge(tx, ground, turn)
+        is_parked = verdict.kind is VerdictKind.SUSPEND and turn.state is not TurnState.SUSPENDED
+        if is_parked or verdict.kind is VerdictKind.CLEAR:
+            ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
+            count += 1
     return count
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from koboshi.domain.errors import Fenced
+from koboshi.domain.errors import BackgroundFull, Fenced
 from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.turn import Claim
@@ -11,7 +11,7 @@ from koboshi.ports.wakeups import JOURNAL, PROCESSES
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.reports import file_end, file_finding
-from koboshi.stores.sqlite.rows import number, process_of, watcher_of
+from koboshi.stores.sqlite.rows import number, process_of, text, watcher_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writer import Writer
 
@@ -31,11 +31,19 @@ class SqliteProcesses:
         workdir: str,
         is_foreground: bool,
         watchers: Sequence[WatcherSpec] = (),
+        background_max: int | None = None,
     ) -> Process:
         def operation(tx: Transaction) -> Process:
             if tx.row("turn_held", turn_id=claim.turn_id, epoch=claim.epoch) is None:
                 raise Fenced(f"the claim on turn {claim.turn_id} is no longer valid")
-            is_new = tx.change(
+            process = _find(tx, claim.turn_id, call_id)
+            if process is not None:
+                return process
+            if background_max is not None and not is_foreground:
+                running = tx.number("jobs_running_count", session_id=claim.session_id)
+                if running >= background_max:
+                    raise BackgroundFull(f"{running} commands run in the background already")
+            tx.change(
                 "process_insert",
                 session_id=claim.session_id,
                 generation=claim.generation,
@@ -48,7 +56,7 @@ class SqliteProcesses:
             )
             process = _find(tx, claim.turn_id, call_id)
             assert process is not None
-            for watcher in watchers if is_new else ():
+            for watcher in watchers:
                 tx.insert(
                     "watcher_insert",
                     process_id=process.process_id,
@@ -170,6 +178,10 @@ class SqliteProcesses:
             )
         )
         return tuple(ProcessId(number(row[0])) for row in rows)
+
+    async def commands_running(self) -> frozenset[tuple[TurnId, CallId]]:
+        rows = await self._readers.read(lambda tx: tx.rows("commands_running"))
+        return frozenset((TurnId(number(row[0])), CallId(text(row[1]))) for row in rows)
 
     async def alive(self) -> tuple[Process, ...]:
         rows = await self._readers.read(lambda tx: tx.rows("processes_not_ended"))

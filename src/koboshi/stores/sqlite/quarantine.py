@@ -13,6 +13,7 @@ from koboshi.stores.sqlite.backup_check import prove
 from koboshi.stores.sqlite.file import DATABASE_NAME
 from koboshi.stores.sqlite.migrate import BACKUPS_NAME, migrate
 from koboshi.stores.sqlite.transaction import Reading
+from koboshi.stores.sqlite.witness import forget_witness
 
 QUARANTINE_NAME = "quarantine"
 PROCESSES_NAME = "processes"
@@ -20,6 +21,14 @@ RESTORING_NAME = f"{DATABASE_NAME}.restoring"
 PREPARING_NAME = f"{DATABASE_NAME}.preparing"
 NOWHERE = CrashPoint("")
 _SUFFIXES = ("", "-wal", "-shm")
+
+
+def begin_empty(home: Path, stamp: str) -> Path:
+    """Make way for a new database; returns the folder with what was there."""
+    forget_witness(home)
+    kept = set_aside(home, stamp)
+    set_processes_aside(home, 0, kept.name)
+    return kept
 
 
 def set_aside(home: Path, stamp: str) -> Path:
@@ -116,10 +125,7 @@ def _prepare(home: Path, backup: Path) -> None:
     # A backup of an earlier version is changed first: what holds its outbox is written for the
     # newest one.
     migrate(connection, copy, keeps_copy=False)
-    connection.execute(
-        (Path(__file__).parent / "hold_outbox.sql").read_text(encoding="utf-8"),
-        {"until_ms": HELD_MS},
-    )
+    hold_outbox(connection, "held after a restore")
     connection.close()
     flush_file(copy)
     _remove(home, RESTORING_NAME)
@@ -127,20 +133,28 @@ def _prepare(home: Path, backup: Path) -> None:
     flush(home)
 
 
+def hold_outbox(connection: apsw.Connection, reason: str) -> None:
+    """Nothing that is owed now is sent before somebody says so."""
+    script = Path(__file__).with_name("hold_outbox.sql").read_text(encoding="utf-8")
+    connection.execute(script, {"until_ms": HELD_MS, "reason": reason})
+
+
 def _put_in_place(home: Path, stamp: str) -> None:
-    _set_processes_aside(home, stamp)
+    connection = apsw.Connection(str(home / RESTORING_NAME))
+    newest = Reading(connection).number("newest_process")
+    connection.close()
+    set_processes_aside(home, newest, stamp)
+    # The witness of the other database would tell of a loss that somebody chose.
+    forget_witness(home)
     os.rename(home / RESTORING_NAME, home / DATABASE_NAME)
     for name in (RESTORING_NAME, PREPARING_NAME):
         _remove(home, name)
     flush(home)
 
 
-def _set_processes_aside(home: Path, stamp: str) -> None:
-    """Folders of processes that the restored past does not know: it will give their ids to others,
-    which must not find an end that is not theirs."""
-    connection = apsw.Connection(str(home / RESTORING_NAME))
-    newest = Reading(connection).number("newest_process")
-    connection.close()
+def set_processes_aside(home: Path, newest: int, stamp: str) -> None:
+    """Folders of processes that a past does not know whose newest has that id: it will give the
+    later ids to others, which must not find an end that is not theirs."""
     folders = [each for each in (home / PROCESSES_NAME).glob("*") if each.name.isdigit()]
     unknown = [each for each in folders if int(each.name) > newest]
     if not unknown:

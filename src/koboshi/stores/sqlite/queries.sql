@@ -75,14 +75,41 @@ WHERE settled_ms IS NULL AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
 
 -- name: turn_hold
 -- It is not tried before a moment; nothing else changes.
-UPDATE turns SET not_before_ms = :not_before_ms
+UPDATE turns SET not_before_ms = :not_before_ms, wait_ms = max(0, :not_before_ms - :now)
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms < :not_before_ms;
 
--- name: turns_wait_bounded
--- Whoever waits for longer than anybody may wait was told to by a clock that was set back since.
-UPDATE turns SET not_before_ms = :latest
+-- name: waits_cap_turns
+-- A wait that has more left than its length means that the clock was set back.
+UPDATE turns SET not_before_ms = :now + wait_ms
 WHERE closed_ms IS NULL AND state = 'queued' AND (recoveries > 0 AND event <> 'replied') IN (0, 1)
-    AND not_before_ms > :latest;
+    AND not_before_ms > :now AND not_before_ms > :now + wait_ms;
+
+-- name: waits_cap_outbox
+-- The same for what is owed; what is held has no length.
+UPDATE outbox SET not_before_ms = :now + wait_ms
+WHERE settled_ms IS NULL AND not_before_ms > 0 AND not_before_ms > :now
+    AND not_before_ms < 4611686018427387904 AND not_before_ms > :now + wait_ms;
+
+-- name: waits_cap_quiet
+-- The same for chats that want quiet.
+UPDATE quiet SET until_ms = :now + wait_ms WHERE until_ms > :now + wait_ms;
+
+-- name: quiet_expire
+-- Chats that were quiet long enough.
+DELETE FROM quiet WHERE until_ms <= :now;
+
+-- name: ages_move_outbox
+-- The clock on the wall jumped: what is owed is as old as it was before.
+UPDATE outbox SET aged_from_ms = aged_from_ms + :jump_ms WHERE settled_ms IS NULL;
+
+-- name: ages_move_questions
+-- The same for questions that are open.
+UPDATE turns SET expires_ms = expires_ms + :jump_ms
+WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
+
+-- name: worker_last_beat
+-- The last sign of life of the boots before.
+SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_end
 -- The last word of a boot.
@@ -129,6 +156,22 @@ UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :
 -- name: sessions_of_chat
 -- All threads of a chat.
 SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
+
+-- name: sessions_of_channel
+-- All sessions of a channel.
+SELECT session_id FROM sessions WHERE channel = :channel;
+
+-- name: sessions_rebound
+-- Another account speaks in them from now on. The moment is behind everything that the other one
+-- said, also where a clock was set back since.
+UPDATE sessions SET moved_ms = max(:now, moved_ms,
+    (SELECT coalesce(max(changed_ms), 0) FROM outbox WHERE session_id = sessions.session_id),
+    (SELECT coalesce(max(changed_ms), 0) FROM turns WHERE session_id = sessions.session_id))
+WHERE channel = :channel;
+
+-- name: session_moved
+-- Since when the platform's ids of a session are those of its chat.
+SELECT moved_ms FROM sessions WHERE session_id = :session_id;
 
 -- name: session_move
 -- The chat lives elsewhere now, unless a session is there already.
@@ -186,12 +229,15 @@ UPDATE people SET revoked_ms = :now
 WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
 
 -- name: turns_of_person
--- What is not closed of a person's turns on a channel.
+-- What is not closed on a channel of the turns that a message of a person is in, or that are worked
+-- on for them.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns INDEXED BY turns_alive
-WHERE closed_ms IS NULL AND person = :person
+WHERE closed_ms IS NULL
+    AND (person = :person OR EXISTS (SELECT 1 FROM inbox WHERE inbox.turn_id = turns.turn_id
+                                     AND inbox.kind = 'message' AND inbox.sender = :person))
     AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel)
 ORDER BY turn_id;
 
@@ -242,22 +288,45 @@ DELETE FROM pairings WHERE expires_ms <= :now OR expires_ms > :latest_ms;
 
 -- ── inbox ──────────────────────────────────────────────────────────────────────────────────────
 
+-- name: account_of
+-- As whom a channel speaks to its platform.
+SELECT account FROM accounts WHERE channel = :channel;
+
+-- name: account_set
+-- From now on a channel speaks as this one.
+INSERT INTO accounts (channel, account, bound_ms) VALUES (:channel, :account, :now)
+ON CONFLICT (channel) DO UPDATE SET account = excluded.account, bound_ms = excluded.bound_ms;
+
+-- name: unclaimed_any
+-- Whether something of a channel came before accounts were known.
+SELECT 1 FROM cursors WHERE channel = :channel AND account = ''
+UNION ALL SELECT 1 FROM inbox WHERE source = :channel AND account = '' LIMIT 1;
+
+-- name: entries_adopt
+-- What came before accounts were known came to this one.
+UPDATE OR IGNORE inbox SET account = :account WHERE source = :channel AND account = '';
+
+-- name: cursor_adopt
+-- Likewise for how far it was read.
+UPDATE OR REPLACE cursors SET account = :account WHERE channel = :channel AND account = '';
+
 -- name: cursor_get
--- How far a channel was read.
-SELECT token FROM cursors WHERE channel = :channel;
+-- How far a channel was read as an account; as nobody in particular, if that is all we know.
+SELECT token FROM cursors WHERE channel = :channel AND account IN (:account, '')
+ORDER BY account DESC LIMIT 1;
 
 -- name: cursor_set
 -- How far a channel was read, in the transaction that stores what was read.
-INSERT INTO cursors (channel, token) VALUES (:channel, :token)
-ON CONFLICT (channel) DO UPDATE SET token = excluded.token;
+INSERT INTO cursors (channel, account, token) VALUES (:channel, :account, :token)
+ON CONFLICT (channel, account) DO UPDATE SET token = excluded.token;
 
 -- name: entry_insert
 -- Something arrived; nothing happens if it did before.
 INSERT INTO inbox (session_id, generation, kind, source, external_id, sender, body, during_turn,
-                   accepted_by, received_ms, changed_ms, state, reason)
+                   accepted_by, received_ms, changed_ms, state, reason, account)
 VALUES (:session_id, :generation, :kind, :source, :external_id, :sender, :body, :during_turn,
-        :accepted_by, :now, :now, :state, :reason)
-ON CONFLICT (source, external_id) DO NOTHING;
+        :accepted_by, :now, :now, :state, :reason, :account)
+ON CONFLICT (source, account, external_id) DO NOTHING;
 
 -- name: entries_of_strangers_forget
 -- Only the newest messages of people who may not use the gateway are kept.
@@ -268,7 +337,11 @@ DELETE FROM inbox WHERE entry_id IN (
 -- name: entry_by_key
 -- What was stored for a platform's id.
 SELECT entry_id, state, body, session_id FROM inbox
-WHERE source = :source AND external_id = :external_id;
+WHERE source = :source AND account = :account AND external_id = :external_id;
+
+-- name: entry_state
+-- What became of an entry.
+SELECT state FROM inbox WHERE entry_id = :entry_id;
 
 -- name: entry_reword
 -- Its sender has put it in other words, before anybody heard it.
@@ -365,14 +438,14 @@ VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
 -- A turn.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE turn_id = :turn_id;
 
 -- name: turn_open
 -- The open turn of a session.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id
     AND state IN ('queued', 'running', 'waiting', 'suspended');
 
@@ -380,25 +453,42 @@ FROM turns WHERE session_id = :session_id
 -- The newest turns of a session.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: turn_to_retry
--- The newest turn of what a session may still see that failed, was dropped, or made room for what
--- waited behind it, and that nobody has asked again. Only the newest turns are looked at.
+-- The turns of what a session may still see that failed, were dropped, or made room for what waited
+-- behind them, and that nobody has asked again, newest first. Only the newest turns are looked at.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM (SELECT * FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 20) AS ended
 WHERE first_seq >= :context_from
-    AND (state = 'failed' OR event = 'dropped' OR rule = 'policy-behind')
-    AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = 'retry'
+    AND (state = 'failed' OR event = 'dropped' OR rule IN ('policy-behind', 'not-allowed-behind'))
+    AND NOT EXISTS (SELECT 1 FROM inbox WHERE source = 'retry' AND account = ''
                     AND external_id = CAST(ended.turn_id AS TEXT))
-ORDER BY turn_id DESC LIMIT 1;
+ORDER BY turn_id DESC;
+
+-- name: turn_senders
+-- Who else has a message in a turn.
+SELECT DISTINCT sender FROM inbox
+WHERE turn_id = :turn_id AND kind = 'message' AND sender <> :person;
+
+-- name: turns_held_up
+-- Turns that nobody looks at after a boot and that a message of a person waits behind, newest first.
+SELECT t.turn_id, t.person, s.channel
+FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state IN ('queued', 'waiting')
+    AND EXISTS (SELECT 1 FROM inbox AS i WHERE i.session_id = t.session_id AND i.state = 'waiting'
+                AND i.kind = 'message')
+ORDER BY t.turn_id DESC;
 
 -- name: turns_due
--- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first.
-SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel
+-- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first. The
+-- last column says whether somebody else has a message in it, too.
+SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel,
+       EXISTS (SELECT 1 FROM inbox AS i WHERE i.turn_id = t.turn_id AND i.kind = 'message'
+               AND i.sender <> t.person)
 FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
 WHERE t.closed_ms IS NULL AND t.state = 'queued'
     AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered AND t.not_before_ms <= :now
@@ -419,18 +509,36 @@ WHERE turn_id = :turn_id AND state = 'queued' AND epoch = :epoch;
 
 -- name: turn_progress
 -- The claim is valid, and the turn moved.
-UPDATE turns SET progressed_ms = :now, crash_streak = 0, model_tries = 0
+UPDATE turns SET progressed_ms = :now, crash_streak = 0, model_tries = 0, model_waited_ms = 0,
+    model_failure = NULL
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 
 -- name: turn_tried_model
 -- The claim is valid, and the model did not answer.
-UPDATE turns SET model_tries = model_tries + 1
-WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running' RETURNING model_tries;
+UPDATE turns SET model_tries = model_tries + 1, model_failure = :reason,
+    model_waited_ms = CASE WHEN model_tries = 0 THEN 0 ELSE model_waited_ms + :spent_ms END
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running'
+RETURNING model_tries, model_waited_ms;
 
 -- name: turn_model_answered
 -- The claim is valid, and the model answered something that is no progress.
-UPDATE turns SET model_tries = 0
+UPDATE turns SET model_tries = 0, model_waited_ms = 0, model_failure = NULL
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
+-- name: turn_waits_for_model
+-- The claim is valid, and it is given back until a wait for the model is over.
+UPDATE turns SET model_waited_ms = model_waited_ms + :wait_ms
+WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
+
+-- name: turns_running_count
+-- How many turns are claimed.
+SELECT count(*) FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND state = 'running';
+
+-- name: command_not_started
+-- Whether a turn has a command that may run (it needs no approval, or has it) and was not started.
+SELECT 1 FROM calls
+WHERE turn_id = :turn_id AND effect = 'resumable' AND started_ms IS NULL AND skipped_ms IS NULL
+    AND (need = 'nobody' OR approved_ms IS NOT NULL) LIMIT 1;
 
 -- name: turn_held
 -- Whether a claim is valid.
@@ -440,7 +548,7 @@ SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'run
 -- From one state to another; the only statement beside `turn_claim` that changes a state.
 UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason, worker_id = NULL,
     question_seq = :question_seq, expires_ms = :expires_ms, closed_ms = :closed_ms,
-    changed_ms = :now, not_before_ms = :not_before_ms,
+    changed_ms = :now, not_before_ms = :not_before_ms, wait_ms = max(0, :not_before_ms - :now),
     progressed_ms = CASE WHEN :progressed = 1 THEN :now ELSE progressed_ms END,
     worked_ms = max(worked_ms, :worked_ms),
     recoveries = CASE WHEN :renewed = 1 THEN 0 ELSE recoveries + :recovered END,
@@ -596,6 +704,12 @@ SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms,
        skipped_ms, approved_by, approved_ms
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
 
+-- name: calls_begun
+-- What ran for a turn, oldest first, and how it ended. A question to a person is no such call.
+SELECT tool, arguments, coalesce(outcome, 'unknown') FROM calls
+WHERE turn_id = :turn_id AND started_ms IS NOT NULL AND need <> 'answer'
+ORDER BY place LIMIT :limit;
+
 -- name: calls_unresolved
 -- Calls without a result, in order.
 SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finished_ms,
@@ -612,9 +726,9 @@ SELECT count(*) FROM calls WHERE turn_id = :turn_id AND finished_ms IS NULL
 -- name: delivery_insert
 -- Something is owed to a person.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
-                    state, created_ms, changed_ms)
+                    state, created_ms, changed_ms, aged_from_ms)
 VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, :file,
-        'owed', :now, :now);
+        'owed', :now, :now, :now);
 
 -- name: delivery_by_cause
 -- Whether something was ever owed for this cause.
@@ -625,15 +739,29 @@ SELECT 1 FROM outbox WHERE session_id = :session_id AND cause = :cause LIMIT 1;
 -- does not hold up what is said since.
 SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
        o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
-       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file
+       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
+       o.tried_by, o.unsure, o.strikes
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.not_before_ms < 4611686018427387904
+ORDER BY o.delivery_id LIMIT 1;
+
+-- name: delivery_overtaking
+-- The oldest reply to a command that is due, in a session whose oldest delivery has to wait.
+SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
+       o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
+       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
+       o.tried_by, o.unsure, o.strikes
+FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state = 'owed' AND o.ambiguous = 0
+    AND o.not_before_ms <= :now AND o.cause GLOB 'command:*'
 ORDER BY o.delivery_id LIMIT 1;
 
 -- name: delivery_send
 -- It is about to be sent: until it is settled, nobody knows whether it arrived.
 UPDATE outbox SET state = 'sending', worker_id = :worker_id, attempts = attempts + 1,
-    ambiguous = :ambiguous, changed_ms = :now
+    ambiguous = :ambiguous, changed_ms = :now, tried_by = :worker_id,
+    tried_seq = CASE attempts WHEN 0 THEN (SELECT coalesce(max(seq), 0) FROM journal)
+                              ELSE tried_seq END
 WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
 
 -- name: delivery_settle
@@ -642,17 +770,64 @@ UPDATE outbox SET state = :state, worker_id = NULL, platform_id = :platform_id, 
     settled_ms = :now, changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
 
+-- name: delivery_give_up
+-- It ends before it is tried again.
+UPDATE outbox SET state = :state, worker_id = NULL, reason = :reason, settled_ms = :now,
+    changed_ms = :now
+WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
+
 -- name: delivery_postpone
 -- Owed again, later.
 UPDATE outbox SET state = 'owed', worker_id = NULL, not_before_ms = :not_before_ms,
-    ambiguous = :ambiguous, reason = :reason, changed_ms = :now
+    wait_ms = :wait_ms, ambiguous = :ambiguous, reason = :reason, changed_ms = :now,
+    unsure = unsure + :unsure, strikes = strikes + :strike,
+    tried_seq = (SELECT coalesce(max(seq), 0) FROM journal)
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
+
+-- name: channel_accepted_lately
+-- Whether the channel of a delivery accepted another one since the last attempt. The newest lines
+-- are looked at.
+SELECT 1 FROM journal AS j JOIN sessions AS s ON s.session_id = j.session_id
+WHERE j.seq > (SELECT tried_seq FROM outbox WHERE delivery_id = :delivery_id)
+    AND j.seq > (SELECT max(seq) FROM journal) - :looked_at
+    AND j.subject = 'delivery' AND j.event = 'delivered' AND s.channel = :channel LIMIT 1;
+
+-- name: deliveries_hasten
+-- The channel is back: what was provably not sent is due now. What is held, and what is of unknown
+-- outcome, keeps its time.
+UPDATE outbox SET not_before_ms = 0, wait_ms = 0
+WHERE settled_ms IS NULL AND not_before_ms > 0 AND not_before_ms < 4611686018427387904
+    AND state = 'owed' AND ambiguous = 0
+    AND (SELECT channel FROM sessions WHERE session_id = outbox.session_id) = :channel;
+
+-- name: notice_open
+-- The notice of a chat that tells of lost deliveries, while it has certainly not been sent.
+SELECT o.delivery_id FROM sessions AS s JOIN outbox AS o ON o.session_id = s.session_id
+WHERE s.channel = :channel AND s.chat = :chat AND o.settled_ms IS NULL AND o.state = 'owed'
+    AND o.ambiguous = 0 AND o.labelled = 0 AND o.cause GLOB 'undelivered:*' LIMIT 1;
+
+-- name: notice_add
+-- A notice tells of one more delivery.
+INSERT INTO undelivered (notice_id, delivery_id) VALUES (:notice_id, :delivery_id);
+
+-- name: notice_deliveries
+-- What a notice tells of.
+SELECT delivery_id FROM undelivered WHERE notice_id = :notice_id ORDER BY delivery_id;
+
+-- name: notice_reword
+-- A notice that has not been sent gets other words.
+UPDATE outbox SET text = :text WHERE delivery_id = :notice_id AND settled_ms IS NULL;
 
 -- name: quiet_set
 -- The platform wants quiet in the chat of a session.
-INSERT INTO quiet (channel, chat, until_ms)
-SELECT channel, chat, :until_ms FROM sessions WHERE session_id = :session_id
-ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms);
+INSERT INTO quiet (channel, chat, until_ms, wait_ms)
+SELECT channel, chat, :now + :wait_ms, :wait_ms FROM sessions WHERE session_id = :session_id
+ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms),
+    wait_ms = max(wait_ms, excluded.wait_ms);
+
+-- name: quiet_forget
+-- Nobody has to be left in peace on a channel.
+DELETE FROM quiet WHERE channel = :channel;
 
 -- name: quiet_until
 -- Until when a chat is to be left in peace.
@@ -660,8 +835,9 @@ SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 
 -- name: chat_known
 -- The newest messages of ours in a chat that have an id, and whether they came before a delivery.
-SELECT o.platform_id, o.settled_ms <= :created_ms
-    OR (o.session_id = :session_id AND o.delivery_id < :delivery_id)
+-- Of one from before a move nobody can tell: it may have been sent among other numbers.
+SELECT o.platform_id, s.moved_ms < :begun_ms AND (o.settled_ms <= :begun_ms
+    OR (o.session_id = :session_id AND o.delivery_id < :delivery_id))
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
     AND o.settled_ms > s.moved_ms ORDER BY o.delivery_id DESC LIMIT :limit;
@@ -671,43 +847,61 @@ WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
 -- again with a label may be there twice; the first copy matters unless the second came before.
 SELECT count(*) FROM outbox
 WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
-    AND delivery_id <> :delivery_id AND changed_ms > :since_ms
-    AND (platform_id IS NULL AND (state = 'sending' OR ambiguous = 1)
-        OR labelled = 1 AND settled_ms > :created_ms
+    AND delivery_id <> :delivery_id AND (settled_ms IS NULL OR changed_ms > :since_ms)
+    AND (platform_id IS NULL AND (state = 'sending' OR ambiguous = 1 OR labelled = 1)
+        OR labelled = 1 AND settled_ms > :begun_ms
             AND NOT (session_id = :session_id AND delivery_id < :delivery_id));
 
+-- name: delivery_begun
+-- When it was first owed, by the older of two clocks: others that were settled before are certainly
+-- not it.
+SELECT min(created_ms, aged_from_ms) FROM outbox WHERE delivery_id = :delivery_id;
+
 -- name: delivery_label
--- It says from now on that it may be a duplicate.
-UPDATE outbox SET labelled = 1
+-- Whether it says from now on that it may be a duplicate.
+UPDATE outbox SET labelled = :labelled
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
 
 -- name: deliveries_abandon
 -- A turn was ended: what it still owed is not said, except what may already be on its way.
 UPDATE outbox SET state = 'abandoned', reason = :reason, settled_ms = :now, changed_ms = :now
 WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
-    AND state IN ('draft', 'owed') AND ambiguous = 0;
+    AND state IN ('draft', 'owed') AND ambiguous = 0 AND labelled = 0;
+
+-- name: answers_unsent
+-- How many parts of a session's answers have certainly not been sent, and how many may have been.
+SELECT coalesce(sum(o.state = 'owed' AND o.ambiguous = 0 AND o.labelled = 0), 0),
+       coalesce(sum(o.state <> 'owed' OR o.ambiguous = 1 OR o.labelled = 1), 0)
+FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn_id
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND t.state = 'answered';
+
+-- name: turns_answered
+-- The turns of a session whose answers are on their way.
+SELECT DISTINCT o.turn_id FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn_id
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND t.state = 'answered';
 
 -- name: delivery_hasten
 -- What is owed is due now, whatever it waited for.
 -- Whoever sends on what may have arrived means it: the person is told that they may see it twice.
-UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason = NULL,
-    changed_ms = :now
+UPDATE outbox SET not_before_ms = 0, wait_ms = 0, labelled = max(labelled, ambiguous), ambiguous = 0,
+    strikes = 0, reason = NULL, changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'owed';
 
 -- name: deliveries_release
 -- What is held, one or all, is due now; what may have arrived before is labelled.
-UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason = NULL,
-    changed_ms = :now
+UPDATE outbox SET not_before_ms = 0, wait_ms = 0, labelled = max(labelled, ambiguous), ambiguous = 0,
+    strikes = 0, reason = NULL, changed_ms = :now
 WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms
     AND (:delivery_id IS NULL OR delivery_id = :delivery_id);
 
 -- name: delivery_again
 -- What was rejected or abandoned is owed once more; the row that ended stays as it is.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
-                    state, created_ms, changed_ms)
-SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question, anchor, file,
-       'owed', :now, :now
-FROM outbox WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
+                    state, created_ms, changed_ms, aged_from_ms)
+SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question,
+       CASE WHEN outbox.changed_ms > moved_ms THEN anchor ELSE '' END, file, 'owed', :now, :now, :now
+FROM outbox JOIN sessions USING (session_id)
+WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
 ON CONFLICT (session_id, cause, part) DO NOTHING;
 
 -- name: delivery_retried
@@ -727,7 +921,9 @@ RETURNING session_id, turn_id;
 
 -- name: progress_newest
 -- What was last said about how a turn goes.
-SELECT cause, created_ms, settled_ms, platform_id FROM outbox
+SELECT cause, outbox.created_ms, settled_ms,
+       CASE WHEN settled_ms > moved_ms THEN platform_id END
+FROM outbox JOIN sessions USING (session_id)
 WHERE session_id = :session_id AND cause >= 'progress:' || :turn_id || ':'
     AND cause < 'progress:' || :turn_id || ';'
 ORDER BY delivery_id DESC LIMIT 1;
@@ -753,15 +949,26 @@ SELECT file FROM outbox INDEXED BY outbox_unsettled
 WHERE settled_ms IS NULL AND file IS NOT NULL;
 
 -- name: deliveries_due_all
--- Sessions to which something is owed.
-SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread
-FROM outbox AS o INDEXED BY outbox_unsettled JOIN sessions AS s USING (session_id)
-WHERE o.settled_ms IS NULL AND o.state <> 'draft' AND o.not_before_ms < 4611686018427387904
-GROUP BY o.session_id;
+-- Sessions to which something is owed: what is next, when it is due, whether it waits for its
+-- channel, and when the first reply to a command is due, which may overtake it.
+WITH owed AS (
+    SELECT session_id, max(delivery_id) AS newest, min(delivery_id) AS head,
+           min(CASE WHEN cause GLOB 'command:*' AND ambiguous = 0 THEN not_before_ms END) AS reply_ms
+    FROM outbox INDEXED BY outbox_unsettled
+    WHERE settled_ms IS NULL AND state <> 'draft' AND not_before_ms < 4611686018427387904
+    GROUP BY session_id
+)
+SELECT owed.newest, owed.session_id, s.channel, s.chat, s.thread,
+       max(iif(o.state = 'sending', 0, o.not_before_ms), coalesce(q.until_ms, 0)),
+       o.ambiguous = 1 OR o.state = 'sending' OR o.cause GLOB 'undelivered:*',
+       max(owed.reply_ms, coalesce(q.until_ms, 0))
+FROM owed JOIN outbox AS o ON o.delivery_id = owed.head
+JOIN sessions AS s ON s.session_id = owed.session_id
+LEFT JOIN quiet AS q ON q.channel = s.channel AND q.chat = s.chat;
 
 -- name: deliveries_due_new
--- The same, by deliveries that came after one.
-SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread
+-- Sessions to which something is owed that came after a delivery.
+SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread, 0, 0, NULL
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state <> 'draft'
     AND o.not_before_ms < 4611686018427387904
@@ -896,6 +1103,20 @@ SELECT process_id FROM processes INDEXED BY processes_alive
 WHERE ended_ms IS NULL AND state = 'starting'
     AND turn_id IN (SELECT turn_id FROM turns WHERE closed_ms IS NOT NULL OR state = 'answered');
 
+-- name: commands_running
+-- Foreground commands that have no end, as far as we know, by their calls.
+SELECT turn_id, call_id FROM processes INDEXED BY processes_alive
+WHERE ended_ms IS NULL AND foreground = 1;
+
+-- name: commands_running_count
+-- How many of them there are.
+SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL AND foreground = 1;
+
+-- name: jobs_running_count
+-- How many commands of a session run in the background.
+SELECT count(*) FROM processes INDEXED BY processes_alive
+WHERE ended_ms IS NULL AND session_id = :session_id AND foreground = 0;
+
 -- name: processes_not_ended
 -- Every process that has no end, as far as we know.
 SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
@@ -918,6 +1139,7 @@ SELECT 'inbox', count(*) FROM inbox UNION ALL
 SELECT 'steps', count(*) FROM steps UNION ALL
 SELECT 'calls', count(*) FROM calls UNION ALL
 SELECT 'outbox', count(*) FROM outbox UNION ALL
+SELECT 'undelivered', count(*) FROM undelivered UNION ALL
 SELECT 'processes', count(*) FROM processes UNION ALL
 SELECT 'watchers', count(*) FROM watchers UNION ALL
 SELECT 'journal', count(*) FROM journal;
@@ -930,6 +1152,29 @@ SELECT coalesce(max(process_id), 0) FROM processes;
 -- How much is owed and held until somebody says so.
 SELECT count(*) FROM outbox
 WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms;
+
+-- name: journal_newest_line
+-- The newest line and when it was written.
+SELECT seq, at_ms FROM journal ORDER BY seq DESC LIMIT 1;
+
+-- name: worker_known
+-- Whether a boot has its row, and not another one of the same number.
+SELECT 1 FROM workers WHERE worker_id = :worker_id AND birth = :birth;
+
+-- name: hold_insert
+-- The outbox is held by a start; once for each cause.
+INSERT INTO holds (cause, gap, begun_ms) VALUES (:cause, :gap, :now) ON CONFLICT (cause) DO NOTHING;
+
+-- name: gap_open
+-- What the operator is told of a database that went back, until it is settled.
+SELECT gap FROM holds WHERE gap IS NOT NULL AND settled_ms IS NULL ORDER BY hold_id DESC LIMIT 1;
+
+-- name: gaps_settle
+-- Nothing is held any more: the operator has decided about all of it.
+UPDATE holds SET settled_ms = :now
+WHERE gap IS NOT NULL AND settled_ms IS NULL AND NOT EXISTS (
+    SELECT 1 FROM outbox INDEXED BY outbox_unsettled
+    WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms);
 
 -- name: tally_begin
 -- The journal line with which a boot began; looked for from the newest on.
@@ -993,7 +1238,7 @@ SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),
        (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
         WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms),
        (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
-        WHERE settled_ms IS NULL AND ambiguous = 1),
+        WHERE settled_ms IS NULL AND (ambiguous = 1 OR labelled = 1)),
        (SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL);
 
 -- name: tally_boots
@@ -1025,14 +1270,14 @@ SELECT session_id, created_ms, changed_ms FROM sessions WHERE session_id = :sess
 -- The newest turns of all sessions, or those before one.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE turn_id < :before ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: view_turns_open
 -- The same, of those that are not closed.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND turn_id < :before
 ORDER BY turn_id DESC LIMIT :limit;
 
@@ -1074,6 +1319,15 @@ ORDER BY delivery_id;
 SELECT call_id, tool, effect, approved_by, started_ms, finished_ms, skipped_ms, outcome
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
 
+-- name: turn_messages
+-- What people said in a turn, oldest first.
+SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind = 'message' ORDER BY seq LIMIT :limit;
+
+-- name: turn_retried_by
+-- The key of the words that a turn has asked again.
+SELECT external_id FROM inbox WHERE turn_id = :turn_id AND source = 'retry' LIMIT 1;
+
 -- name: view_turn_request
 -- The words that opened a turn.
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
@@ -1095,7 +1349,8 @@ ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
 -- What was said about a process.
 SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
        received_ms FROM inbox
-WHERE source = 'process' AND external_id >= :first AND external_id < :behind ORDER BY entry_id;
+WHERE source = 'process' AND account = '' AND external_id >= :first AND external_id < :behind
+ORDER BY entry_id;
 
 -- name: view_entry
 -- A message.
@@ -1103,17 +1358,25 @@ SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, 
        received_ms FROM inbox WHERE entry_id = :entry_id;
 
 -- name: view_entry_by_external_id
--- A message by the platform's id of it, newest first where several channels use the same. The
--- sources are found one by one, so that the index answers however long the inbox is.
+-- A message by the platform's id of it, newest first where several channels or accounts use the
+-- same. These are found one by one, so that the index answers however long the inbox is.
 WITH RECURSIVE sources (source) AS (
     SELECT min(source) FROM inbox
     UNION ALL
     SELECT (SELECT min(source) FROM inbox WHERE source > sources.source) FROM sources
     WHERE sources.source IS NOT NULL
+), named (source, account) AS (
+    SELECT source, (SELECT min(account) FROM inbox WHERE source = sources.source) FROM sources
+    WHERE sources.source IS NOT NULL
+    UNION ALL
+    SELECT source, (SELECT min(account) FROM inbox
+                    WHERE source = named.source AND account > named.account)
+    FROM named WHERE named.account IS NOT NULL
 )
-SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
+SELECT entry_id, session_id, turn_id, kind, state, reason, inbox.source, external_id, sender, body,
        received_ms
-FROM inbox WHERE source IN (SELECT source FROM sources) AND external_id = :external_id
+FROM named CROSS JOIN inbox ON inbox.source = named.source AND inbox.account = named.account
+WHERE external_id = :external_id
 ORDER BY entry_id DESC LIMIT 1;
 
 -- name: view_entries_of_turn
@@ -1203,7 +1466,7 @@ ORDER BY seq DESC LIMIT :limit;
 -- The newest turns of a session before one of them.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id AND turn_id < :before
 ORDER BY turn_id DESC LIMIT :limit;
 
@@ -1231,7 +1494,7 @@ GROUP BY s.session_id ORDER BY newest DESC LIMIT :limit;
 -- What a session began with.
 SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
        crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns WHERE session_id = :session_id ORDER BY turn_id LIMIT 1;
 
 -- name: view_turns_waiting

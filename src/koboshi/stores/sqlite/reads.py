@@ -59,8 +59,21 @@ def read_request(tx: Reading, turn: TurnRow) -> str:
     }
     row = tx.row("view_turn_request", **place)
     body = None if row is None else body_of("message", row[0])
-    if isinstance(body, Message):
-        return body.text
+    return body.text if isinstance(body, Message) else read_headline(tx, turn)
+
+
+def read_headline(tx: Reading, turn: TurnRow) -> str:
+    """The first line of the report that opened a turn; empty if none did."""
+    place = {
+        "session_id": turn.session_id,
+        "first_seq": turn.first_seq,
+        "turn_id": turn.turn_id,
+    }
     row = tx.row("turn_first_report", **place)
     note = None if row is None else body_of("note", row[0])
     return notes.headline_in(note.text) if isinstance(note, Note) else ""
+
+
+def moved_ms_of(tx: Reading, session_id: SessionId) -> int:
+    """Since when the platform's ids of the session are those of its chat."""
+    return tx.number("session_moved", session_id=session_id)

@@ -26,8 +26,8 @@ from koboshi.domain.watch import (
 )
 from koboshi.ports.wakeups import JOURNAL, PROCESSES, TURNS
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.reads import read_open_turn, read_session, read_turn
-from koboshi.stores.sqlite.rows import encoded, number, process_of, watcher_of
+from koboshi.stores.sqlite.reads import moved_ms_of, read_open_turn, read_session, read_turn
+from koboshi.stores.sqlite.rows import TurnRow, encoded, number, process_of, watcher_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import admission_of, attach_entry, open_turn, put_aside
 
@@ -146,7 +146,7 @@ def _draft(tx: Reading, process: Process, kind: WatcherKind, key: str, output: s
         process_id=process.process_id,
         headline=headline(process, kind, tx.now_ms),
         output=output,
-        anchor=turn.anchor,
+        anchor=_anchor(tx, turn),
     )
     return Entry(
         entry_id=_UNFILED,
@@ -160,6 +160,13 @@ def _draft(tx: Reading, process: Process, kind: WatcherKind, key: str, output: s
     )
 
 
+def _anchor(tx: Reading, turn: TurnRow) -> str:
+    """The message that the turn was about; none where its chat has moved since the turn closed."""
+    if turn.closed_ms is None or turn.closed_ms > moved_ms_of(tx, turn.session_id):
+        return turn.anchor
+    return ""
+
+
 def _file(tx: Transaction, ground: Ground, entry: Entry) -> None:
     """Store it, and do with it what `admit()` says. Filing it twice is filing it once."""
     inserted = tx.change(
@@ -168,6 +175,7 @@ def _file(tx: Transaction, ground: Ground, entry: Entry) -> None:
         generation=entry.generation,
         kind=entry.kind,
         source=entry.source,
+        account="",
         external_id=entry.external_id,
         sender=entry.sender,
         body=encoded(entry.body),

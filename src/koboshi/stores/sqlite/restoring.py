@@ -1,6 +1,7 @@
 """`koboshi restore`: a backup takes the place of the database, which is kept."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,9 +12,11 @@ from koboshi.ports.clock import Clock
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backup_check import prove
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_writer
+from koboshi.stores.sqlite.holding import witness_of
 from koboshi.stores.sqlite.lock import take_lock
 from koboshi.stores.sqlite.quarantine import finish_restore, is_restoring, restore
 from koboshi.stores.sqlite.transaction import Reading
+from koboshi.stores.sqlite.witness import write_witness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,11 @@ async def restore_backup(
             str(state): int(str(count)) for state, count in looking.rows("turns_alive_by_state")
         }
         held = looking.number("count_held", held_ms=HELD_MS)
+        witness = witness_of(connection)
         connection.close()
+        if witness is not None:
+            with suppress(OSError):  # without one, the next heartbeat writes it
+                write_witness(home, witness)
     finally:
         lock.release()
     return Restored(

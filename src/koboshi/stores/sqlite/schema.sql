@@ -59,9 +59,19 @@ CREATE TABLE pairings (
     CHECK (expires_ms >= offered_ms)
 ) STRICT, WITHOUT ROWID;
 
+-- As whom a channel speaks to its platform. Another account in the same section has other numbers for
+-- everything. A channel that is not here speaks as nobody in particular: its account is ''.
+CREATE TABLE accounts (
+    channel  TEXT PRIMARY KEY,
+    account  TEXT NOT NULL CHECK (account <> ''),
+    bound_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE cursors (
-    channel TEXT PRIMARY KEY,
-    token   TEXT NOT NULL
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    token   TEXT NOT NULL,
+    PRIMARY KEY (channel, account)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
@@ -104,6 +114,9 @@ CREATE TABLE turns (
     expires_ms    INTEGER,
     closed_ms     INTEGER,
     model_tries   INTEGER NOT NULL DEFAULT 0,
+    model_waited_ms INTEGER NOT NULL DEFAULT 0, -- since the first failure of the present request
+    model_failure TEXT,                         -- why the newest try of it failed
+    wait_ms       INTEGER NOT NULL DEFAULT 0,  -- how long it was to wait until not_before_ms
     -- A worker that holds a turn nobody runs, or a running turn that nobody holds.
     CHECK ((state = 'running') = (worker_id IS NOT NULL)),
     -- A closed turn without an end, or an end of a turn that goes on.
@@ -147,8 +160,9 @@ CREATE TABLE inbox (
                                                'ignored')),
     turn_id     INTEGER REFERENCES turns,
     reason      TEXT,
+    account     TEXT NOT NULL DEFAULT '',      -- to whom of us it was said, as in `accounts`
     -- The same message of a platform, or the same report of a process, taken twice.
-    UNIQUE (source, external_id),
+    UNIQUE (source, account, external_id),
     -- Attached to nothing, or in a turn without being attached.
     CHECK ((state = 'attached') = (turn_id IS NOT NULL)),
     -- Lost without a reason.
@@ -185,6 +199,8 @@ CREATE UNIQUE INDEX one_answer ON steps (turn_id) WHERE kind = 'answer';
 -- Two recovery notes for one life of a turn.
 CREATE UNIQUE INDEX one_recovery_note ON steps (turn_id, epoch)
     WHERE kind = 'note' AND cause = 'recovery';
+-- Two notes about one end.
+CREATE UNIQUE INDEX one_end_note ON steps (turn_id) WHERE kind = 'note' AND cause = 'ended';
 
 CREATE TRIGGER steps_never_change BEFORE UPDATE ON steps
 BEGIN SELECT RAISE(ABORT, 'the transcript is only appended to'); END;
@@ -239,6 +255,12 @@ CREATE TABLE outbox (
     created_ms    INTEGER NOT NULL,
     changed_ms    INTEGER NOT NULL,
     settled_ms    INTEGER,
+    wait_ms       INTEGER NOT NULL DEFAULT 0,  -- how long it was to wait until not_before_ms
+    aged_from_ms  INTEGER NOT NULL DEFAULT 0,  -- its age counts from here; moves with the clock
+    tried_by      INTEGER REFERENCES workers,  -- who made the newest attempt
+    unsure        INTEGER NOT NULL DEFAULT 0,  -- sends of unknown outcome
+    strikes       INTEGER NOT NULL DEFAULT 0,  -- those while other sends were accepted
+    tried_seq     INTEGER NOT NULL DEFAULT 0,  -- the newest journal line at the last attempt's end
     -- The same words owed twice.
     UNIQUE (session_id, cause, part),
     -- A send that nobody makes.
@@ -251,14 +273,37 @@ CREATE TABLE outbox (
 ) STRICT;
 
 CREATE INDEX outbox_unsettled ON outbox (session_id, delivery_id) WHERE settled_ms IS NULL;
+-- Finding what waits for a time costs nothing per delivery that does not.
+CREATE INDEX outbox_postponed ON outbox (not_before_ms)
+    WHERE settled_ms IS NULL AND not_before_ms > 0;
 
 -- Chats in which a platform asked for quiet; it does not care that we died since.
 CREATE TABLE quiet (
     channel  TEXT NOT NULL,
     chat     TEXT NOT NULL,
     until_ms INTEGER NOT NULL,
+    wait_ms  INTEGER NOT NULL DEFAULT 0,       -- how long it was to last
     PRIMARY KEY (channel, chat)
 ) STRICT, WITHOUT ROWID;
+
+-- What a notice tells of: deliveries of its chat that were given up.
+CREATE TABLE undelivered (
+    notice_id   INTEGER NOT NULL REFERENCES outbox,
+    delivery_id INTEGER NOT NULL REFERENCES outbox,
+    PRIMARY KEY (notice_id, delivery_id)
+) STRICT, WITHOUT ROWID;
+
+-- Starts that held everything owed: the database went back in time, or the operator asked for it.
+CREATE TABLE holds (
+    hold_id    INTEGER PRIMARY KEY,
+    -- Held twice for one reason.
+    cause      TEXT NOT NULL UNIQUE,
+    gap        TEXT,                           -- what is gone, in words for the operator
+    begun_ms   INTEGER NOT NULL,
+    settled_ms INTEGER                         -- the operator has decided about what was held
+) STRICT;
+
+CREATE INDEX holds_open ON holds (hold_id) WHERE gap IS NOT NULL AND settled_ms IS NULL;
 
 CREATE TRIGGER settled_deliveries_never_change BEFORE UPDATE ON outbox
     WHEN OLD.settled_ms IS NOT NULL

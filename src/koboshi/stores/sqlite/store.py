@@ -1,6 +1,6 @@
 """The store in a home: one lock, one writer, a few readers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,27 +26,32 @@ from koboshi.stores.sqlite.file import (
     open_writer,
 )
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
 from koboshi.stores.sqlite.inbox import SqliteInbox
-from koboshi.stores.sqlite.lock import HomeLock, take_lock
+from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
+from koboshi.stores.sqlite.open_files import look_at_open_files
 from koboshi.stores.sqlite.outbox import SqliteOutbox
 from koboshi.stores.sqlite.pairing import fresh_code
 from koboshi.stores.sqlite.people import SqlitePeople
 from koboshi.stores.sqlite.processes import SqliteProcesses
 from koboshi.stores.sqlite.quarantine import (
+    begin_empty,
     finish_restore,
     forget_restore,
     is_restoring,
     newest_backup,
     refuse_half_restored,
     restore,
-    set_aside,
 )
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.sessions import SqliteSessions
 from koboshi.stores.sqlite.turns import SqliteTurns
 from koboshi.stores.sqlite.views import SqliteViews
+from koboshi.stores.sqlite.witness import WitnessFile
 from koboshi.stores.sqlite.workers import SqliteWorkers
 from koboshi.stores.sqlite.writer import Writer
+
+LOG_NAME = f"{DATABASE_NAME}-wal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +62,10 @@ class StoreOptions:
     who: str = "a koboshi gateway"
     accepts_loss: bool = False
     may_replace: bool = True
-    """Whether a damaged file may be set aside for a backup; who only looks changes nothing."""
+    """Whether a damaged file may be set aside for a backup, and what is owed held where the
+    database went back; who only looks changes nothing."""
+    hold_asked_by: str = ""
+    """Who asked that everything owed is held, once for each; empty if nobody did."""
     batch_max: int = 512
     crash_at: str = ""
     waiting_max: int = 1_000
@@ -81,6 +89,7 @@ class SqliteStore:
         ground: Ground,
         backups: SqliteBackups,
         warnings: tuple[str, ...],
+        witness: WitnessFile | None = None,
     ) -> None:
         self._lock = lock
         self._writer = writer
@@ -92,7 +101,7 @@ class SqliteStore:
         self.turns = SqliteTurns(writer, readers, ground)
         self.outbox = SqliteOutbox(writer, readers, ground)
         self.processes = SqliteProcesses(writer, readers, ground)
-        self.workers = SqliteWorkers(writer, readers, ground)
+        self.workers = SqliteWorkers(writer, readers, ground, witness)
         self.people = SqlitePeople(writer, readers, ground)
         self.views = SqliteViews(readers, ground)
         self.backups = backups
@@ -163,11 +172,36 @@ async def open_store(
     with ExitStack() as undo:
         undo.callback(lock.release)
         path = home / DATABASE_NAME
-        connection, warnings = _open_or_replace(home, path, clock, options)
+        now_ms = clock.now_ms()
+        connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
+        warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
-    ground = Ground(
+    writer = Writer(
+        connection,
+        clock=clock,
+        wakeups=wakeups,
+        crash_point=crash_point,
+        batch_max=options.batch_max,
+        on_failure=on_failure,
+        on_trouble=on_trouble,
+        files=look_at_open_files([home / LOCK_NAME], [path, home / LOG_NAME]),
+    )
+    readers = Readers(looking, clock, on_broken=writer.give_up)
+    return SqliteStore(
+        lock=lock,
+        writer=writer,
+        readers=readers,
+        ground=_ground(world, options),
+        backups=SqliteBackups(home, clock, crash_point),
+        warnings=warnings,
+        witness=WitnessFile(home),
+    )
+
+
+def _ground(world: World, options: StoreOptions) -> Ground:
+    return Ground(
         world=world,
         waiting_max=options.waiting_max,
         question_age_ms_max=options.question_age_ms_max,
@@ -177,30 +211,33 @@ async def open_store(
         pairing=options.pairing,
         new_code=options.new_code,
     )
-    writer = Writer(
-        connection,
-        clock=clock,
-        wakeups=wakeups,
-        crash_point=crash_point,
-        batch_max=options.batch_max,
-        on_failure=on_failure,
-        on_trouble=on_trouble,
-    )
-    readers = Readers(looking, clock, on_broken=writer.give_up)
-    return SqliteStore(
-        lock=lock,
-        writer=writer,
-        readers=readers,
-        ground=ground,
-        backups=SqliteBackups(home, clock, crash_point),
-        warnings=warnings,
-    )
+
+
+def _stamp(now_ms: int) -> str:
+    return datetime.fromtimestamp(now_ms / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
+
+
+def _hold(
+    home: Path,
+    connection: apsw.Connection,
+    now_ms: int,
+    options: StoreOptions,
+    crash_point: CrashPoint,
+) -> Iterator[str]:
+    """Hold what must not go out by itself, and say so."""
+    if options.may_replace:
+        gap = notice_gap(home, connection, now_ms, _stamp(now_ms), crash_point)
+        if gap is not None:
+            yield gap
+    if options.hold_asked_by:
+        held = hold_as_asked(connection, now_ms, options.hold_asked_by)
+        if held:
+            yield f"{held} owed and held: `koboshi outbox release` sends it"
 
 
 def _open_or_replace(
-    home: Path, path: Path, clock: Clock, options: StoreOptions
+    home: Path, path: Path, stamp: str, options: StoreOptions
 ) -> tuple[apsw.Connection, tuple[str, ...]]:
-    stamp = datetime.fromtimestamp(clock.now_ms() / 1000, tz=UTC).strftime("%Y%m%dT%H%M%S%f")
     if not options.may_replace:
         refuse_half_restored(home)
     if is_restoring(home):
@@ -220,7 +257,7 @@ def _open_or_replace(
                 "`koboshi run --accept-data-loss` sets it aside and starts empty"
             ) from damage
         if backup is None:
-            kept = set_aside(home, stamp)
+            kept = begin_empty(home, stamp)
             return open_writer(path), (f"{damage}; it is kept in {kept}, and we start empty",)
         replaced = restore(home, backup, stamp)
         words = f"it is kept in {replaced}, and {backup.name} is used with its outbox held"

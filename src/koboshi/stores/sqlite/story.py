@@ -1,5 +1,6 @@
 """The story of a turn in lines for people, from the journal."""
 
+from koboshi.domain.notes import ENDED
 from koboshi.domain.phrases import clock_words
 from koboshi.stores.sqlite.rows import TurnRow, number, text
 from koboshi.stores.sqlite.transaction import Reading
@@ -46,6 +47,8 @@ def story_of(tx: Reading, turn: TurnRow) -> tuple[str, ...]:
     lines = []
     for row in rows[-LINES_MAX:]:
         at_ms, subject, event, rule, reason = row[1], row[2], row[4], row[7], row[8]
+        if (subject, event, reason) == ("step", "note", ENDED):
+            continue  # the turn's own line says so
         words = _SAID.get((text(subject), text(event)), f"{subject} {event}")
         if rule:
             words += f" ({rule})"

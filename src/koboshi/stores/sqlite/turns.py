@@ -6,13 +6,14 @@ from dataclasses import replace
 from koboshi.domain import phrases
 from koboshi.domain.command import Standing, Will
 from koboshi.domain.errors import Fenced
-from koboshi.domain.files import Parcel
+from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
     CallId,
     ProcessId,
     TurnId,
     WorkerId,
 )
+from koboshi.domain.outage import Decision, Failure
 from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.transcript import (
@@ -35,11 +36,13 @@ from koboshi.stores.sqlite.claims import (
     claim_due,
     is_held,
     leave,
+    note_failure,
     owe_parcel,
     own_step,
     progress,
     propose,
     start,
+    turns_held_up,
 )
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
@@ -208,6 +211,7 @@ class SqliteTurns:
         reply: Reply,
         parts: Sequence[str],
         log_sizes: Mapping[ProcessId, int] = NO_SIZES,
+        file: OutFile | None = None,
     ) -> None:
         if not parts:
             raise ValueError("an answer has at least one part")
@@ -225,7 +229,7 @@ class SqliteTurns:
             resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, by)
             step = own_step(tx, claim, "model", answer)
             cause, anchor = f"step:{step.seq}", anchor_of(tx, claim)
-            owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor)
+            owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor, file=file)
             for process_id, size in log_sizes.items():
                 mark_log_size(tx, claim.turn_id, process_id, size)
             open_next(tx, self._ground, claim.session_id)
@@ -262,18 +266,17 @@ class SqliteTurns:
             "turns.tell_progress", lambda tx: tell_progress(tx, claim, ordinal, words)
         )
 
-    async def retry_model(self, claim: Claim) -> int:
-        def operation(tx: Transaction) -> int:
-            row = tx.row("turn_tried_model", turn_id=claim.turn_id, epoch=claim.epoch)
-            if row is None:
-                raise fenced(claim)
-            return number(row[0])
-
-        return await self._writer.write("turns.retry_model", operation)
+    async def retry_model(self, claim: Claim, failure: Failure) -> Decision:
+        patience = self._ground.world.patience
+        return await self._writer.write(
+            "turns.retry_model", lambda tx: note_failure(tx, claim, failure, patience)
+        )
 
     async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
         def operation(tx: Transaction) -> None:
             due_ms = tx.now_ms + wait_ms
+            held = {"turn_id": claim.turn_id, "epoch": claim.epoch}
+            tx.change("turn_waits_for_model", wait_ms=wait_ms, **held)
             # The wait is part of the work: nobody is idle who was told to come back later.
             move_turn(
                 tx,
@@ -312,8 +315,12 @@ class SqliteTurns:
 
     async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
         query = "turns_to_judge" if with_suspended else "turns_unowned"
-        rows = await self._readers.read(lambda tx: tx.rows(query, worker_id=worker_id))
-        return tuple(TurnId(number(row[0])) for row in rows)
+
+        def look(tx: Reading) -> tuple[TurnId, ...]:
+            found = tuple(TurnId(number(row[0])) for row in tx.rows(query, worker_id=worker_id))
+            return found + turns_held_up(tx, self._ground) if with_suspended else found
+
+        return await self._readers.read(look)
 
     async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
         def operation(tx: Transaction) -> Verdict | None:

@@ -40,6 +40,7 @@ from koboshi.ports.views import (
 from koboshi.stores.sqlite import board
 from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of, verdict_over
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.held_up import read_hold_up
 from koboshi.stores.sqlite.reads import find_session, read_question, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     body_of,
@@ -78,6 +79,7 @@ class SqliteViews:
     async def status(self) -> Status:
         def look(tx: Reading) -> Status:
             workers = [worker_of(row) for row in tx.rows("worker_newest", limit=2)]
+            gap = tx.row("gap_open")
             return Status(
                 worker=workers[0] if workers else None,
                 previous=workers[1] if len(workers) > 1 else None,
@@ -90,6 +92,7 @@ class SqliteViews:
                 sqlite=apsw.sqlite_lib_version(),
                 breaker=breaker_now(tx, self._ground)[0],
                 outbox_held=tx.number("count_held", held_ms=HELD_MS),
+                gap=None if gap is None else text(gap[0]),
             )
 
         return await self._readers.read(look)
@@ -251,6 +254,7 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
         entries=tuple(entry_view(row) for row in tx.rows("view_entries_of_turn", turn_id=turn_id)),
         deliveries=tuple(delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)),
         question=None if turn.question_seq is None else read_question(tx, turn.question_seq).text,
+        held_up=read_hold_up(tx, ground, turn),
     )
 
 

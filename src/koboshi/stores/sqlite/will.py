@@ -13,17 +13,15 @@ from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.admitting import admit_message
 from koboshi.stores.sqlite.facts import BY_PERSON, facts_of, worked_ms_of
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.noting import RETRY
 from koboshi.stores.sqlite.reads import read_question, read_session, read_turn
 from koboshi.stores.sqlite.replies import question_kind
 from koboshi.stores.sqlite.resume import resume
 from koboshi.stores.sqlite.rows import TurnRow, encoded, step_of, turn_of
+from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.sessions import abandon_deliveries
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
-
-RETRY = "retry"
-"""The source of an entry that asks words again. Its key is the turn or the message that they are
-of: there is one for each."""
 
 
 def standing_in(tx: Reading, ground: Ground, turn: TurnRow) -> Standing:
@@ -64,7 +62,8 @@ def will_of_operator(
     channel = read_session(tx, turn.session_id).route.channel
     if standing is not Standing.LEFT:
         return standing
-    if will is Will.RESUME and not ground.serves(tx, channel, turn.person):
+    is_served = channel in ground.world.channels and may_run(tx, ground, channel, turn)
+    if will is Will.RESUME and not is_served:
         return Standing.NOT_SERVED
     apply_will(tx, ground, turn, will, "the operator")
     return standing
@@ -96,27 +95,31 @@ def _drop(tx: Transaction, ground: Ground, turn: TurnRow, by: str) -> None:
     open_next(tx, ground, turn.session_id)
 
 
-def read_failed(tx: Reading, session: Session) -> Failed | None:
-    """The newest turn that failed or was dropped, and that nobody has asked again."""
+def read_failed(tx: Reading, ground: Ground, session: Session) -> Failed | None:
+    """The newest turn that failed or was dropped, and that nobody has asked again. One in which
+    only people wrote who are no longer allowed is not asked again."""
     place = {"session_id": session.session_id, "context_from": session.context_from}
-    row = tx.row("turn_to_retry", **place)
-    if row is None:
-        return None
-    turn = turn_of(row)
-    said = words_in(tx, turn)
-    words = said.text or "\n".join(map(attachment_words, said.files))
-    return Failed(turn_id=turn.turn_id, words=words)
+    for row in tx.rows("turn_to_retry", **place):
+        turn = turn_of(row)
+        said = words_in(tx, ground, turn)
+        words = said.text or "\n".join(map(attachment_words, said.files))
+        if words or turn.rule != "not-allowed-behind":
+            return Failed(turn_id=turn.turn_id, words=words)
+    return None
 
 
-def words_in(tx: Reading, turn: TurnRow) -> Words:
-    """All that people said in a turn, as one message."""
+def words_in(tx: Reading, ground: Ground, turn: TurnRow) -> Words:
+    """All that people said in a turn who may use the gateway now, as one message."""
+    channel = read_session(tx, turn.session_id).route.channel
     rows = tx.rows(
         "steps_of_turn",
         session_id=turn.session_id,
         first_seq=turn.first_seq,
         turn_id=turn.turn_id,
     )
-    said = [step.body for step in map(step_of, rows) if isinstance(step.body, Message)]
+    bodies = [step.body for step in map(step_of, rows)]
+    heard = [body for body in bodies if isinstance(body, Message)]
+    said = [each for each in heard if ground.allows(tx, channel, each.sender)]
     return Words(
         text="\n\n".join(each.text for each in said if each.text),
         sent_ms=said[0].sent_ms if said else 0,
@@ -130,7 +133,7 @@ def retry_turn(
     """The words of a turn that has ended become a message of whoever wants them asked again."""
     turn = read_turn(tx, retry.turn_id)
     assert turn is not None
-    body = replace(words_in(tx, turn), sent_ms=words.sent_ms, anchor=words.anchor)
+    body = replace(words_in(tx, ground, turn), sent_ms=words.sent_ms, anchor=words.anchor)
     ask_again(tx, ground, session, person, body, str(retry.turn_id))
 
 
@@ -146,6 +149,7 @@ def ask_again(
         generation=session.generation,
         kind=EntryKind.MESSAGE,
         source=RETRY,
+        account="",
         external_id=external_id,
         sender=person,
         body=encoded(body),

@@ -1,29 +1,41 @@
 """One row per boot."""
 
+from anyio import CapacityLimiter, to_thread
+
 from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId, SessionId, WorkerId
+from koboshi.domain.witness import Witness
 from koboshi.domain.worker import (
     MEMORY_MS_MAX,
     NO_KILLS,
-    WAIT_MS_MAX,
     EndedHow,
     MemoryKills,
     Worker,
 )
 from koboshi.ports.wakeups import WORKERS
+from koboshi.stores.sqlite.clocks import cap_waits, come_back
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import number, text, worker_of
 from koboshi.stores.sqlite.transaction import Transaction
+from koboshi.stores.sqlite.witness import WitnessFile
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.stores.sqlite.writes import owe_once
 
 
 class SqliteWorkers:
-    def __init__(self, writer: Writer, readers: Readers, ground: Ground) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        readers: Readers,
+        ground: Ground,
+        witness: WitnessFile | None = None,
+    ) -> None:
         self._writer = writer
         self._readers = readers
         self._ground = ground
+        self._witness = witness
+        self._birth = ""
 
     async def start(
         self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
@@ -32,6 +44,7 @@ class SqliteWorkers:
         counts = _counts(kills)
 
         def operation(tx: Transaction) -> Worker:
+            come_back(tx)
             soon_ms = tx.now_ms - MEMORY_MS_MAX
             tx.change("workers_bury", host=host, boot=boot, soon_ms=soon_ms, **counts)
             tx.insert(
@@ -51,17 +64,29 @@ class SqliteWorkers:
 
         worker = await self._writer.write("workers.start", operation)
         self._ground.worker_id = worker.worker_id
+        self._birth = birth
         return worker
 
     async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
         counts = _counts(kills)
 
-        def operation(tx: Transaction) -> bool:
+        def operation(tx: Transaction) -> tuple[bool, Witness | None]:
             row = tx.row("worker_beat", worker_id=worker_id, now=tx.now_ms, **counts)
-            tx.change("turns_wait_bounded", latest=tx.now_ms + WAIT_MS_MAX)
-            return row is not None and bool(row[0])
+            cap_waits(tx)
+            return row is not None and bool(row[0]), self._seen(tx, worker_id)
 
-        return await self._writer.write("workers.beat", operation)
+        is_restart_asked, seen = await self._writer.write("workers.beat", operation)
+        if self._witness is not None and seen is not None:
+            # Behind the commit, so that it never tells of more than is durable.
+            await to_thread.run_sync(self._witness.tell, seen, limiter=CapacityLimiter(1))
+        return is_restart_asked
+
+    def _seen(self, tx: Transaction, worker_id: WorkerId) -> Witness | None:
+        """What this boot can tell of the database; nothing if it is not one."""
+        line = tx.row("journal_newest_line") if worker_id == self._ground.worker_id else None
+        if line is None:
+            return None
+        return Witness(journal=number(line[0]), boot=worker_id, birth=self._birth, at_ms=tx.now_ms)
 
     async def request_restart(self, worker_id: WorkerId, by: str) -> None:
         await self._writer.write(

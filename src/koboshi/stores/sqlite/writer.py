@@ -9,11 +9,17 @@ answered after the commit that carries its operation.
 A full disk, or another program's lock, rolls the batch back and it is tried again: nothing was
 acknowledged. Any other failure of the file is a commit of unknown outcome: every waiter gets
 `StoreFailed`, and so does everybody who comes later.
+
+At every commit the names of the open files are looked at. Before it, while the transaction holds
+SQLite's own lock, that of the home's lock: of two processes on one database, the one that took the
+home last has all later commits. Behind it, before anybody is answered, those of the database: what
+was committed to a file without a name is not acknowledged.
 """
 
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
@@ -26,6 +32,8 @@ from koboshi.domain.timing import Timing
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
+from koboshi.stores.sqlite.clocks import JumpWatch
+from koboshi.stores.sqlite.open_files import NO_FILES, HomeGone, OpenFiles
 from koboshi.stores.sqlite.transaction import Transaction
 
 Outcome = TypeVar("Outcome")
@@ -70,15 +78,18 @@ class Writer:
         batch_max: int,
         on_failure: Callable[[StoreFailed], None],
         on_trouble: Callable[[str], None],
+        files: OpenFiles = NO_FILES,
     ) -> None:
         self._connection = connection
         self._control = connection.cursor()
         self._clock = clock
+        self._jumps = JumpWatch(clock)
         self._wakeups = wakeups
         self._crash_point = crash_point
         self._batch_max = batch_max
         self._on_failure = on_failure
         self._on_trouble = on_trouble
+        self._files = files
         self._queue: SimpleQueue[_Submitted | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._impatient = threading.Event()
@@ -151,6 +162,8 @@ class Writer:
             if batch:
                 self._answer(batch, transaction.hints)
                 transaction.hints = set()
+        with suppress(HomeGone):
+            self._check(self._files.check)
         self._connection.close()
 
     def _take_batch(self) -> tuple[list[_Submitted], bool]:
@@ -173,6 +186,7 @@ class Writer:
                 self._commit(transaction, batch)
             except _PATIENT as error:
                 self._roll_back()
+                self._check(self._files.check)
                 transaction.hints = set()
                 self.refusals["full" if isinstance(error, apsw.FullError) else "busy"] += 1
                 if self.trouble is None:
@@ -188,16 +202,20 @@ class Writer:
         execute = self._control.execute
         began = self._clock.monotonic()
         execute("BEGIN IMMEDIATE")
-        transaction.now_ms = self._clock.now_ms()
+        self._jumps.begin(transaction)
         if not self._carry_out_together(transaction, batch):
             # Somebody's operation failed, which is rare: once more, each under a savepoint of its
             # own, so that the failure is that caller's alone.
             execute("ROLLBACK")
             transaction.hints = set()
             execute("BEGIN IMMEDIATE")
+            self._jumps.begin(transaction)
             for submitted in batch:
                 self._carry_out_alone(transaction, submitted)
+        self._check(self._files.check_lock)
         execute("COMMIT")
+        self._jumps.committed()
+        self._check(self._files.check_database)
         self.commits += 1
         self.commit_times.note(self._clock.monotonic() - began)
         if self._crash_point.is_armed:
@@ -233,6 +251,17 @@ class Writer:
             execute("ROLLBACK TO operation")
         execute("RELEASE operation")
 
+    def _check(self, look: Callable[[], None]) -> None:
+        """Raises HomeGone where a file has gone. Then the transaction that is open is undone, so
+        that it holds up nobody; and the log is not removed when the connection is closed, because
+        that is done by its name, which may mean a file of others by now."""
+        try:
+            look()
+        except HomeGone:
+            self._roll_back()
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            raise
+
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._control.execute("ROLLBACK")
@@ -254,8 +283,11 @@ class Writer:
 
     def _poison(self, error: BaseException, batch: list[_Submitted]) -> None:
         """Nobody may wait for a commit whose outcome is unknown, now or later."""
-        failure = StoreFailed(f"the database failed: {_in_words(error)}")
-        failure.__cause__ = error
+        if isinstance(error, HomeGone):
+            failure: StoreFailed = error
+        else:
+            failure = StoreFailed(f"the database failed: {_in_words(error)}")
+            failure.__cause__ = error
         with self._gate:
             is_news = self._failure is None
             self._failure = self._failure or failure

@@ -34,7 +34,8 @@ from koboshi.domain.turn import CLOSED, TurnEvent, TurnState, advance
 from koboshi.domain.watch import notice
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, PROCESSES, TURNS, claim_topic
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.reads import read_open_turn, read_session
+from koboshi.stores.sqlite.noting import end_note, retry_note
+from koboshi.stores.sqlite.reads import read_open_turn, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     call_of,
     encoded,
@@ -104,6 +105,8 @@ def move_turn(
     )
     if not touched:
         raise Fenced(f"turn {turn_id} is no longer {before} in epoch {epoch}")
+    if after in (TurnState.STOPPED, TurnState.FAILED):
+        _close_transcript(tx, turn_id, epoch, event, reason or "")
     if before is TurnState.RUNNING:
         tx.change("progress_abandon", turn_id=turn_id, now=tx.now_ms)
         tx.hints.add(claim_topic(turn_id))
@@ -111,6 +114,16 @@ def move_turn(
         tx.hints.add(TURNS)
     tx.hints.add(JOURNAL)
     return after
+
+
+def _close_transcript(
+    tx: Transaction, turn_id: TurnId, epoch: Epoch, event: TurnEvent, reason: str
+) -> None:
+    """Every way out of a turn but its answer leaves one note, in the transaction that closes it."""
+    turn = read_turn(tx, turn_id)
+    assert turn is not None
+    note = end_note(tx, turn, event, reason)
+    add_step(tx, turn.session_id, turn_id, epoch, note.cause, note)
 
 
 def owe(
@@ -139,7 +152,7 @@ def owe(
             choices=encoded(choices) if choices and is_last else "[]",
             question=question,
             anchor=anchor,
-            file=None if file is None else encoded(file),
+            file=encoded(file) if file is not None and is_last else None,
             now=tx.now_ms,
         )
     tx.hints.add(OUTBOX)
@@ -153,10 +166,8 @@ def owe_once(
         owe(tx, session_id, None, cause, (words,), anchor=anchor)
 
 
-def open_turn(
-    tx: Transaction, session: Session, entry: Entry, opening_notes: Sequence[Note] = ()
-) -> TurnId:
-    """Begin a turn with one entry; `opening_notes` come before it."""
+def open_turn(tx: Transaction, session: Session, entry: Entry) -> TurnId:
+    """Begin a turn with one entry. What asks again is told first what ran before."""
     body = entry.body
     turn_id = TurnId(
         tx.insert(
@@ -168,7 +179,7 @@ def open_turn(
             now=tx.now_ms,
         )
     )
-    for note in opening_notes:
+    if (note := retry_note(tx, entry)) is not None:
         add_step(tx, session.session_id, turn_id, Epoch(0), note.cause, note)
     attach_entry(tx, session.session_id, turn_id, Epoch(0), entry)
     tx.hints.add(TURNS)
@@ -205,25 +216,33 @@ def drop_entry(tx: Transaction, entry_id: EntryId, reason: str) -> None:
     tx.change("entry_drop", entry_id=entry_id, reason=reason, now=tx.now_ms)
 
 
-def open_next(
-    tx: Transaction, ground: Ground, session_id: SessionId, opening_notes: Sequence[Note] = ()
-) -> None:
+def open_next(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
     """After a turn has closed: the oldest entry that waits opens the next one, and every report
-    that waits joins it."""
+    that waits joins it. A message of a person who may not use the gateway any more comes last: its
+    turn would not run, and the others would wait behind it."""
     rows = tx.rows("entries_waiting", session_id=session_id)
     if not rows:
         return
     session = read_session(tx, session_id)
+    entries = [entry_of(row).entry for row in rows]
+    barred = {each.entry_id for each in entries if _is_barred(tx, ground, session, each)}
     turn: OpenTurn | None = None
-    for entry in (entry_of(row).entry for row in rows):
+    for entry in sorted(entries, key=lambda each: each.entry_id in barred):
+        if turn is not None and entry.entry_id in barred:
+            continue
         admission = admission_of(tx, ground, session, turn, entry)
         if isinstance(admission, Open):
-            turn_id = open_turn(tx, session, entry, opening_notes)
+            turn_id = open_turn(tx, session, entry)
             turn = OpenTurn(turn_id=turn_id, state=TurnState.QUEUED)
         elif isinstance(admission, Attach) and turn is not None:
             attach_entry(tx, session_id, turn.turn_id, Epoch(0), entry)
         else:
             put_aside(tx, ground, entry, admission)
+
+
+def _is_barred(tx: Reading, ground: Ground, session: Session, entry: Entry) -> bool:
+    is_message = isinstance(entry.body, Words)
+    return is_message and not ground.allows(tx, session.route.channel, entry.sender)
 
 
 def put_aside(tx: Transaction, ground: Ground, entry: Entry, admission: Admission) -> None:
@@ -275,11 +294,11 @@ def attach_at_boundary(
     if not rows or tx.number("calls_unresolved_count", turn_id=turn_id):
         return []
     session = read_session(tx, session_id)
-    turn, channel = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING), session.route.channel
+    turn = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING)
     steps = []
     for entry in (entry_of(row).entry for row in rows):
         admission = admission_of(tx, ground, session, turn, entry, is_boundary=True)
-        if isinstance(entry.body, Words) and not ground.allows(tx, channel, entry.sender):
+        if _is_barred(tx, ground, session, entry):
             continue  # its sender may not steer any more; it waits for a verdict of its own
         if isinstance(admission, Attach):
             steps.append(attach_entry(tx, session_id, turn_id, epoch, entry))

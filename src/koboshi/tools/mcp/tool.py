@@ -65,9 +65,11 @@ class McpTool:
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:  # noqa: ARG002
         try:
-            answered = await self.send(self.listed.name, _decoded(arguments))
+            decoded = _decoded(arguments)
         except ValueError as error:
             raise ToolFailed(str(error)) from None
+        try:
+            answered = await self.send(self.listed.name, decoded)
         except NotTaken as error:
             raise ToolFailed(f"it was not started: {error}") from error
         except Declined as error:
