@@ -1,12 +1,16 @@
 """The description of the API says all that a program has to know about an answer."""
 
+from dataclasses import fields
 from typing import Any
 
+import msgspec
 import pytest
 
 from koboshi.channels.web.openapi import document
 from koboshi.channels.web.pages import Pages
 from koboshi.dashboard.describe import SHAPES, paths
+from koboshi.dashboard.shapes import InboxEntry
+from koboshi.ports.views import EntryView
 
 Json = dict[str, Any]
 
@@ -55,3 +59,9 @@ def test_what_a_client_may_leave_out_or_null_is_said_to_be_so(described: Json) -
     assert not post["required"]
     for name in ("question", "choice"):
         assert {"type": "null"} in post["properties"][name]["anyOf"]
+
+
+def test_a_message_in_the_list_has_all_that_a_message_has_and_its_fate() -> None:
+    """Issue 13, C18: it is written down twice, because the list adds to it."""
+    listed = {field.name for field in msgspec.structs.fields(InboxEntry)}
+    assert listed == {field.name for field in fields(EntryView)} | {"turn", "fate"}

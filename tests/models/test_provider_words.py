@@ -32,8 +32,10 @@ async def test_the_sentence_and_the_status_are_kept_for_every_status(
     with pytest.raises((ModelBusy, ModelRefused)) as caught:
         await model.respond(HELLO)
 
-    assert caught.value.status == status
-    assert SENTENCE in caught.value.reason
+    failure = caught.value
+    assert isinstance(failure, ModelBusy | ModelRefused)
+    assert failure.status == status
+    assert SENTENCE in failure.reason
 
 
 BODIES = {

@@ -62,7 +62,11 @@ async def test_openai_reads_the_stream_of_a_response_strictly(name: str) -> None
     ):
         server.answers.append(Answer(pieces=(stream_in(name),)))
         stream = await client.responses.create(
-            model="m1", input="hello", stream=True, store=False, include=[responses_form.SEALED]
+            model="m1",
+            input="hello",
+            stream=True,
+            store=False,
+            include=["reasoning.encrypted_content"],
         )
         told = [event async for event in stream]
 

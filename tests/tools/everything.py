@@ -4,7 +4,7 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -70,7 +70,7 @@ class Everything:
         return self._log.read_text().count("Session initialized")
 
 
-def sections(**servers: dict[str, object]) -> str:
+def sections(**servers: Mapping[str, object]) -> str:
     """The configuration of these servers."""
     lines: list[str] = []
     for name, keys in servers.items():

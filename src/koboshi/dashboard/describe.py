@@ -57,10 +57,11 @@ def _named(path: str) -> Json:
 
 
 def _told() -> Json:
-    return {**_looked_at(), **_done()}
+    return {**_conversations(), **_surroundings(), **_done()}
 
 
-def _looked_at() -> Json:
+def _conversations() -> Json:
+    """What people said and what became of it."""
     s = shapes
     return {
         "/api/v1/sessions": _list(
@@ -95,6 +96,17 @@ def _looked_at() -> Json:
             _OPEN["deliveries"],
         ),
         "/api/v1/outbox/{what}": _show("showDelivery", "A delivery, `d1`", s.DeliveryShown),
+        "/api/v1/questions": _list(
+            "listQuestions", "Open questions and approvals", s.QuestionList, ""
+        ),
+        "/api/v1/chats": _list("listChats", "Chats of this channel, lately used", s.ChatList, ""),
+    }
+
+
+def _surroundings() -> Json:
+    """What is around them."""
+    s = shapes
+    return {
         "/api/v1/processes": _list("listProcesses", "Background processes", s.ProcessList, ""),
         "/api/v1/processes/{what}": _show(
             "showProcess", "A process, `p1`, and what was said about it", s.ProcessExplained
@@ -108,10 +120,6 @@ def _looked_at() -> Json:
         "/api/v1/journal": _list(
             "listJournal", "What happened, newest first", s.LineList, _PAGE, _OPEN["lines"]
         ),
-        "/api/v1/questions": _list(
-            "listQuestions", "Open questions and approvals", s.QuestionList, ""
-        ),
-        "/api/v1/chats": _list("listChats", "Chats of this channel, lately used", s.ChatList, ""),
         "/api/v1/page": _show("describePage", "What this page can offer", s.PageOffer),
     }
 

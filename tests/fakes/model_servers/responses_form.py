@@ -121,7 +121,7 @@ def _events_of(item: JSON, index: int) -> Iterator[JSON]:
             kind = "output_text" if part["type"] == "output_text" else "refusal"
             field = "text" if kind == "output_text" else "refusal"
             place = {**at, "content_index": 0}
-            more = {"logprobs": []} if kind == "output_text" else {}
+            more: JSON = {"logprobs": []} if kind == "output_text" else {}
             yield {
                 "type": "response.content_part.added",
                 **place,
@@ -145,6 +145,8 @@ def _events_of(item: JSON, index: int) -> Iterator[JSON]:
             yield {"type": f"{kind}_text.delta", **place, "delta": part["text"]}
             yield {"type": f"{kind}_text.done", **place, "text": part["text"]}
             yield {"type": f"{kind}_part.done", **place, "part": part}
+        case _:
+            raise AssertionError(f"no stream has {item['type']}")
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 

@@ -17,7 +17,6 @@ import os
 import resource
 import signal
 import sys
-import time
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -71,8 +70,9 @@ def oversee(server: int, heard: "set[signal.Signals]") -> None:
 
 def end_all() -> None:
     """Kill all that descends from us, whatever it forks meanwhile."""
-    until = time.monotonic() + END_SECONDS_MAX
-    while (found := descendants()) and time.monotonic() < until:
+    for _ in range(round(END_SECONDS_MAX / LOOK_EVERY_SECONDS)):
+        if not (found := descendants()):
+            break
         # Stopped first, all of them: what has lost its child goes on to its next step.
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid, start in found.items():
