@@ -234,7 +234,7 @@ def _strict(dice: random.Random) -> list[Update]:
 def _to_two_bots(dice: random.Random) -> list[Update]:
     """Some words to the first bot, and later some to the one that takes its place: as many, and so
     with the same numbers."""
-    updates = []
+    updates: list[Update] = []
     for account, begin_s in ((FIRST_BOT, 0.0), (SECOND_BOT, BOT_CHANGES_S)):
         moments = sorted(dice.uniform(begin_s, begin_s + 20.0) for _ in range(4))
         for number, at_s in enumerate(moments, start=1):

@@ -29,6 +29,7 @@ from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
+from koboshi.runtime.neighbours import Neighbours
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.opening import Opening
 from koboshi.runtime.parcels import Parcels
@@ -96,6 +97,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             wakeups=wakeups,
             has_recovered=Event(),
             runners=LocalRunners(config.home / PROCESSES_NAME),
+            neighbours=Neighbours(clock=clock),
             is_supervised=options.is_supervised,
         )
         async with _refusal_booked(store, worker):

@@ -21,9 +21,6 @@ LABEL = "(may be a duplicate: my connection broke while I was sending this)\n"
 """How the gateway marks a message that may have arrived before."""
 GROUP = -1_001_000_000
 POLL_S_MAX = 50.0
-SPARES_LABELLED = True
-"""A message that says it may be a duplicate is not left in doubt once more, and neither is a look
-for one. Issue 12, A1: the gateway gives it up; False as soon as it does not."""
 
 
 class Mishap(StrEnum):
@@ -37,7 +34,6 @@ class Mishap(StrEnum):
     HANG = "hang"
 
 
-IN_DOUBT = frozenset(Mishap) - {Mishap.QUIET}
 SHARES = {
     "sendMessage": {
         Mishap.BAD_GATEWAY: 0.03,
@@ -133,7 +129,7 @@ class Platform:
 
     async def call(self, method: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """The answer to one call, with its status. Raises Broken."""
-        mishap = self._mishap(method, given)
+        mishap = self._mishap(method)
         if mishap is None:
             return await self._answer(method, given)
         self.mishaps[f"{method}: {mishap}"] += 1
@@ -155,17 +151,14 @@ class Platform:
             raise Broken
         return 502, _refusal(502, "Bad Gateway")
 
-    def _mishap(self, method: str, given: Mapping[str, Any]) -> Mishap | None:
+    def _mishap(self, method: str) -> Mishap | None:
         if self.is_calm:
             return None
         throw = self.dice.random()
-        is_spared = SPARES_LABELLED and (
-            str(given.get("text", "")).startswith(LABEL) or method == "editMessageReplyMarkup"
-        )
         for mishap, share in SHARES.get(method, {}).items():
             throw -= share
             if throw < 0:
-                return None if is_spared and mishap in IN_DOUBT else mishap
+                return mishap
         return None
 
     async def _answer(self, method: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
