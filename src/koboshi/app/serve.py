@@ -3,13 +3,14 @@
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import structlog
-from anyio import Event, create_task_group, move_on_after, open_signal_receiver
+from anyio import Event, create_task_group, move_on_after, open_signal_receiver, to_thread
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
@@ -17,6 +18,7 @@ from koboshi.app.jobs import PROCESSES_NAME, pairing_limits, report_limits
 from koboshi.app.parts import Built, Parts, build
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
+from koboshi.app.starting import usable_model, workdir_warnings
 from koboshi.app.world import opened_model, world_of
 from koboshi.channels.web.channel import WebChannel
 from koboshi.config import Config
@@ -57,7 +59,8 @@ class RunOptions:
     on_stopping: Callable[[], None] = lambda: None
     """Called when the stop begins, to bound it from outside."""
     wrong_configuration: Callable[[], str] = str
-    """Reads the configuration again, and says what is wrong with it; empty if nothing is."""
+    """Reads the configuration again, and says why a start on it would be refused; empty if it would
+    not. It reads files, and is called in a thread."""
     notifier: Notifier = field(default_factory=Notifier)
     surroundings: Surroundings = field(default_factory=Surroundings)
     is_supervised: bool = False
@@ -70,7 +73,7 @@ async def serve(config: Config, options: RunOptions) -> bool:
 
     Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
     """
-    async with opened_model(config) as model:
+    async with opened_model(config, usable_model(config)) as model:
         return await _serve(config, options, model)
 
 
@@ -78,7 +81,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
     clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
     options.notifier.status("opening the store")
     store = await _open(config, options, world, clock, wakeups)
-    for warning in (*config.warnings, *store.warnings):
+    for warning in (*config.warnings, *workdir_warnings(config), *store.warnings):
         log.warning("startup_warning", warning=warning)
     try:
         kills = count_kills()
@@ -99,6 +102,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             runners=LocalRunners(config.home / PROCESSES_NAME),
             neighbours=Neighbours(clock=clock),
             is_supervised=options.is_supervised,
+            why_not_restart=partial(to_thread.run_sync, options.wrong_configuration),
         )
         async with _refusal_booked(store, worker):
             await _live(parts, options)
@@ -128,7 +132,7 @@ async def _live(parts: Parts, options: RunOptions) -> None:
     home, place = str(config.home), options.surroundings.place
     log.info("gateway_started", worker=worker.worker_id, home=home, place=place)
     async with create_task_group() as tasks:
-        await tasks.start(_leave_at_signals, parts.drain, options.wrong_configuration)
+        await tasks.start(_leave_at_signals, parts.drain, parts.why_not_restart)
         tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
         for channel in built.web:
             tasks.start_soon(_announce, channel, options, opening)
@@ -200,7 +204,7 @@ async def _announce(channel: WebChannel, options: RunOptions, opening: Opening) 
 
 
 async def _leave_at_signals(
-    drain: Drain, wrong_configuration: Callable[[], str], *, task_status: TaskStatus[None]
+    drain: Drain, why_not_restart: Callable[[], Awaitable[str]], *, task_status: TaskStatus[None]
 ) -> None:
     """The first signal asks for a stop, the second for one that waits for nothing. SIGHUP asks for
     a restart with the configuration as it is now, if that can be used."""
@@ -208,7 +212,7 @@ async def _leave_at_signals(
         task_status.started()
         async for number in signals:
             if number == signal.SIGHUP:
-                _reload(drain, wrong_configuration())
+                _reload(drain, await why_not_restart())
                 continue
             log.info("signal_received", signal=number.name)
             if drain.asked.is_set():

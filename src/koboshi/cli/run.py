@@ -106,12 +106,14 @@ def run(
 
 
 def _wrong_configuration(home: Path | None, config_file: Path | None, port: int | None) -> str:
-    """What is wrong with the configuration as it is now; empty if it can be used."""
+    """Why a start on the configuration as it is now would be refused; empty if it would not."""
+    from koboshi.app.starting import verdict_on
+
     try:
-        load(home, config_file, os.environ, web_port=port)
+        config = load(home, config_file, os.environ, web_port=port)
     except ConfigError as error:
         return str(error)
-    return ""
+    return "\n".join(verdict_on(config, ours=frozenset({os.getpid()})).refusals)
 
 
 def _bound_the_stop(seconds: float) -> None:

@@ -31,6 +31,7 @@ from koboshi.config.shape import (
     WebConfig,
     keys_of,
 )
+from koboshi.config.shared import check_shared
 from koboshi.config.specs import fit_secret, told
 from koboshi.config.tokens import TOKEN_KEYS, TokenKeys, find_token, is_clear
 from koboshi.config.warn import warnings_about
@@ -267,7 +268,6 @@ class _Draft:
     def _check_together(self, channels: tuple[ChannelConfig, ...]) -> None:
         """Two channels must not share what only one can hold; and only a proxy that was stated may
         stand between us and other machines."""
-        holders: dict[object, str] = {}
         for channel, path in zip(channels, self.settings.channels, strict=True):
             if isinstance(channel, WebConfig) and not channel.is_reached_safely:
                 key = f"{dotted(path)}.host"
@@ -278,19 +278,5 @@ class _Draft:
                 message = f"{key} must be a loopback address, not {told(channel.host)}"
                 origin = self.settings.channels[path]
                 self.problems.add(key, message, hint=hint, origin=origin)
-        for channel, path in zip(channels, self.settings.channels, strict=True):
-            match channel:
-                case _ if not channel.enabled:
-                    continue
-                case TelegramConfig(token=Secret() as token, api_base=api_base):
-                    held: object = (token, api_base)
-                    what = "the same bot token"
-                case WebConfig(host=host, port=port) if port != 0:
-                    held, what = (host, port), f"the same port {port}"
-                case _:
-                    continue
-            other = holders.setdefault(held, dotted(path))
-            if other != dotted(path):
-                message = f"{dotted(path)} and {other} use {what}"
-                origin = self.settings.channels[path]
-                self.problems.add(dotted(path), message, origin=origin)
+        sections = {dotted(path): origin for path, origin in self.settings.channels.items()}
+        check_shared(dict(zip(sections, channels, strict=True)), sections, self.problems)

@@ -12,7 +12,8 @@ from socket import socket
 from anyio import Event, create_task_group, move_on_after, sleep_forever
 from anyio.abc import TaskGroup
 
-from koboshi.channels.serving import CannotListen, EmbeddedServer, listen, one_of
+from koboshi.channels.listening import CannotListen, listen, web_place
+from koboshi.channels.serving import EmbeddedServer, one_of
 from koboshi.channels.web.api import Api, no_metrics
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers
@@ -165,22 +166,14 @@ class WebChannel:
 
     async def _listen(self) -> socket:
         is_public = bool(self._names.public_url)
+        place = web_place(self._name, self._names.host, self._port, is_public=is_public)
         try:
-            listener = await listen(
-                self._names.host, self._port, is_public=is_public, remedy=self._remedy()
-            )
+            listener = await listen(place)
         except CannotListen as error:
             self._absence = str(error)
             raise
         self._absence = "not listening"
         return listener
-
-    def _remedy(self) -> str:
-        section = self._name.replace(":", ".", 1)
-        return (
-            "end that one, or give us another port: koboshi run --port NUMBER, or port under "
-            f"[channels.{section}] in koboshi.toml"
-        )
 
     async def _serve(self, listener: socket, accept: Accept) -> None:
         followers = self._followers = Followers(self._limits.followers_max)
