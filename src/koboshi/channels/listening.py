@@ -69,7 +69,7 @@ def complaint_about(place: Place, ours: frozenset[int] = frozenset()) -> str:
     try:
         found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
-        _bound(place, family, (str(address[0]), int(address[1]), *address[2:])).close()  # type: ignore[arg-type]
+        _bound(place, family, (str(address[0]), int(address[1]), *address[2:])).close()
     except CannotListen as error:
         return str(error)
     except OSError as error:

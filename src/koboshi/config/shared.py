@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from koboshi.config.problems import Origin, Problems
-from koboshi.config.secret import Secret
 from koboshi.config.shape import ChannelConfig, TelegramConfig, WebConfig
 
 _EVERYWHERE = ("0.0.0.0", "::")
@@ -23,10 +22,10 @@ def check_shared(
 
 
 def _shared(one: ChannelConfig, other: ChannelConfig) -> Iterator[str]:
-    match one, other:
-        case TelegramConfig(token=Secret() as token), TelegramConfig():
-            if (token, one.api_base) == (other.token, other.api_base):
-                yield "the same bot token"
+    if isinstance(one, TelegramConfig) and isinstance(other, TelegramConfig):
+        is_same = (one.token, one.api_base) == (other.token, other.api_base)
+        if one.token is not None and is_same:
+            yield "the same bot token"
     mine, theirs = _place(one), _place(other)
     if mine is not None and theirs is not None and mine[1] == theirs[1]:
         hosts = {_SAME.get(host, host) for host, _ in (mine, theirs)}
