@@ -140,6 +140,7 @@ class Parts:
                 health=health,
                 clock=self.clock,
                 limits=web_limits(self.config),
+                home=self.config.home,
                 metrics=metrics_of(
                     self.store, self.clock, self.worker, self.config.home, health, self.meter
                 ).text,
@@ -158,7 +159,7 @@ class Parts:
             if isinstance(channel, WebConfig)
         ]
 
-    def own_tools(self) -> list[Tool]:
+    def own_tools(self, takes_files: Callable[[ChannelName], bool]) -> list[Tool]:
         terminal = self.config.tools.terminal
         return [
             TerminalTool(
@@ -187,6 +188,7 @@ class Parts:
                 workdir=self.config.gateway.workdir,
                 home=self.config.home,
                 sent_bytes_max=self.config.limits.sent_file_bytes_max,
+                takes_files=takes_files,
             ),
             ASK,
             PAUSE,
@@ -368,7 +370,8 @@ def build(
     )
     web += parts.web_channels(health, jobs)
     reached += web
-    own_tools = parts.own_tools()
+    taking = {channel.name for channel in reached if channel.abilities.takes_files}
+    own_tools = parts.own_tools(taking.__contains__)
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
     parts.neighbours.servers = servers.standing

@@ -82,6 +82,10 @@ class Link:
         await self._client.aclose()
 
     @property
+    def url(self) -> str:
+        return self._url
+
+    @property
     def is_up(self) -> bool:
         return self._came_up.is_set()
 

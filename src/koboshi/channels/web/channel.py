@@ -49,6 +49,7 @@ class WebChannel:
         metrics: Callable[[], Awaitable[str]] = no_metrics,
         on_refused: Callable[[], None] = lambda: None,
         pages: Pages = NO_PAGES,
+        home: Path | None = None,
     ) -> None:
         if not token:
             raise ValueError(f'channel "{name}" needs a token')
@@ -57,6 +58,7 @@ class WebChannel:
         self._port = port
         self._logins = Logins(token=token, clock=clock, names=names)
         self._pages = pages
+        self._home = home
         self._views = views
         self._wakeups = wakeups
         self._health = health
@@ -89,6 +91,8 @@ class WebChannel:
             interactive=True,
             # As many as the longest stored answer has: a page shows any length.
             parts_max=64,
+            # People fetch them from here.
+            takes_files=self._home is not None,
         )
 
     @property
@@ -212,6 +216,7 @@ class WebChannel:
             store=store,
             metrics=self._metrics,
             on_refused=self._on_refused,
+            home=self._home,
         )
 
     async def _store(self, inbound: Inbound, *, accept: Accept, tasks: TaskGroup) -> Receipt:
