@@ -131,13 +131,7 @@ class SimPlatform:
             return []
         batch = fresh[: self.dice.randint(1, 3)]
         if self.dice.random() < 0.2:
-            # A bot that names a number never hears of those before it: none may be left out.
-            last = max(update.number for update in batch)
-            batch.append(
-                self.dice.choice(
-                    [each for each in there if not self.account or each.number <= last]
-                )
-            )
+            batch.append(self.dice.choice(there))
         if self.dice.random() < 0.2:
             self.dice.shuffle(batch)
         return batch
