@@ -71,9 +71,9 @@ def move_ages(tx: Transaction, jump_ms: int) -> None:
 
 def cap_waits(tx: Transaction) -> None:
     """No wait has more left than its length. What a clock made shorter is due at once."""
-    capped = tx.change("turns_wait_bounded", now=tx.now_ms)
-    capped += tx.change("outbox_wait_bounded", now=tx.now_ms)
-    capped += tx.change("quiet_wait_bounded", now=tx.now_ms)
+    capped = tx.change("waits_cap_turns", now=tx.now_ms)
+    capped += tx.change("waits_cap_outbox", now=tx.now_ms)
+    capped += tx.change("waits_cap_quiet", now=tx.now_ms)
     tx.change("quiet_expire", now=tx.now_ms)
     if capped:
         tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS))

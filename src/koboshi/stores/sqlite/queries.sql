@@ -78,19 +78,19 @@ WHERE settled_ms IS NULL AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
 UPDATE turns SET not_before_ms = :not_before_ms, wait_ms = max(0, :not_before_ms - :now)
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms < :not_before_ms;
 
--- name: turns_wait_bounded
+-- name: waits_cap_turns
 -- A wait that has more left than its length means that the clock was set back.
 UPDATE turns SET not_before_ms = :now + wait_ms
 WHERE closed_ms IS NULL AND state = 'queued' AND (recoveries > 0 AND event <> 'replied') IN (0, 1)
     AND not_before_ms > :now AND not_before_ms > :now + wait_ms;
 
--- name: outbox_wait_bounded
+-- name: waits_cap_outbox
 -- The same for what is owed; what is held has no length.
 UPDATE outbox SET not_before_ms = :now + wait_ms
 WHERE settled_ms IS NULL AND not_before_ms > 0 AND not_before_ms > :now
     AND not_before_ms < 4611686018427387904 AND not_before_ms > :now + wait_ms;
 
--- name: quiet_wait_bounded
+-- name: waits_cap_quiet
 -- The same for chats that want quiet.
 UPDATE quiet SET until_ms = :now + wait_ms WHERE until_ms > :now + wait_ms;
 
