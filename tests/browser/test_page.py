@@ -280,7 +280,7 @@ def reach(visit: Visit, key: str, wanted: Locator) -> None:
 def test_a_file_that_the_agent_sends_can_be_saved(
     browser: Browser, one: Gateway, tmp_path: Path
 ) -> None:
-    """Issue 13, B15: it was a bare grey word. Its name is a link, and a click saves what was sent."""
+    """Issue 13, B15: it was a bare grey word. Its name is a link that saves it."""
     report = tmp_path / "report.html"
     report.write_text("<script>alert(1)</script>")
     call = {"tool": "send_file", "arguments": {"path": str(report), "caption": "the figures"}}
