@@ -311,7 +311,7 @@ class LocalRunners:
         is left. The keeper goes last: as long as it lives, nothing of the tree can escape it."""
         for _ in range(KILL_ROUNDS_MAX):
             is_held = self.look(process_id).life is Life.ALIVE
-            remains = await self._remains(process_id)
+            remains = await self._remains(process_id, is_held=is_held)
             send_all(remains.tree, signal.SIGKILL)
             if not remains.tree and not is_held:
                 return
@@ -321,12 +321,13 @@ class LocalRunners:
                 self._signal(remains.keeper, signal.SIGKILL)
             await sleep(PAUSE_S_MIN)
 
-    async def _remains(self, process_id: ProcessId) -> "_Remains":
-        """What lives of a process, with a runner or without. Nothing of it is signalled by a pid
-        alone."""
+    async def _remains(self, process_id: ProcessId, *, is_held: bool = False) -> "_Remains":
+        """What lives of a process, with a runner or without. While nobody holds the lock, neither
+        its runner nor its keeper lives, whoever may have their pids."""
         files = self._files(process_id)
         runner, keeper = files.read_birth(), files.read_keeper()
-        alive = tuple(each.pid for each in (runner, keeper) if each and self._is_alive(each))
+        both = [each for each in (runner, keeper) if each is not None and is_held]
+        alive = tuple(each.pid for each in both if self._is_alive(each))
         gone = runner.pid if runner and runner.pid not in alive else -1
         find = partial(find_tree, session=gone, child=files.read_child())
         tree = await to_thread.run_sync(find, files.read_marker(), alive)
