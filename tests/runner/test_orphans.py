@@ -7,6 +7,7 @@ by its command line, and not by the means that the runner itself uses.
 import os
 import secrets
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,8 @@ ESCAPES = {
     "thrice-forked": "(setsid env -i PATH=$PATH setsid sh -c 'setsid sh -c \"it & \" &' &)",
 }
 
+TOKENS: list[str] = []
+
 
 class Orphan:
     """A command whose process carries a token."""
@@ -38,6 +41,7 @@ class Orphan:
         self.escape = escape
         self.token = str(1_000_000 + secrets.randbelow(1_000_000_000))
         self.process_id = ProcessId(0)
+        TOKENS.append(self.token)
 
     async def start(self) -> None:
         script = ESCAPES[self.escape].replace("it", f"sleep {self.token}")
@@ -46,10 +50,24 @@ class Orphan:
         await until(self.living, "the command is there")
 
     def living(self) -> list[int]:
-        return [pid for pid in all_pids() if self.token.encode() in command_line(pid).split(b"\0")]
+        return pids_with(self.token)
 
     async def until_gone(self) -> None:
         await until(lambda: not self.living(), "nothing of the command lives")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """What a failing test did not end would live for years."""
+    yield
+    for token in TOKENS:
+        for pid in pids_with(token):
+            os.kill(pid, signal.SIGKILL)
+    TOKENS.clear()
+
+
+def pids_with(token: str) -> list[int]:
+    return [pid for pid in all_pids() if token.encode() in command_line(pid).split(b"\0")]
 
 
 def all_pids() -> list[int]:
@@ -90,11 +108,16 @@ async def test_an_escaped_process_is_ended_with_its_command(yard: Yard, escape: 
     assert orphan.living() == []
 
 
-async def test_a_process_is_alive_until_nothing_of_it_lives(yard: Yard) -> None:
+@pytest.mark.parametrize(
+    "trap, grace_s, heard", [("echo heard >> heard; exit", 60, 1), ("", 0.1, 0)]
+)
+async def test_a_process_is_alive_until_nothing_of_it_lives(
+    yard: Yard, trap: str, grace_s: float, heard: int
+) -> None:
     """Issue 13, A1: the lock is free, and the process lost, only when its keeper has ended
-    everything. A command that ignores TERM makes that take a while."""
-    yard.runners.timeout_grace_s = 0.5
-    process_id = await yard.start("trap 'echo heard >> heard' TERM; echo up; while :; do sleep 0.05; done")
+    everything: politely if that helps, and by force after the grace."""
+    yard.runners.timeout_grace_s = grace_s
+    process_id = await yard.start(f"trap '{trap}' TERM; echo up; while :; do sleep 0.05; done")
     await yard.until_said(process_id, b"up")
 
     yard.kill_runner(process_id)
@@ -102,7 +125,7 @@ async def test_a_process_is_alive_until_nothing_of_it_lives(yard: Yard) -> None:
 
     assert seen.life is Life.LOST
     assert not yard.tree(process_id)
-    assert (yard.workdir / "heard").read_text() == "heard\n", "it was asked before it was killed"
+    assert (yard.workdir / "heard").exists() == bool(heard)
 
 
 async def test_a_runner_does_without_its_killed_keeper(yard: Yard) -> None:
@@ -174,13 +197,8 @@ async def test_a_daemon_left_on_purpose_survives_runner_and_keeper(yard: Yard) -
     keeper = yard.keeper_pid(orphan.process_id)
     await until(lambda: not stat_of(keeper), "the keeper has ended")
 
-    try:
-        assert seen.life is Life.ENDED
-        (left,) = orphan.living()
-    finally:
-        for pid in orphan.living():
-            os.kill(pid, signal.SIGKILL)
-    assert left
+    assert seen.life is Life.ENDED
+    assert len(orphan.living()) == 1
 
 
 async def test_orphans_that_end_leave_no_zombies_with_the_runner(yard: Yard) -> None:
@@ -192,7 +210,9 @@ async def test_orphans_that_end_leave_no_zombies_with_the_runner(yard: Yard) -> 
 
     def zombies() -> list[int]:
         stats = [(pid, raw_stat(pid)) for pid in all_pids()]
-        return [pid for pid, stat in stats if stat and stat[0] == b"Z" and int(stat[PARENT]) == runner]
+        return [
+            pid for pid, stat in stats if stat and stat[0] == b"Z" and int(stat[PARENT]) == runner
+        ]
 
     await until(lambda: not zombies(), "they are buried")
 

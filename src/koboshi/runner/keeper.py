@@ -61,7 +61,9 @@ def end_remains(runner: int) -> None:
     def find() -> dict[int, bytes]:
         reaper.reap()
         roots = (posix.getpid(),)
-        found: dict[int, bytes] = tree.find_tree(said[b"marker"], roots, session=runner, child=child)
+        found: dict[int, bytes] = tree.find_tree(
+            said[b"marker"], roots, session=runner, child=child
+        )
         return found
 
     end_all(find, float(said[b"grace"]))

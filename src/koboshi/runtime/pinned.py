@@ -19,7 +19,9 @@ PARTS = ("log", "memory", "reaper", "tree", "keeper", "program")
 PROGRAM_FILE = 3
 """Where the open file is in a runner that begins."""
 LOADER_BYTES = 1_024
-BEGIN: Final = f"exec(__import__('posix').pread({PROGRAM_FILE}, {LOADER_BYTES}, 0))  # koboshi runner"
+BEGIN: Final = (
+    f"exec(__import__('posix').pread({PROGRAM_FILE}, {LOADER_BYTES}, 0))  # koboshi runner"
+)
 """What the interpreter is told on its command line, which everyone sees in the list of processes."""
 
 LOADER: Final = b"""
