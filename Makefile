@@ -28,15 +28,25 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: test
 test: environment-dev ## lint and run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
 	@scripts/system_packages.sh
-	@$(MAKE) -j3 lint environment-ptb test-all
+	@$(MAKE) -j3 lint environment-side test-all
 
-# Beside lint, which takes one core for a minute, and an environment that one test needs and else
-# makes itself. The first line compiles the tests once instead of
-# once in each process.
+# Beside lint, which takes one core for a minute, and environments that single tests need and else
+# make themselves. Where files have changed they are compiled first, once instead of once in each
+# process.
 .PHONY: test-all
-test-all:
-	@$(BIN)/pytest --collect-only -qq $(ARGS) >/dev/null || true
+test-all: build/.collected
 	@$(BIN)/pytest -n $(WORKERS) --dist=worksteal $(ARGS)
+
+build/.collected: $(shell find src tests -name '*.py')
+	@$(BIN)/pytest --collect-only -qq $(ARGS) >/dev/null || true
+	@mkdir -p build && touch $@
+
+# Decisions, the store, the loops on virtual time and the contracts; no test that starts a gateway.
+QUICK = tests/unit tests/store tests/runtime tests/models tests/channels/test_contract.py tests/test_tidy.py
+
+.PHONY: quick
+quick: environment-dev ## the daily loop, less than a minute: domain, store, runtime and contracts
+	@$(BIN)/pytest -n $(CORES) --dist=worksteal -m "not slow and not crash" $(QUICK) $(ARGS)
 
 .PHONY: test-systemd
 test-systemd: environment-dev ## all tests under a real systemd, as root; `make test` has the quick ones
@@ -48,6 +58,15 @@ torture: environment-dev ## every crash point in every story, 2,000 kills, 5,000
 	@scripts/system_packages.sh
 	@$(BIN)/python -m scripts.torture -n $(WORKERS) --dist=worksteal $(ARGS)
 	@$(MAKE) test-systemd
+
+# So many quiet rounds and so many loaded ones; a process test that fails once in thirty is a fault.
+ROUNDS ?= 5
+LOAD ?= both
+
+.PHONY: flakes
+flakes: environment-dev ## repeat the process tests, shuffled, quiet and loaded, and count; ROUNDS=n LOAD=quiet|loaded|both ARGS="…"
+	@scripts/system_packages.sh
+	@$(BIN)/python -m scripts.flakes --rounds $(ROUNDS) --load $(LOAD) --workers $(WORKERS) -- $(ARGS)
 
 .PHONY: lint
 lint: environment-dev ## check formatting, style, types and the allowed imports
@@ -94,17 +113,20 @@ lock: ## write requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer ver
 
 .PHONY: clean
 clean: ## remove the environments and everything the tools left behind
-	@rm -rf .venv .venv-bench .venv-ptb .venv-tools .venv.lock .venv-ptb.lock .bench build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf .venv .venv-bench .venv-ptb .venv-openapi .venv-tools .venv.lock .venv-ptb.lock .venv-openapi.lock .bench
+	@rm -rf .npm-neighbours .npm-neighbours.lock build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests scripts $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: environment-runtime environment-dev environment-ptb
+.PHONY: environment-runtime environment-dev environment-side
 environment-runtime:
 	@scripts/environment.sh runtime
 
 environment-dev:
 	@scripts/environment.sh dev
 
-# The client that the fake Telegram is checked with.
-environment-ptb: environment-dev
-	@scripts/ptb_environment.sh
+# Programs of others that something of ours is checked with. Without npm the last one has none.
+environment-side: environment-dev
+	@scripts/side_environment.sh ptb
+	@scripts/side_environment.sh openapi
+	@scripts/npm_environment.sh 2>/dev/null || true

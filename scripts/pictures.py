@@ -24,7 +24,8 @@ from playwright.sync_api import expect, sync_playwright
 
 from scripts.terminal_svg import Line, drawn
 from tests.browser.conftest import NAMES
-from tests.browser.visit import Visit, free_port
+from tests.browser.visit import Visit
+from tests.harness.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"

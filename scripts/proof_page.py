@@ -18,7 +18,8 @@ ONE_OF_MANY = re.compile(r",? (part \d+ of \d+|change \d+|seed \d+)$")
 """What tells a case from others of its kind."""
 COUNTED = (
     *("lives", "kills", "messages", "posts repeated", "answers", "ends told", "commands"),
-    *("jobs reported", "lost", "doubled", "commands run twice"),
+    *("jobs reported", "platform messages", "platform answers", "platform copies labelled"),
+    *("rights taken", "runners killed", "lost", "doubled", "commands run twice"),
 )
 FIELDS = {"commands run twice": "ran_twice"}
 
@@ -73,10 +74,14 @@ def _random_kills(results: Sequence[Result]) -> list[str]:
     if not results:
         return []
     places: Counter[str] = Counter()
+    mishaps: Counter[str] = Counter()
     for result in results:
         by_place = result["kills_by_place"]
         assert isinstance(by_place, dict)
         places.update(by_place)
+        happened = result.get("platform_mishaps", {})
+        assert isinstance(happened, dict)
+        mishaps.update(happened)
     rows = [(name, _sum(results, FIELDS.get(name, name.replace(" ", "_")))) for name in COUNTED]
     violations = sum(len(each["violations"]) for each in results)  # type: ignore[arg-type, misc]
     seconds = sum(float(str(each["seconds"])) for each in results)
@@ -87,6 +92,7 @@ def _random_kills(results: Sequence[Result]) -> list[str]:
         RANDOM,
         table(("", "count"), rows),
         table(("killed", "times"), places.most_common()),
+        table(("call of the platform: what happened to it", "times"), mishaps.most_common()),
         table(("seed", "the same kills and messages, planned again"), again),
     ]
 

@@ -28,9 +28,11 @@ verb of the store fails the tests until it is killed at, too. Again, for one sto
 RANDOM = """\
 ## Killed at random instants
 
-Ten people in each of several homes side by side send messages, commands, background jobs, answers
+Seven people in each of several homes side by side send messages, commands, background jobs, answers
 and `/stop`, while their gateway is killed at whatever instruction it is. They post again until they
-are acknowledged, and follow their chats over all lives.
+are acknowledged, and follow their chats over all lives. Four more write to its bot, in private, in
+a group and in topics, on a platform in Telegram's form that answers 502 and 429, breaks off and
+hangs, with the message taken or not; one of them is not allowed in every life. Runners are killed.
 
 How it is fast: each life is forked from a process that has loaded the program, so that it costs a
 start and not an import; gateways live side by side, since most of a life is waiting; a kill comes
@@ -59,7 +61,10 @@ drains, workers that take over, writes of old claims, clocks that jump.
 SIMULATION = """\
 The runtime itself on virtual time, one thread, where a seed decides the order of everything, when
 the power goes off, what platform, model, tools and processes do, and when a second worker takes the
-place of one that is only cut off. A seed that fails is printed with its history;
+place of one that is only cut off. Each seed has a plot: a rough platform, hours between the lives,
+requests that kill, cuts, people who lose their right, a clock that is set, a model that is away, no
+descriptors, another bot, a channel that hangs. What counts is what arrived at the platform, what
+the model was shown, and what ran. A seed that fails is printed with its history;
 `KOBOSHI_SEED=17 pytest tests/sim/test_simulation.py` shows it again.
 """
 

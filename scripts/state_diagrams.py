@@ -9,10 +9,10 @@ from pathlib import Path
 
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId
 from koboshi.domain.outbox import (
+    MOVES_MAX,
     UNSETTLED,
     Delivery,
     DeliveryChange,
-    DeliveryLimits,
     DeliveryState,
     Later,
     Moved,
@@ -140,7 +140,7 @@ def meanings_of(states: type[StrEnum]) -> dict[str, str]:
 
 
 def outcomes_table() -> str:
-    """What after_send() says of each outcome, at the first attempt and at the last."""
+    """What after_send() says of each outcome, at the first attempt and after many."""
     first = Delivery(
         delivery_id=DeliveryId(1),
         session_id=SessionId(1),
@@ -158,7 +158,7 @@ def outcomes_table() -> str:
         is_ambiguous=False,
         may_be_duplicate=False,
     )
-    last = replace(first, attempts=DeliveryLimits().attempts_max)
+    late = replace(first, attempts=MOVES_MAX, unsure=MOVES_MAX, may_be_duplicate=True)
     outcomes: dict[str, SendOutcome] = {
         "sent": Sent(platform_id="1"),
         "later: provably not sent, the platform wants us to wait": Later(wait_ms=0),
@@ -167,9 +167,9 @@ def outcomes_table() -> str:
         "unsure: it may have arrived": Unsure(),
     }
     return table(
-        ("outcome", "becomes", "at the last attempt"),
+        ("outcome", "becomes", "after many attempts"),
         (
-            (words, *(words_of(after_send(delivery, outcome, 0)) for delivery in (first, last)))
+            (words, *(words_of(after_send(delivery, outcome)) for delivery in (first, late)))
             for words, outcome in outcomes.items()
         ),
     )

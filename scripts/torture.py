@@ -15,7 +15,13 @@ from pathlib import Path
 from scripts.proof_page import write_page
 
 ROOT = Path(__file__).resolve().parents[1]
-CAMPAIGNS = ("tests/crash", "tests/faults", "tests/hostile", "tests/sim")
+CAMPAIGNS = (
+    "tests/crash",
+    "tests/faults",
+    "tests/hostile",
+    "tests/sim",
+    "tests/store/test_file.py",
+)
 
 
 def main(options: list[str]) -> int:

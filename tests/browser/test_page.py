@@ -9,13 +9,13 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.browser.visit import (
     ENDLESS,
     Visit,
-    free_port,
     link_of,
     new_link,
     visiting,
     works_on,
 )
 from tests.cli.process import Gateway, gateway
+from tests.harness.ports import free_port
 
 HOSTILE = (
     "echo <img src=x onerror=alert(1)><script>alert(2)</script> "

@@ -1,7 +1,6 @@
 """Somebody at a browser, in front of the page of a real gateway."""
 
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,12 +28,6 @@ def link_of(one: Gateway) -> str:
 def works_on(one: Gateway, message: str) -> None:
     """Wait until this life of the gateway does: the one before it may have left it running."""
     until(lambda: one.explained(message)["is_worked_on"], f"it works on {message}")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 class Visit:

@@ -214,7 +214,7 @@ async def test_a_message_that_arrived_can_be_edited_where_the_channel_says_so(
 
 async def test_receiving_ends_soon_after_it_is_cancelled(make_rig: MakeRig) -> None:
     async with make_rig() as rig:
-        with fail_after(15):
+        with fail_after(30):
             async with receiving(rig, FakeGateway().accept):
                 pass
 
@@ -228,7 +228,7 @@ async def test_abilities_are_such_that_texts_can_be_split(make_rig: MakeRig) -> 
 
 async def test_a_first_message_does_not_have_to_wait(make_rig: MakeRig) -> None:
     async with make_rig() as rig:
-        with fail_after(5):
+        with fail_after(30):
             await rig.channel.pace(rig.route)
 
 

@@ -14,7 +14,7 @@ from tests.channels.fakes import FakeGateway, until
 from tests.channels.telegram_rig import a_channel, receiving
 from tests.fakes.telegram.server import FakeTelegram
 from tests.harness.http import connection
-from tests.tools.servers import free_port
+from tests.harness.ports import free_port
 from tests.unit.telegram_updates import message, update
 
 SECRET = "X-Telegram-Bot-Api-Secret-Token"

@@ -272,9 +272,7 @@ async def test_a_delivery_that_was_put_off(home: Home) -> None:
     """S148"""
     await home.answer(await home.work_on())
     delivery = await home.take_delivery()
-    later = Postpone(
-        not_before_ms=home.clock.now_ms() + HOUR_MS, is_ambiguous=False, reason="too many requests"
-    )
+    later = Postpone(wait_ms=HOUR_MS, is_ambiguous=False, reason="too many requests")
     await home.store.outbox.settle(delivery, home.worker.worker_id, later)
 
     lines = await text(home, "d1")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.process import Gateway, gateway, is_there, koboshi, until
+from tests.harness.jobs import UNTIL_GO
 
 SECRET = "sesame-open-sesame-open-sesame-open-sesame"
 
@@ -16,9 +17,13 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+def workdir_of(home: Path) -> Path:
+    return home.with_name("workdir")
+
+
 @pytest.fixture
-def serving(home: Path, tmp_path: Path) -> Iterator[Gateway]:
-    with gateway(home, KOBOSHI__GATEWAY__WORKDIR=str(tmp_path / "workdir")) as one:
+def serving(home: Path) -> Iterator[Gateway]:
+    with gateway(home, KOBOSHI__GATEWAY__WORKDIR=str(workdir_of(home))) as one:
         yield one
 
 
@@ -73,7 +78,8 @@ def test_a_running_one_is_listed_read_killed_and_explained(home: Path, serving: 
 
 
 def test_an_end_that_was_told_is_explained_with_its_turn(home: Path, serving: Gateway) -> None:
-    in_background(serving, "sleep 0.3; echo worked; exit 3", notify_on_complete=True)
+    in_background(serving, f"{UNTIL_GO}; echo worked; exit 3", notify_on_complete=True)
+    workdir_of(home).joinpath("go").touch()
 
     def told() -> list[str]:
         return koboshi("explain", "p1", home=home).out.splitlines()
@@ -106,8 +112,9 @@ def test_an_end_while_nobody_was_there_is_found_by_the_next_gateway(
     home: Path, serving: Gateway
 ) -> None:
     """S134: with its true exit code."""
-    in_background(serving, "sleep 0.5; exit 3", notify_on_complete=True)
+    in_background(serving, f"{UNTIL_GO}; exit 3", notify_on_complete=True)
     serving.kill()
+    workdir_of(home).joinpath("go").touch()
     until((home / "processes" / "1" / "exit.json").exists, "it ends")
     with gateway(home) as next_one:
         told = until(lambda: next_one.explained("p1")["reports"], "it is told")
@@ -129,9 +136,12 @@ def test_a_secret_is_shown_on_no_path(home: Path, tmp_path: Path) -> None:
         "KOBOSHI__GATEWAY__WORKDIR": str(workdir),
         "KOBOSHI__CHANNELS__WEB__MAIN__TOKEN_FILE": str(token_file),
     }
-    command = "sleep 0.5; cat note; sleep 1; exit 3"
+    command = f"{UNTIL_GO}; cat note; until [ -e end ]; do sleep 0.05; done; exit 3"
     with gateway(home, **more) as one:
         in_background(one, command, notify_on_complete=True, watch_patterns=["ready"])
+        (workdir / "go").touch()
+        until(lambda: len(one.explained("p1")["reports"]) == 1, "the match is told")
+        (workdir / "end").touch()
         until(lambda: len(one.explained("p1")["reports"]) == 2, "both are told")
         one.say("room", "/jobs log p1")
         shown = [koboshi("processes", "log", "p1", home=home).out]

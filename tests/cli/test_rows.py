@@ -169,7 +169,7 @@ async def test_what_was_refused_is_owed_again_as_a_new_row_once(home: Home) -> N
 async def test_what_waits_for_its_time_is_due_now(home: Home) -> None:
     await home.answer(await home.work_on("one"))
     delivery = await home.take_delivery()
-    later = Postpone(not_before_ms=home.clock.now_ms() + HOUR_MS, is_ambiguous=False, reason="429")
+    later = Postpone(wait_ms=HOUR_MS, is_ambiguous=False, reason="429")
     await home.store.outbox.settle(delivery, home.worker.worker_id, later)
     await ask(home, "outbox-retry", kind="delivery", what="d1")
 

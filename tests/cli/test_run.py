@@ -17,6 +17,7 @@ import pytest
 from tests.cli.process import (
     KOBOSHI,
     NOBODY,
+    WITHIN_S,
     as_nobody,
     can_nobody_look,
     environment,
@@ -60,7 +61,7 @@ def test_it_stops_as_asked(home: Path, number: signal.Signals) -> None:
     with gateway(home) as one:
         one.signal(number)
 
-        assert one.wait_end(within_s=10) == 0
+        assert one.wait_end() == 0
         assert one.events("gateway_stopped")
         assert "Traceback" not in one.err
 
@@ -79,14 +80,14 @@ def test_it_stops_as_asked_in_the_middle_of_a_turn(home: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_stops_at_once_while_it_waits_for_the_home(home: Path, number: signal.Signals) -> None:
-    with gateway(home), starting(home, "--lock-wait", "60") as second:
+    with gateway(home), starting(home, "--lock-wait", "600") as second:
         # The lock is opened by nobody else, so whoever has it open is waiting for it.
         lock = os.stat(home / "koboshi.lock")
         until(lambda: has_open(second.pid, lock), "the second waits for the lock")
 
         second.signal(number)
 
-        assert second.wait_end(within_s=5) == 0
+        assert second.wait_end() == 0
         assert "Traceback" not in second.err
 
 
@@ -106,7 +107,7 @@ def test_a_foreign_lock_on_the_database_does_not_keep_it_from_stopping(home: Pat
 
             one.signal(signal.SIGTERM)
 
-            assert one.wait_end(within_s=25) == 74
+            assert one.wait_end() == 74
         assert "start me again" in one.err
         assert "Traceback" not in one.err
 
@@ -153,7 +154,7 @@ def test_a_terminal_that_inherited_a_variable_is_no_service_manager(home: Path) 
             stdout=terminal,
             stderr=terminal,
             check=False,
-            timeout=30,
+            timeout=WITHIN_S,
         )
         shown = os.read(controller, 65_536)
         os.close(controller)
@@ -317,7 +318,7 @@ main()
 def test_a_bug_ends_it_with_1_and_a_traceback_in_the_log(home: Path) -> None:
     command = python(BROKEN.format(error="ZeroDivisionError('a bug')"))
     with starting(home, command=command) as one:
-        assert one.wait_end(within_s=20) == 1
+        assert one.wait_end() == 1
 
         (event,) = one.events("gateway_broke")
         assert "ZeroDivisionError: a bug" in event["exception"]
@@ -343,14 +344,19 @@ main()
 def test_a_drain_that_hangs_ends_from_outside_and_the_turn_goes_on(home: Path) -> None:
     """S34: the event loop itself stands still in the middle of a stop. A thread ends the process
     and shows where it hung; nothing was written, and nothing is lost."""
-    none = {"KOBOSHI__GATEWAY__DRAIN_SECONDS": "0"}
-    with starting(home, command=python(STUCK), **none) as one:
-        message = one.say("a", 'script: [{"sleep_ms": 2000, "text": "through"}]')
+    workdir = home.with_name("workdir")
+    settings = {
+        "KOBOSHI__GATEWAY__DRAIN_SECONDS": "0",
+        "KOBOSHI__GATEWAY__WORKDIR": str(workdir),
+    }
+    with starting(home, command=python(STUCK), **settings) as one:
+        message = one.say("a", "run until [ -e go ]; do sleep 0.05; done")
         one.wait_state(message, "running")
         one.signal(signal.SIGTERM)
-        assert one.wait_end(within_s=20) == 74
+        assert one.wait_end() == 74
         assert "in hang" in one.err
-    with gateway(home) as one:
+    (workdir / "go").touch()
+    with gateway(home, **settings) as one:
         assert one.wait_state(message, "done")["turn"]["recoveries"] == 1
 
 
@@ -358,7 +364,7 @@ def test_a_failed_store_ends_it_with_74(home: Path) -> None:
     """S166: the next process reads what is there."""
     command = python(BROKEN.format(error="StoreFailed('the disk is gone')"))
     with starting(home, command=command) as one:
-        assert one.wait_end(within_s=20) == 74
+        assert one.wait_end() == 74
 
         assert "koboshi: the disk is gone; start me again" in one.err
         assert "Traceback" not in one.err
@@ -366,7 +372,7 @@ def test_a_failed_store_ends_it_with_74(home: Path) -> None:
 
 def test_a_bug_at_the_start_is_no_silence_either(home: Path) -> None:
     with starting(home, KOBOSHI_CRASH_AT="nonsense") as one:
-        assert one.wait_end(within_s=20) == 1
+        assert one.wait_end() == 1
 
         assert "KOBOSHI_CRASH_AT wants" in one.events("gateway_broke")[0]["exception"]
 
@@ -383,10 +389,10 @@ def test_it_serves_though_nobody_listens_to_what_it_prints(home: Path) -> None:
         assert koboshi("status", "--json", home=home).document["is_running"] is True
         process.terminate()
 
-        assert process.wait(20) == 0
+        assert process.wait(WITHIN_S) == 0
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(WITHIN_S)
 
 
 def has_open(pid: int, file: os.stat_result) -> bool:

@@ -12,7 +12,6 @@ import pytest
 
 from koboshi.cli.supervise import (
     LIFELINE,
-    PAUSE_SECONDS,
     code_of,
     command_again,
     how_it_ended,
@@ -20,6 +19,7 @@ from koboshi.cli.supervise import (
     pause_after,
 )
 from tests.cli.process import (
+    WITHIN_S,
     Gateway,
     children,
     environment,
@@ -32,6 +32,7 @@ from tests.cli.process import (
 )
 
 SIGKILL_DEATH = "the gateway was killed by SIGKILL"
+WAITS = "until [ -e go ]; do sleep 0.05; done"
 
 
 @pytest.fixture
@@ -64,11 +65,14 @@ def test_a_killed_gateway_is_started_again_at_once(home: Path) -> None:
 
 def test_a_turn_goes_on_in_the_next_life(home: Path) -> None:
     """S3, S37: the one turn that was under way is taken up again, by itself."""
-    with gateway(home, "--supervise") as parent:
-        message = parent.say("a", "count to 3 slowly")
+    workdir = home.with_name("workdir")
+    settings = {"KOBOSHI__GATEWAY__WORKDIR": str(workdir)}
+    with gateway(home, "--supervise", **settings) as parent:
+        message = parent.say("a", f"run {WAITS}")
         parent.wait_state(message, "running")
         os.kill(child_of(parent), signal.SIGKILL)
         parent.wait_serving(times=2)
+        (workdir / "go").touch()
 
         told = parent.wait_state(message, "done")
 
@@ -82,7 +86,7 @@ def test_asked_to_stop_it_stops_both(home: Path, number: signal.Signals) -> None
         child = child_of(parent)
         parent.signal(number)
 
-        assert parent.wait_end(within_s=10) == 0
+        assert parent.wait_end() == 0
         assert not is_there(child)
         assert koboshi("status", "--json", home=home).document["worker"]["ended_how"] == "stopped"
 
@@ -92,7 +96,7 @@ def test_asked_to_stop_while_the_gateway_starts_it_stops_both(home: Path) -> Non
         (child,) = until(lambda: children(parent.pid), "the gateway is started")
         parent.signal(signal.SIGTERM)
 
-        assert parent.wait_end(within_s=10) == 0
+        assert parent.wait_end() == 0
         assert not is_there(child)
 
 
@@ -101,7 +105,7 @@ def test_when_the_parent_is_killed_the_gateway_stops_by_itself(home: Path) -> No
         child = child_of(parent)
         parent.kill()
 
-        until(lambda: not is_there(child), "the gateway has stopped", within_s=10)
+        until(lambda: not is_there(child), "the gateway has stopped")
         status = koboshi("status", "--json", home=home).document
         assert status["is_running"] is False
         assert status["worker"]["ended_how"] == "stopped"
@@ -118,17 +122,18 @@ def test_the_gateway_stops_without_its_parent_after_a_restart_that_was_asked_for
         child = child_of(parent)
         parent.kill()
 
-        until(lambda: not is_there(child), "the gateway has stopped", within_s=10)
+        until(lambda: not is_there(child), "the gateway has stopped")
 
 
 def test_what_a_restart_does_not_mend_is_not_restarted(home: Path) -> None:
-    """The gateway finds the port in use; its parent has nothing to add."""
+    """The gateway finds the port in use, in its log and in its last words; its parent has nothing
+    to add."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         told = koboshi("run", "--supervise", home=home, KOBOSHI__CHANNELS__WEB__MAIN__PORT=port)
 
     assert told.code == 78
-    assert told.err.count("is in use by another program") == 1
+    assert told.err.count(f"koboshi: 127.0.0.1 port {port} is in use by another program") == 1
     assert "gets up again" not in told.err
 
 
@@ -139,14 +144,25 @@ def test_a_wrong_configuration_is_said_once(home: Path) -> None:
     assert told.err.count("busy") == 1
 
 
+IMPATIENT = """
+from koboshi.cli import supervise
+from koboshi.cli.main import main
+
+supervise.PAUSE_SECONDS = (0.01, 0.02, 0.03, 600.0)
+main()
+"""
+
+
 def test_a_crash_loop_is_slowed_down_and_can_be_stopped(home: Path) -> None:
-    with starting(home, "--supervise", KOBOSHI_CRASH_AT="workers.start:before") as parent:
+    """The last pause is longer than any test: a stop does not wait for its end."""
+    dying = {"KOBOSHI_CRASH_AT": "workers.start:before"}
+    with starting(home, "--supervise", command=python(IMPATIENT), **dying) as parent:
         loop = re.compile(rf"{SIGKILL_DEATH}; it gets up again in ([0-9.]+) s")
         until(lambda: len(loop.findall(parent.err)) == 4, "it has died four times")
         parent.signal(signal.SIGTERM)
 
-        assert parent.wait_end(within_s=1.5) == 0
-        assert [float(pause) for pause in loop.findall(parent.err)] == list(PAUSE_SECONDS[:4])
+        assert parent.wait_end() == 0
+        assert [float(pause) for pause in loop.findall(parent.err)] == [0.01, 0.02, 0.03, 600]
 
 
 def test_a_wish_to_see_the_stacks_is_passed_on(home: Path) -> None:
@@ -183,7 +199,7 @@ def test_a_gateway_that_does_not_stop_is_killed() -> None:
         (child,) = children(parent.pid)
         parent.terminate()
 
-        assert parent.wait(10) == 0
+        assert parent.wait(WITHIN_S) == 0
         assert not is_there(child)
 
 

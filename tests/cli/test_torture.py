@@ -95,6 +95,8 @@ def test_a_short_torture_is_clean_and_leaves_nothing(place: Place) -> None:
     assert said["violations"] == []
     assert sum(said["kills_by_place"].values()) == said["kills"]
     assert said["messages"] >= said["answers"] > 0
+    assert said["platform_messages"] >= said["platform_answers"] > 0
+    assert set(said) >= {"platform_mishaps", "platform_copies_labelled", "rights_taken"}
     assert said["kept"] is None
     assert told.err == ""
     assert [each.name for each in place.home.iterdir()] == ["koboshi.toml"]
@@ -111,6 +113,8 @@ def test_the_tally_is_told_in_lines(place: Place) -> None:
     asked_for = ("lives", "kills by place", "at random", "lost", "doubled", "commands run twice")
     assert [values[name] for name in asked_for] == ["3", "3", "3", "0", "0", "0"]
     assert int(values["messages"].split()[0]) >= int(values["answers"].split()[0])
+    assert " answered or told, " in values["on the bot platform"]
+    assert int(values["rights taken away"]) <= 3
     assert values["repeat it"] == "koboshi torture --lives 3 --at random --homes 1 --seed 4"
     (kept,) = place.temporary.iterdir()
     assert f"The homes are kept in {kept}" in told.out

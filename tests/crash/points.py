@@ -66,6 +66,8 @@ POINTS = (
     Point("outbox.settle", "question"),
     Point("outbox.settle", "long-answer", 2),
     Point("outbox.settle", "long-answer", 3),
+    # The channel is up for the first time.
+    Point("outbox.hasten", "echo"),
     Point("turns.recover", "recovery"),
     # While it recovers, and again while it recovers from that.
     Point("turns.recover", "recovery", 1, ("turns.recover:before",), is_always_tried=True),

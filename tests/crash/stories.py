@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tests.harness.client import Event
+from tests.harness.holds import tool
 from tests.harness.lives import KILLED_BY_HAND, Lives
 from tests.harness.polling import until
 
@@ -167,7 +168,9 @@ async def patience(life: Lives, chat: str) -> None:
 async def long_wait(life: Lives, chat: str) -> None:
     """A turn that takes longer than the person hears nothing of it; the answer comes last."""
     person = life.person(chat)
-    await person.say(script(pauses(1.5), {"text": "waited"}), "1")
+    with life.hold(tool("pause")):
+        await person.say(script(pauses(0), {"text": "waited"}), "1")
+        await person.hears("Still working, ")
     await person.hears("waited")
     *notices, answer = person.heard()
     assert answer == "waited"
@@ -277,11 +280,18 @@ async def in_hand(life: Lives, chat: str) -> None:
 async def stopped_gateway(life: Lives, chat: str) -> None:
     """The gateway is asked to stop while a turn runs."""
     person = life.person(chat)
-    await person.say(
-        script(pauses(0.05), pauses(0.4), pauses(0.4), pauses(0.4), {"text": "carried over"}), "1"
-    )
-    await person.sees(lambda event: event.fields.get("kind") == "result", "the first result")
-    life.stop()
+    with life.hold(tool("pause", seconds=0.02)) as held:
+        pause = pauses(0.02)
+        await person.say(script(pauses(0.01), pause, pause, {"text": "carried over"}), "1")
+        await life.comes_to(held)
+        # Before it listens, a signal may find a process that does not know what to do with it.
+        await until(lambda: life.address, "the gateway listens")
+        ended = len(life.remains)
+        life.stop()
+        await until(
+            lambda: "gateway_draining" in life.gateway.log or len(life.remains) > ended,
+            "it drains, or has died",
+        )
     await person.hears("carried over")
 
 

@@ -9,9 +9,11 @@ from typing import TypeAlias
 import pytest
 
 from tests.crash.stories import CHAT, script
+from tests.harness.holds import MODEL
 from tests.harness.invariants import check_rows
 from tests.harness.jobs import UNTIL_GO, Scene, process, results, saying, scene, terminal
 from tests.harness.polling import until
+from tests.harness.rows import glance
 
 TOPIC = "topic"
 LINES = 500
@@ -135,8 +137,10 @@ async def test_a_job_is_not_harmed_when_nobody_reads_its_output(home: Path) -> N
 
 
 def _number(place: Scene) -> int:
-    text = (place.gateway.workdir / "at").read_text(encoding="ascii").strip()
-    return int(text or 0)
+    """How far it has printed. The file is not there before the first line, and is empty while it
+    is written anew."""
+    file = place.gateway.workdir / "at"
+    return int((file.exists() and file.read_text(encoding="ascii").strip()) or 0)
 
 
 async def test_a_job_killed_by_the_agent_is_silent(home: Path) -> None:
@@ -201,8 +205,11 @@ async def test_a_match_within_the_turn_that_then_ends_opens_no_turn(home: Path) 
     start = terminal(f"echo it is ready; {UNTIL_GO}", watch_patterns=["ready"])
     async with scene(home) as place:
         person = place.person(CHAT)
-        await place.says(CHAT, script(start, {"text": "answered", "sleep_ms": 2_000}))
-        await person.sees(lambda event: event.fields.get("state") == "report", "it is filed")
+        with place.hold(MODEL) as thinks:
+            await place.says(CHAT, script(start, {"text": "answered"}))
+            thinks.let()
+            await place.comes_to(thinks, times=2)
+            await person.sees(lambda event: event.fields.get("state") == "report", "it is filed")
         await person.hears("answered")
         place.gateway.kill()
         await place.restarts()
@@ -298,12 +305,14 @@ async def test_a_wait_ends_when_the_person_writes(home: Path) -> None:
     async with scene(home) as place:
         person = place.person(CHAT)
         await place.says(CHAT, script(start, process("wait", timeout=120), {"text": "came back"}))
-        await person.sees(
-            lambda event: any(call["tool"] == "process" for call in event.fields.get("calls", ())),
-            "it waits",
-        )
+        await until(lambda: _is_started(place, "process"), "it waits")
         await place.says(CHAT, "echo hello")
         await person.hears("hello")
         assert results(person)[-1]["status"] == "interrupted"
         place.touch()
         await person.hears("exited with code 0")
+
+
+def _is_started(place: Scene, tool: str) -> bool:
+    calls = glance(place.gateway.home).of("calls", tool=tool)
+    return any(call["started_ms"] is not None for call in calls)

@@ -6,11 +6,14 @@ import pytest
 
 from tests.crash.stories import CHAT, pauses, script
 from tests.crash.telling import checked
-from tests.harness.client import Client, Event
+from tests.harness.client import Client
+from tests.harness.holds import tool
 from tests.harness.invariants import answers
 from tests.harness.lives import KILLED_BY_HAND, lives
 from tests.harness.polling import until
 from tests.harness.rows import Rows
+
+PAUSE = tool("pause")
 
 
 async def test_a_turn_in_progress_goes_on_without_a_new_message(home: Path) -> None:
@@ -18,9 +21,11 @@ async def test_a_turn_in_progress_goes_on_without_a_new_message(home: Path) -> N
     not done again, the person writes nothing, and the answer arrives once."""
     async with lives(home, [KILLED_BY_HAND]) as life:
         person = life.person(CHAT)
-        await person.say(script(pauses(0.01), pauses(1.5), {"text": "through"}), "1")
-        await person.sees(lambda event: _calls(event) == ['{"seconds":1.5}'], "the second call")
-        life.gateway.kill()
+        with life.hold(PAUSE) as held:
+            await person.say(script(pauses(0.01), pauses(0.02), {"text": "through"}), "1")
+            held.let()
+            await life.comes_to(held, times=2)
+            life.gateway.kill()
         await person.hears("through")
         rows = await checked(life)
 
@@ -28,8 +33,8 @@ async def test_a_turn_in_progress_goes_on_without_a_new_message(home: Path) -> N
     assert (resumed["rule"], resumed["reason"]) == ("fresh", "crash")
     (first, second) = rows.calls
     assert first == life.remains[0].calls[0], "it was finished in the first life, and left alone"
-    was_started = life.remains[0].calls[1]["started_ms"] is not None
-    assert (second["died_ms"] is not None) == was_started
+    assert life.remains[0].calls[1]["started_ms"] is not None
+    assert second["died_ms"] is not None
     assert len(rows.of("steps", cause="recovery")) == 1
     assert person.heard()[:-1] == ["through"]
 
@@ -40,13 +45,16 @@ async def test_a_turn_that_is_killed_over_and_over_comes_to_its_answer(home: Pat
     times = 3
     async with lives(home, [KILLED_BY_HAND] * times) as life:
         person = life.person(CHAT)
-        items = [pauses(0.05)] * (times + 1)
-        await person.say(script(*items, {"text": "through"}), "1")
-        for done in range(1, times + 1):
-            await _sees_results(person, done)
-            ended = len(life.remains)
-            life.gateway.kill()
-            await until(lambda before=ended: len(life.remains) > before, "it is dead")  # type: ignore[misc]
+        items = [pauses(0)] * (times + 1)
+        with life.hold(PAUSE) as held:
+            await person.say(script(*items, {"text": "through"}), "1")
+            for done in range(1, times + 1):
+                held.let()
+                await _sees_results(person, done)
+                await life.comes_to(held, times=2 * done)
+                ended = len(life.remains)
+                life.gateway.kill()
+                await until(lambda before=ended: len(life.remains) > before, "it is dead")  # type: ignore[misc]
         await person.hears("through")
         rows = await checked(life)
 
@@ -124,10 +132,12 @@ async def test_messages_that_waited_behind_a_turn_run_once_and_in_order(home: Pa
     turn, in order, behind the answer of the first."""
     async with lives(home, [KILLED_BY_HAND]) as life:
         person = life.person(CHAT)
-        await person.say(script(pauses(0.4), {"text": "first"}), "1")
-        for number, text in enumerate(("second", "third", "fourth"), start=2):
-            assert (await person.say(f"echo {text}", str(number))).state == "waiting"
-        life.gateway.kill()
+        with life.hold(PAUSE) as held:
+            await person.say(script(pauses(0), {"text": "first"}), "1")
+            await life.comes_to(held)
+            for number, text in enumerate(("second", "third", "fourth"), start=2):
+                assert (await person.say(f"echo {text}", str(number))).state == "waiting"
+            life.gateway.kill()
         await person.hears("fourth")
         rows = await checked(life)
 
@@ -161,13 +171,15 @@ async def test_other_chats_do_not_wait_for_one_that_recovers(home: Path) -> None
     the same chat."""
     async with lives(home, ["turns.start_call:after"]) as life:
         person = life.person(CHAT)
-        await person.say(script(pauses(3), {"text": "back again"}), "1")
-        await life.all_ends()
-        other = life.person("other")
-        await other.say("echo hello", "1")
-        await person.say("/status", "2")
-        await other.hears("hello")
-        await person.sees(lambda event: event.kind == "notice", "the status")
+        with life.hold(PAUSE) as held:
+            await person.say(script(pauses(0), {"text": "back again"}), "1")
+            await life.all_ends()
+            other = life.person("other")
+            await other.say("echo hello", "1")
+            await person.say("/status", "2")
+            await other.hears("hello")
+            await person.sees(lambda event: event.kind == "notice", "the status")
+            await life.comes_to(held)
         await person.hears("back again")
         rows = await checked(life)
 
@@ -216,10 +228,6 @@ async def _sees_results(person: Client, number: int) -> None:
         f"{number} calls are finished",
         otherwise=person.told,
     )
-
-
-def _calls(event: Event) -> list[str]:
-    return [call["arguments"] for call in event.fields.get("calls", ())]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,12 @@ import pytest
 
 from tests.cli.process import Gateway, gateway, koboshi, starting, until
 from tests.crash.stories import pauses, script
-from tests.harness.rows import Rows, read_rows
+from tests.harness.holds import MODEL, tool
+from tests.harness.rows import Rows, glance, read_rows
+from tests.harness.watched_gateway import hold, wait_held, watched
 
-SLOW = script(pauses(0.2), pauses(0.2), pauses(0.2), pauses(0.2), {"text": "through"})
+SLOW = script(*[pauses(0)] * 4, {"text": "through"})
+PAUSE = tool("pause")
 LONG = {"KOBOSHI__GATEWAY__DRAIN_SECONDS": "30"}
 BREAKER = {"KOBOSHI__RECOVERY__BOOT_BREAKER": "true"}
 
@@ -25,18 +28,12 @@ def rows(home: Path) -> Rows:
 
 
 def said(home: Path) -> list[str]:
-    return [row["text"] for row in rows(home).of("outbox", state="delivered")]
+    return [row["text"] for row in glance(home).of("outbox", state="delivered")]
 
 
-def wait_results(home: Path, number: int) -> None:
-    until(lambda: len(rows(home).of("steps", kind="result")) >= number, f"{number} results")
-
-
-def wait_work(home: Path, boot: int) -> None:
-    """Until the boot works on a turn and has come a step further."""
-    before = len(rows(home).of("steps", kind="result"))
-    until(lambda: rows(home).of("turns", state="running", worker_id=boot), "it works")
-    wait_results(home, before + 1)
+def is_started(home: Path) -> bool:
+    """Whether a call is under way: one that was proposed only is not begun in a drain."""
+    return any(call["started_ms"] is not None for call in glance(home).calls)
 
 
 def wait_draining(one: Gateway) -> None:
@@ -54,13 +51,18 @@ def finish(home: Path, message: str) -> Rows:
 def test_a_stop_lets_the_step_finish_and_the_turn_goes_on_after_it(home: Path) -> None:
     """S23, S32: what runs comes to the end of its step, nothing new is begun, the thread is
     told once, and the turn goes on in the next boot with what was done."""
-    with gateway(home, **LONG) as one:
+    with hold(home, PAUSE) as held, watched(home, **LONG) as one:
         message = one.say("a", SLOW)
-        wait_results(home, 1)
-        assert one.stop() == 0
+        held.let()
+        wait_held(home, held, times=2)
+        one.signal(signal.SIGTERM)
+        wait_draining(one)
+        held.let()
+        assert one.wait_end() == 0
     left = rows(home)
     assert left.one("turns")["state"] == "queued"
     assert left.one("workers")["ended_how"] == "leftovers"
+    assert len(left.calls) == 2, "nothing new was begun"
     assert all(call["finished_ms"] for call in left.calls), "no call was cut off"
 
     after = finish(home, message)
@@ -75,13 +77,17 @@ def test_a_stop_lets_the_step_finish_and_the_turn_goes_on_after_it(home: Path) -
 
 @pytest.mark.parametrize("seconds", ["30", "0"])
 def test_a_gateway_that_is_killed_inside_its_drain(home: Path, seconds: str) -> None:
-    """S24: SIGTERM, and SIGKILL before it has left."""
-    with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS=seconds) as one:
-        message = one.say("a", script(pauses(0.05), pauses(2), {"text": "through"}))
-        wait_results(home, 1)
+    """S24: SIGTERM, and SIGKILL before it has left; without time for a drain it may have left."""
+    settings = {"KOBOSHI__GATEWAY__DRAIN_SECONDS": seconds}
+    with hold(home, PAUSE) as held, watched(home, **settings) as one:
+        message = one.say("a", script(pauses(0), pauses(0), {"text": "through"}))
+        held.let()
+        wait_held(home, held, times=2)
         one.signal(signal.SIGTERM)
         wait_draining(one)
         one.kill()
+    left = rows(home).one("turns")["state"]
+    assert left == "running" or seconds == "0"
 
     finish(home, message)
 
@@ -91,15 +97,22 @@ def test_a_gateway_that_is_killed_inside_its_drain(home: Path, seconds: str) -> 
 
 def test_a_turn_that_ends_during_the_drain_is_not_taken_up_again(home: Path) -> None:
     """S26: of two turns one comes to its end; only the other is resumed."""
-    with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS="1") as one:
-        short = one.say("a", script({"sleep_ms": 500, "text": "short"}))
-        long = one.say("b", script(pauses(60), {"text": "long"}))
-        until(lambda: len(rows(home).of("journal", event="claimed")) == 2, "both are at work")
-        one.stop()
+    with hold(home, MODEL) as thinks, hold(home, PAUSE) as works, watched(home, **LONG) as one:
+        long = one.say("b", script(pauses(0), {"text": "long"}))
+        thinks.let()
+        wait_held(home, works)
+        short = one.say("a", script({"text": "short"}))
+        wait_held(home, thinks, times=2)
+        one.signal(signal.SIGTERM)
+        wait_draining(one)
+        thinks.let()
+        until(lambda: "short" in said(home), "one ends in the drain")
+        one.signal(signal.SIGTERM)
+        assert one.wait_end() == 0
     left = {row["turn_id"]: row["state"] for row in rows(home).turns}
     assert sorted(left.values()) in (["done", "queued"], ["answered", "queued"])
 
-    with gateway(home) as one:
+    with hold(home, MODEL) as thinks, watched(home) as one:
         assert one.wait_state(short, "done")["turn"]["recoveries"] == 0
         assert one.wait_state(long, "running")["turn"]["recoveries"] == 1
     assert said(home).count("short") == 1
@@ -108,7 +121,7 @@ def test_a_turn_that_ends_during_the_drain_is_not_taken_up_again(home: Path) -> 
 def test_a_second_signal_waits_for_nothing(home: Path) -> None:
     with gateway(home, **LONG) as one:
         one.say("a", script(pauses(60), {"text": "never"}))
-        until(lambda: rows(home).of("calls"), "it works")
+        until(lambda: is_started(home), "it works")
         one.signal(signal.SIGTERM)
         wait_draining(one)
         one.signal(signal.SIGTERM)
@@ -118,14 +131,16 @@ def test_a_second_signal_waits_for_nothing(home: Path) -> None:
 
 def test_a_message_during_the_drain_is_kept_and_its_sender_told(home: Path) -> None:
     """S31: accepted, not begun, and answered by the next boot."""
-    with gateway(home, **LONG) as one:
-        one.say("a", script({"sleep_ms": 1500, "text": "first"}))
-        until(lambda: rows(home).of("turns", state="running"), "it works")
+    with hold(home, MODEL) as held, watched(home, **LONG) as one:
+        one.say("a", script({"text": "first"}))
+        wait_held(home, held)
         one.signal(signal.SIGTERM)
         wait_draining(one)
-        until(lambda: rows(home).one("workers")["draining"], "it has said so")
+        until(lambda: glance(home).one("workers")["draining"], "it has said so")
         late = one.say("b", "echo late")
+        held.let()
         assert one.wait_end() == 0
+    assert "first" in said(home)
     assert "Queued: I am being restarted and will answer afterwards." in said(home)
     assert rows(home).one("inbox", entry_id=int(late[1:]))["state"] == "attached"
 
@@ -199,14 +214,17 @@ def _if_waiting(one: Gateway, message: str) -> dict[str, dict[str, object]] | No
 def test_a_gateway_that_dies_over_and_over_resumes_nothing_and_serves_on(home: Path) -> None:
     """S73: after five boots that found a dead turn, with progress in each, nothing is resumed; new
     messages and commands are served, and it says so."""
-    with gateway(home, **BREAKER) as one:
-        message = one.say("a", script(*[pauses(0.3)] * 30, {"text": "through"}))
-        wait_work(home, 1)
-        one.kill()
-    for boot in range(2, 6):
-        with gateway(home, **BREAKER) as one:
-            wait_work(home, boot)
+    with hold(home, PAUSE) as held:
+        with watched(home, **BREAKER) as one:
+            message = one.say("a", script(*[pauses(0)] * 30, {"text": "through"}))
+            held.let()  # the first step of this boot
+            wait_held(home, held, times=2)
             one.kill()
+        for boot in range(2, 6):
+            with watched(home, **BREAKER) as one:
+                held.let()  # what was held when the last one died, and is now done
+                wait_held(home, held, times=2 * boot)
+                one.kill()
     with gateway(home, **BREAKER) as one:
         until(lambda: one.events("boot_report"), "it has looked around")
         assert one.explained(message)["why"]["rule"] == "boot-breaker"
@@ -226,7 +244,7 @@ def test_the_command_line_asks_it_to_leave(home: Path, how: str) -> None:
     sleep_ms = 700 if how == "drain" else 600_000
     with gateway(home, KOBOSHI__GATEWAY__DRAIN_SECONDS="0") as one:
         one.say("a", script({"sleep_ms": sleep_ms, "text": "first"}))
-        until(lambda: rows(home).of("turns", state="running"), "it works")
+        until(lambda: glance(home).of("turns", state="running"), "it works")
 
         told = koboshi(how, home=home)
 

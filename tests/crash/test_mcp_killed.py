@@ -16,6 +16,8 @@ pytest.importorskip("mcp")
 
 
 TOKEN = "canary-token-of-a-server"
+LOADS = ("koboshi.tools.mcp.http", "koboshi.tools.mcp.link", "koboshi.tools.mcp.stdio")
+"""What a gateway imports when a server is configured."""
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ async def test_a_once_call_is_executed_once_and_its_outcome_is_unknown(
     address = {"url": server.url, "token_env": "X_TOKEN"} if server else {}
     configure(home, **(address or program(count_file, *slow)))
     try:
-        async with lives(home, [KILLED_BY_HAND], env={"X_TOKEN": TOKEN}) as life:
+        async with lives(home, [KILLED_BY_HAND], env={"X_TOKEN": TOKEN}, loads=LOADS) as life:
             person = life.person(CHAT)
             await person.say(calls("x_count"), "1")
             await until(lambda: executions(count_file) == ["count"], "the tool works")
@@ -89,7 +91,7 @@ async def test_at_every_moment_of_a_call_it_is_executed_at_most_once(
     home: Path, count_file: Path, moment: str, executed: int, outcome: str
 ) -> None:
     configure(home, **program(count_file))
-    async with lives(home, [moment]) as life:
+    async with lives(home, [moment], loads=LOADS) as life:
         person = life.person(CHAT)
         await person.say(calls("x_count"), "1")
         if outcome == "unknown":
@@ -106,7 +108,7 @@ async def test_a_trusted_call_that_may_be_repeated_is_repeated(
     home: Path, count_file: Path
 ) -> None:
     configure(home, **program(count_file), trust_hints=True)
-    async with lives(home, ["turns.finish_call:before"]) as life:
+    async with lives(home, ["turns.finish_call:before"], loads=LOADS) as life:
         person = life.person(CHAT)
         await until_connected(life)
         await person.say(calls("x_put", note="a"), "1")
@@ -121,7 +123,7 @@ async def test_a_destructive_call_waits_for_the_person_over_a_kill(
     home: Path, count_file: Path
 ) -> None:
     configure(home, **program(count_file))
-    async with lives(home, [KILLED_BY_HAND]) as life:
+    async with lives(home, [KILLED_BY_HAND], loads=LOADS) as life:
         person = life.person(CHAT)
         await until_connected(life)
         await person.say(calls("x_wipe"), "1")
@@ -144,7 +146,7 @@ async def test_a_call_whose_server_died_is_not_sent_again_in_the_same_turn(
     """The gateway lives: nobody is asked by recovery, and the model would just try once more."""
     configure(home, **program(count_file))
     dying: dict[str, object] = {"calls": [{"tool": "x_die", "arguments": {}}]}
-    async with lives(home) as life:
+    async with lives(home, loads=LOADS) as life:
         person = life.person(CHAT)
         await person.say(script(dying, dying, {"text": "through"}), "1")
         await person.hears("through")

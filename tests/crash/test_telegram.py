@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.polling import until
-from tests.harness.rows import read_rows
+from tests.harness.rows import glance
 from tests.harness.telegram import a_bot
 
 LABEL = "may be a duplicate"
@@ -205,4 +205,4 @@ async def test_nothing_is_sent_before_the_platform_wants_it_also_after_a_kill(ho
 
 
 def _postponed(home: Path) -> bool:
-    return any(row["not_before_ms"] for row in read_rows(home).outbox)
+    return any(row["not_before_ms"] for row in glance(home).outbox)

@@ -10,10 +10,13 @@ from tests.crash.test_telegram import script
 from tests.harness.jobs import UNTIL_GO
 from tests.harness.polling import until
 from tests.harness.process import GatewayProcess
-from tests.harness.rows import read_rows
+from tests.harness.rows import glance
 from tests.harness.telegram import Bot, a_bot
 
-SLOW = {"text": "slow", "sleep_ms": 1_500}
+SLOW = script(
+    {"calls": [{"tool": "terminal", "arguments": {"command": UNTIL_GO}}]}, {"text": "slow"}
+)
+"""A turn that ends when the test touches `go`."""
 
 
 async def ready(bot: Bot) -> None:
@@ -106,11 +109,12 @@ async def test_an_answer_is_seen_growing_and_said_once(home: Path) -> None:
     async with a_bot(home) as bot:
         bot.start()
         bot.say(script({"text": words, "word_ms": 100}))
-        seen = await until(lambda: bot.world.drafts_seen(bot.chat), "a draft is shown")
         await bot.hears("word24")
         await bot.comes_to_rest()
 
-        assert words.startswith(seen[0])
+        drafts = [str(each.params["text"]) for each in bot.requests("sendMessageDraft")]
+        assert drafts, "a draft was shown"
+        assert all(words.startswith(each) for each in drafts)
         assert bot.said() == [words]
         assert bot.world.drafts_seen(bot.chat) == []
 
@@ -118,11 +122,13 @@ async def test_an_answer_is_seen_growing_and_said_once(home: Path) -> None:
 async def test_a_message_that_has_to_wait_is_marked_and_can_be_edited(home: Path) -> None:
     async with a_bot(home) as bot:
         await ready(bot)
-        bot.say(script(SLOW))
-        await until(lambda: read_rows(home).of("turns", state="running"), "it works")
+        bot.say(SLOW)
+        await until(lambda: glance(home).of("turns", state="running"), "it works")
         waiting = bot.say("echo secnd")
         await until(lambda: waiting.reaction, "it is marked")
         bot.world.edit(waiting, "echo second")
+        await until(lambda: "echo second" in str(glance(home).inbox), "the edit is stored")
+        (bot.gateway.workdir / "go").touch()
         await bot.hears("second")
         await bot.comes_to_rest()
 
@@ -166,9 +172,10 @@ async def test_who_blocks_the_bot_is_not_written_to_for_ever(home: Path) -> None
     """S148: and the operator can see why."""
     async with a_bot(home) as bot:
         bot.start()
-        bot.say(script(SLOW))
-        await until(lambda: read_rows(home).of("turns", state="running"), "it works")
+        bot.say(SLOW)
+        await until(lambda: glance(home).of("turns", state="running"), "it works")
         bot.world.block(bot.ann)
+        (bot.gateway.workdir / "go").touch()
         await bot.comes_to_rest()
         listed = koboshi("outbox", "list", home=home)
 
@@ -196,7 +203,7 @@ async def test_a_stranger_gets_a_code_in_private_and_nothing_in_a_group(home: Pa
 async def test_what_people_may_write_is_offered_to_them(home: Path) -> None:
     async with a_bot(home) as bot:
         await ready(bot)
-        (told,) = bot.requests("setMyCommands")
+        (told,) = await until(lambda: bot.requests("setMyCommands"), "they are offered")
 
         assert {"stop", "new", "status", "help"} <= {
             each["command"] for each in told.params["commands"]
@@ -352,5 +359,5 @@ async def test_the_owner_decides_about_what_may_have_arrived(home: Path, ambiguo
 
 
 def _held(home: Path) -> list[int]:
-    rows = read_rows(home).outbox
+    rows = glance(home).outbox
     return [row["delivery_id"] for row in rows if row["not_before_ms"] >= 2**62]

@@ -7,8 +7,11 @@ import pytest
 from tests.crash.stories import CHAT, is_running, pauses, script
 from tests.crash.telling import checked
 from tests.harness.client import Event
+from tests.harness.holds import tool
 from tests.harness.invariants import answers
 from tests.harness.lives import KILLED_BY_HAND, lives
+
+PAUSE = tool("pause")
 
 
 def is_suspended(event: Event) -> bool:
@@ -20,11 +23,12 @@ async def test_two_that_were_queued_are_answered_once_and_in_order(home: Path) -
     async with lives(home, [KILLED_BY_HAND]) as life:
         person = life.person(CHAT)
         await person.say("/busy interrupt", "0")
-        await person.say(script(pauses(1.0), {"text": "first"}), "1")
-        await person.sees(is_running, "the turn runs")
-        await person.say("/queue echo second", "2")
-        await person.say("/queue echo third", "3")
-        life.gateway.kill()
+        with life.hold(PAUSE) as held:
+            await person.say(script(pauses(0), {"text": "first"}), "1")
+            await life.comes_to(held)
+            await person.say("/queue echo second", "2")
+            await person.say("/queue echo third", "3")
+            life.gateway.kill()
         again = await person.say("/queue echo second", "2")
         await person.hears("third")
         rows = await checked(life)
@@ -42,9 +46,10 @@ async def test_steering_words_are_not_lost_between_storing_and_joining(
     turn that runs, once."""
     async with lives(home, [moment]) as life:
         person = life.person(CHAT)
-        await person.say(script(pauses(1.0), pauses(0.2), {"text": "first"}), "1")
-        await person.sees(is_running, "the turn runs")
-        await person.say("/steer echo steered", "2")
+        with life.hold(PAUSE) as held:
+            await person.say(script(pauses(0), pauses(0), {"text": "first"}), "1")
+            await life.comes_to(held)
+            await person.say("/steer echo steered", "2")
         await person.hears("steered")
         rows = await checked(life)
 
@@ -96,9 +101,10 @@ async def test_what_was_set_aside_is_in_the_hands_of_the_person(
     async with lives(home, [KILLED_BY_HAND, "inbox.accept:after:1"]) as life:
         person = life.person(CHAT)
         await person.say("/resume-policy off", "0")
-        await person.say(script(pauses(1.0), {"text": "through"}), "1")
-        await person.sees(is_running, "the turn runs")
-        life.gateway.kill()
+        with life.hold(PAUSE) as held:
+            await person.say(script(pauses(0), {"text": "through"}), "1")
+            await life.comes_to(held)
+            life.gateway.kill()
         await person.sees(is_suspended, "it is set aside")
         await person.say(command, "2")
         await person.hears(ends)

@@ -17,9 +17,17 @@ from koboshi.cli.main import main
 from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryState
 from koboshi.ports.channel import Accept, Inbound, Receipt
+from koboshi.runtime.heartbeat import Heartbeat
 from tests.faults.short_run import Doctored
 
 honest_receive = WebChannel.receive
+keep_beating = Heartbeat.keep_beating
+
+
+async def beat_once(heartbeat: Heartbeat) -> None:
+    """A later beat would meet the fault and end the gateway before anybody is lied to."""
+    heartbeat.every_seconds = 3_600
+    await keep_beating(heartbeat)
 
 
 async def lying_receive(channel: WebChannel, cursor: str | None, accept: Accept) -> None:
@@ -48,6 +56,7 @@ if __name__ == "__main__":
     match sys.argv.pop(1):
         case "lies":
             WebChannel.receive = lying_receive  # type: ignore[assignment,method-assign]
+            Heartbeat.keep_beating = beat_once  # type: ignore[assignment,method-assign]
         case "faints":
             threading.Thread(target=faint_without_descriptors, daemon=True).start()
         case "forgets":

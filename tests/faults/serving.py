@@ -14,9 +14,9 @@ from tests.faults.tally import Tally
 from tests.harness.client import Client
 from tests.harness.http import connection
 from tests.harness.invariants import answers, check_rows
-from tests.harness.polling import until_asked
+from tests.harness.polling import until, until_asked
 from tests.harness.process import GatewayProcess
-from tests.harness.rows import read_rows
+from tests.harness.rows import glance, read_rows
 
 STORAGE_FAILED = 74
 ACCEPTED = 202
@@ -28,7 +28,8 @@ FILES = ("koboshi.db", "koboshi.db-wal")
 async def serving(
     home: Path, *, first: int = 3, command: Sequence[str] = (), log: Path | None = None
 ) -> AsyncIterator[tuple[GatewayProcess, Client]]:
-    """A gateway that has taken the first few messages, and the person who sent them."""
+    """A gateway that has taken the first few messages and answered them, and the person who sent
+    them."""
     gateway = GatewayProcess(home, log=log or home.parent / "log", command=command)
     try:
         gateway.start()
@@ -36,6 +37,8 @@ async def serving(
         person = Client(_Known(gateway, gateway.token), CHAT)
         for number in range(first):
             await person.say(f"echo {number}", str(number))
+        await until(lambda: len(glance(home).inbox) >= first, "they are stored")
+        await _at_rest(gateway)
         yield gateway, person
     finally:
         gateway.bury()
@@ -72,6 +75,17 @@ async def readiness(gateway: GatewayProcess) -> tuple[bool, str]:
 
 async def works_again(gateway: GatewayProcess, person: Client, count: int) -> None:
     """Every message is taken, each is answered once, and the file is whole."""
+    for number in range(count):
+        await person.say(f"echo {number}", str(number))
+    await _at_rest(gateway)
+    gateway.kill()
+    rows = read_rows(gateway.home)
+    check_rows(rows)
+    assert answers(rows, CHAT) == [str(number) for number in range(count)]
+
+
+async def _at_rest(gateway: GatewayProcess) -> None:
+    """Wait until nothing is worked on and nothing is owed."""
 
     async def is_at_rest() -> bool:
         async with connection(await gateway.wait_listening(), gateway.token) as http:
@@ -79,13 +93,7 @@ async def works_again(gateway: GatewayProcess, person: Client, count: int) -> No
         left = [*status["turns"].values(), status["inbox_waiting"], status["outbox_unsettled"]]
         return not any(left)
 
-    for number in range(count):
-        await person.say(f"echo {number}", str(number))
     await until_asked(is_at_rest, "the gateway comes to rest")
-    gateway.kill()
-    rows = read_rows(gateway.home)
-    check_rows(rows)
-    assert answers(rows, CHAT) == [str(number) for number in range(count)]
 
 
 def lost(home: Path, acknowledged: Sequence[int]) -> list[int]:

@@ -116,6 +116,7 @@ async def test_a_home_on_a_read_only_disk_is_for_a_person_to_mend(tmp_path: Path
 HOLD = """
 import sys, apsw
 connection = apsw.Connection(sys.argv[1])
+connection.set_busy_timeout(60_000)  # the gateway may be in the middle of a commit
 connection.execute("BEGIN EXCLUSIVE")
 print("held", flush=True)
 sys.stdin.readline()

@@ -37,6 +37,7 @@ from koboshi.runtime.jobs import Jobs
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import CommandSlots, Slots
 from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
@@ -133,7 +134,7 @@ def compose(
         calls=calls,
         wakeups=wakeups,
         clock=clock,
-        split_for=lambda name, text: by_name[name].split(text),
+        shipping=Shipping(channels=by_name, home=home),
         log_size_of=runners.log_size,
         limits=bounds.turns,
         question_age_ms_max=bounds.question_age_ms_max,

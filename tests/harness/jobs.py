@@ -13,9 +13,12 @@ from anyio.abc import TaskGroup
 from tests.cli.process import Ended
 from tests.cli.process import koboshi as run_koboshi
 from tests.harness.client import Client, Event
+from tests.harness.holds import Hold
 from tests.harness.polling import until, until_asked
 from tests.harness.process import GatewayProcess
 from tests.harness.rows import Rows, read_rows
+from tests.harness.seen import read_seen
+from tests.harness.watched import ROOT, SEEN, watched_command
 
 UNTIL_GO = "until [ -e go ]; do sleep 0.05; done"
 """A command that goes on when somebody makes the file `go`."""
@@ -23,10 +26,11 @@ UNTIL_GO = "until [ -e go ]; do sleep 0.05; done"
 
 @dataclass(slots=True)
 class Scene:
-    """One home, its gateway, and people."""
+    """One home, its watched gateway, and people."""
 
     gateway: GatewayProcess
     tasks: TaskGroup
+    folder: Path
     people: dict[str, Client] = field(default_factory=dict)
     keys: int = 0
 
@@ -38,6 +42,16 @@ class Scene:
     async def says(self, chat: str, text: str, *, thread: str = "") -> None:
         self.keys += 1
         await self.people[chat].say(text, f"key-{self.keys}", thread=thread)
+
+    def hold(self, point: str) -> Hold:
+        """Hold the gateway at a point (tests/harness/holds.py) until that is lifted."""
+        return Hold(self.folder, point)
+
+    async def comes_to(self, held: Hold, times: int = 1) -> None:
+        await until(
+            lambda: read_seen(self.folder / SEEN).held[held.point] >= times,
+            f"{times} times at {held.point}",
+        )
 
     def touch(self, name: str = "go") -> None:
         (self.gateway.workdir / name).touch()
@@ -83,12 +97,15 @@ class Scene:
 
 @asynccontextmanager
 async def scene(home: Path, *, env: Mapping[str, str] | None = None) -> AsyncIterator[Scene]:
-    gateway = GatewayProcess(home, env=env)
+    folder = home.with_name(f"{home.name}.seen")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    command = [*watched_command(folder), "run", "--home", str(home)]
+    gateway = GatewayProcess(home, env={"PYTHONPATH": str(ROOT), **(env or {})}, command=command)
     gateway.start()
     try:
         async with create_task_group() as tasks:
             await gateway.wait_ready()
-            yield Scene(gateway, tasks)
+            yield Scene(gateway, tasks, folder)
             tasks.cancel_scope.cancel()
     finally:
         gateway.bury()

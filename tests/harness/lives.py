@@ -13,9 +13,10 @@ from anyio.abc import TaskGroup
 
 from tests.harness.client import Client, Event, Operator
 from tests.harness.disk import killed_at_change, killed_at_flush
+from tests.harness.holds import Hold
 from tests.harness.http import connection
 from tests.harness.moved_clock import Wall
-from tests.harness.polling import until, until_asked
+from tests.harness.polling import WITHIN_S, until, until_asked
 from tests.harness.process import KILLED, GatewayProcess
 from tests.harness.rows import Rows, read_rows
 from tests.harness.seen import Seen, read_seen
@@ -77,6 +78,21 @@ class Lives:
         """Whether the store of a watched one was ever asked for the verb."""
         seen = self.seen
         return seen is not None and seen.verbs[verb] > 0
+
+    def hold(self, point: str) -> Hold:
+        """Hold a watched one at a point (tests/harness/holds.py) until that is lifted."""
+        assert self.folder is not None, "nobody watches it"
+        return Hold(self.folder, point)
+
+    async def comes_to(self, hold: Hold, times: int = 1) -> None:
+        """Wait until somebody has come to a point that is held so often, over all lives."""
+
+        def look() -> bool:
+            seen = self.seen
+            return seen is not None and seen.held[hold.point] >= times
+
+        what = f"{times} times at {hold.point}"
+        await until(look, what, otherwise=lambda: self.gateway.log[-3000:])
 
     def verbs_of_last_lives(self, ended: int) -> set[str]:
         """What the store was asked for since the first so many lives were over."""
@@ -154,7 +170,7 @@ class Lives:
             await self._is_stopped_again()
             self.gateway.start()
 
-    async def _ends(self, within_s: float = 60) -> int:
+    async def _ends(self, within_s: float = WITHIN_S) -> int:
         return await self.gateway.wait_exit(within_s)
 
     async def _is_stopped_again(self) -> None:
@@ -197,13 +213,19 @@ def is_of(event: Event, cause: str) -> bool:
 
 @asynccontextmanager
 async def lives(
-    home: Path, ends: Sequence[str] = (), *, env: Mapping[str, str] | None = None
+    home: Path,
+    ends: Sequence[str] = (),
+    *,
+    env: Mapping[str, str] | None = None,
+    loads: Sequence[str] = (),
 ) -> AsyncIterator[Lives]:
-    """A gateway on `home` that ends at each of `ends` in turn; it is gone after the block."""
+    """A gateway on `home` that ends at each of `ends` in turn; it is gone after the block. The
+    modules in `loads` are large, and imported once for all lives."""
     folder = home.with_name(f"{home.name}.seen")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [*watched_command(folder), "run", "--home", str(home)]
-    gateway = GatewayProcess(home, env={"PYTHONPATH": str(ROOT), **(env or {})}, command=command)
+    env = {"PYTHONPATH": str(ROOT), **(env or {})}
+    gateway = GatewayProcess(home, env=env, command=command, loads=loads)
     try:
         async with create_task_group() as tasks:
             life = Lives(gateway, ends, tasks, folder)

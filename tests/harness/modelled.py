@@ -24,6 +24,16 @@ from tests.models.forms import Called, Form
 
 CHAT = "room"
 KEY_VARIABLE = "KEY_OF_THE_MODEL"
+LOADS = {
+    "anthropic": (
+        "anthropic",
+        "pydantic_ai.models.anthropic",
+        "pydantic_ai.providers.anthropic",
+        "koboshi.models.engine",
+        "koboshi.models.clients",
+    )
+}
+"""What a gateway imports at the first request to a model of this form."""
 
 
 @dataclass(slots=True)
@@ -127,7 +137,8 @@ async def modelled(
 ) -> AsyncIterator[Modelled]:
     """A gateway that serves, configured by its file alone; it is gone after the block. `settings`
     are variables of its environment. Asserts in the end that every request was in order."""
-    gateway = GatewayProcess(home, env={KEY_VARIABLE: KEY, **settings})
+    env = {KEY_VARIABLE: KEY, **settings}
+    gateway = GatewayProcess(home, env=env, loads=LOADS.get(form.name, ()))
     async with _serving(gateway, form, arguments) as it:
         yield it
 
@@ -136,7 +147,8 @@ async def modelled(
 async def modelled_by(wall: Wall, home: Path, form: Form) -> AsyncIterator[Modelled]:
     """Likewise, with a clock that the test can move."""
     command = (*wall.command, "run", "--home", str(home))
-    gateway = GatewayProcess(home, env={KEY_VARIABLE: KEY, **wall.environment}, command=command)
+    env, loads = {KEY_VARIABLE: KEY, **wall.environment}, LOADS.get(form.name, ())
+    gateway = GatewayProcess(home, env=env, command=command, loads=loads)
     async with _serving(gateway, form) as it:
         yield it
 
@@ -184,6 +196,9 @@ def ask(question: str, *choices: str) -> Called:
 
 def results_in(body: dict[str, Any]) -> list[str]:
     """The results of calls that a request shows the model, whatever its form."""
+    if "input" in body:
+        items = body["input"]
+        return [item["output"] for item in items if item.get("type") == "function_call_output"]
     found: list[str] = []
     for message in body["messages"]:
         content = message.get("content")
@@ -196,7 +211,7 @@ def results_in(body: dict[str, Any]) -> list[str]:
 
 def words_in(body: dict[str, Any]) -> str:
     """All that a request shows the model, as one text."""
-    return json.dumps(body["messages"], ensure_ascii=False)
+    return json.dumps(body.get("messages") or body["input"], ensure_ascii=False)
 
 
 class Gate:

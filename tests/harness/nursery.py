@@ -1,6 +1,7 @@
 """Gateways by fork: one process of each test worker has loaded the program, and every life begins
 as a copy of it. It is a process like any other from there on, to be killed at any instruction;
-only the second of loading is spared. Whoever needs a cold start (another interpreter's settings, a
+only the second of loading is spared. A gateway that loads a large library later can begin as a
+copy of a process that has that, too. Whoever needs a cold start (another interpreter's settings, a
 program around it) starts one.
 """
 
@@ -44,15 +45,15 @@ LOADED = (
 )
 ROOT = Path(__file__).resolve().parents[2]
 _PR_SET_PDEATHSIG = 1
-_READY_S = 30.0
+_READY_S = 100.0
 
 
 class Forked:
     """A life, with what the tests use of `subprocess.Popen`."""
 
-    def __init__(self, request: Mapping[str, Any]) -> None:
+    def __init__(self, request: Mapping[str, Any], loads: Sequence[str] = ()) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(_nursery())
+        self._socket.connect(_nursery(tuple(loads)))
         self._socket.sendall(json.dumps(request).encode() + b"\n")
         self._told = b""
         self.returncode: int | None = None
@@ -96,9 +97,16 @@ class Forked:
 
 
 def start(
-    module: str, arguments: Sequence[str], environment: Mapping[str, str], out: Path, err: Path
+    module: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    out: Path,
+    err: Path,
+    *,
+    loads: Sequence[str] = (),
 ) -> Forked:
-    """Run a module as `python -m` does, in a session of its own, with its output in files."""
+    """Run a module as `python -m` does, in a session of its own, with its output in files. The
+    modules in `loads` have been imported already."""
     for file in (out, err):
         file.touch(mode=0o600)
     return Forked(
@@ -109,15 +117,16 @@ def start(
             "out": str(out),
             "err": str(err),
             "folder": str(Path.cwd()),
-        }
+        },
+        loads,
     )
 
 
 @cache
-def _nursery() -> str:
+def _nursery(loads: tuple[str, ...]) -> str:
     """The address of this process's nursery, which ends when nobody holds its input any more."""
     name = f"koboshi-nursery-{os.getpid()}-{os.urandom(4).hex()}"
-    command = [sys.executable, "-m", "tests.harness.nursery", name]
+    command = [sys.executable, "-m", "tests.harness.nursery", name, *loads]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
     )
@@ -128,7 +137,7 @@ def _nursery() -> str:
 
 
 def main() -> None:
-    for name in LOADED:
+    for name in (*LOADED, *sys.argv[2:]):
         import_module(name)
     gc.collect()
     gc.freeze()
@@ -186,6 +195,9 @@ def _live(request: dict[str, Any]) -> NoReturn:
     _die_with_parent()
     os.environ.clear()
     os.environ.update(request["environment"])
+    # Where a new interpreter would look for modules, behind the folder that it is started in.
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[1:1] = [folder for folder in folders if folder and folder not in sys.path]
     os.chdir(request["folder"])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):

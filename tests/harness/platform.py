@@ -108,6 +108,8 @@ class FakeChannel(QuietChannel):
         self._platform = platform
         self._name = name
         self._accept: Accept | None = None
+        self.near_of: dict[int, Near] = {}
+        """What was known of the chat when a delivery was last looked for."""
         self._is_receiving = Event()
 
     @property
@@ -127,6 +129,7 @@ class FakeChannel(QuietChannel):
         return await self._platform.deliver(delivery)
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
+        self.near_of[delivery.delivery_id] = near
         return self._platform.found(delivery)
 
     async def typing(self, route: Route) -> None:

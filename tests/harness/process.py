@@ -15,7 +15,7 @@ import httpx2
 from koboshi.stores.faults import VARIABLE as CRASH_AT
 from tests.harness import nursery
 from tests.harness.http import connection
-from tests.harness.polling import until, until_asked
+from tests.harness.polling import WITHIN_S, until, until_asked
 
 KILLED = -signal.SIGKILL
 _ADDRESS = re.compile(r"koboshi is at (http://[0-9.:]+)")
@@ -31,8 +31,10 @@ class GatewayProcess:
         env: Mapping[str, str] | None = None,
         command: Sequence[str] = (),
         log: Path | None = None,
+        loads: Sequence[str] = (),
     ) -> None:
         self.home = home
+        self._loads = loads
         self.lives = 0
         # Commands of the agent run here, and never in the home of whoever runs the tests.
         self.workdir = home.with_name(f"{home.name}.workdir")
@@ -70,7 +72,9 @@ class GatewayProcess:
         is_module = command[:2] == [sys.executable, "-m"]
         if is_module and not prefix and not _is_of_python(environment):
             module, told = command[2], [*command[3:], *arguments]
-            self._process = nursery.start(module, told, environment, self._log, self._log)
+            self._process = nursery.start(
+                module, told, environment, self._log, self._log, loads=self._loads
+            )
             self.lives += 1
             return
         with self._log.open("ab") as log:
@@ -118,11 +122,11 @@ class GatewayProcess:
             log.seek(self._log_begin)
             return log.read().decode(errors="replace")
 
-    async def wait_listening(self, within_s: float = 30.0) -> str:
+    async def wait_listening(self, within_s: float = WITHIN_S) -> str:
         """Wait until it takes requests. Returns the address."""
         return await until(self._listening, "the gateway listens", within_s=within_s)
 
-    async def wait_ready(self, within_s: float = 30.0) -> str:
+    async def wait_ready(self, within_s: float = WITHIN_S) -> str:
         """Wait until it says that it is ready, recovery included. Returns the address."""
         address = await self.wait_listening(within_s)
         async with connection(address) as client:
@@ -137,7 +141,7 @@ class GatewayProcess:
             await until_asked(ask, "the gateway is ready", within_s=within_s)
         return address
 
-    async def wait_exit(self, within_s: float = 30.0) -> int:
+    async def wait_exit(self, within_s: float = WITHIN_S) -> int:
         """Wait until this life is over. Returns its exit code."""
         await until(
             lambda: not self.is_running,
@@ -152,7 +156,7 @@ class GatewayProcess:
         """End this life with SIGKILL, at whatever instruction it is."""
         self._signal(signal.SIGKILL)
         assert self._process is not None
-        self._process.wait(10)
+        self._process.wait(WITHIN_S)
 
     def terminate(self) -> None:
         """Ask it to stop."""
@@ -162,7 +166,7 @@ class GatewayProcess:
         """Leave nothing behind, whatever state it is in."""
         if self._process is not None:
             self._signal(signal.SIGKILL)
-            self._process.wait(10)
+            self._process.wait(WITHIN_S)
 
     def _signal(self, number: int) -> None:
         if self.is_running:
@@ -185,9 +189,9 @@ def koboshi() -> Path:
 
 def _is_of_python(environment: Mapping[str, str]) -> bool:
     """Whether the test sets a variable of the interpreter, which is read when that starts."""
-    there = {**os.environ, "PYTHONPATH": str(nursery.ROOT)}  # where these modules are
     given = {name: text for name, text in environment.items() if name.startswith("PYTHON")}
-    return any(there.get(name) != text for name, text in given.items())
+    given.pop("PYTHONPATH", None)  # the nursery sees to that
+    return any(os.environ.get(name) != text for name, text in given.items())
 
 
 def _dying_with_us() -> list[str]:

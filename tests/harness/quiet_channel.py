@@ -11,7 +11,11 @@ from koboshi.domain.route import Route
 
 class QuietChannel:
     text_max = 1_000
-    account = ""
+    trouble: str | None = None
+
+    @property
+    def account(self) -> str:
+        return ""
 
     def split(self, text: str) -> tuple[str, ...]:
         return split_text(text, self.text_max)

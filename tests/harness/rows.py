@@ -1,10 +1,10 @@
-"""What a dead gateway left on its disk, read from a copy with nothing but SQL."""
+"""What is on the disk of a gateway, read from a copy with nothing but SQL."""
 
 import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,6 +30,8 @@ ORDERED_BY = {
 FILES = ("koboshi.db", "koboshi.db-wal", "koboshi.db-journal")
 """The logs are part of the truth: the second is there while a new file is made. The file of shared
 memory is made anew from them."""
+_WAL_HEADER_BYTES = 32
+_COPIES_MAX = 100
 _MEMORY = Path("/dev/shm")
 """Copies are made where nothing is slow to write, if there is such a place."""
 
@@ -73,16 +75,17 @@ class Rows:
 
 
 def read_rows(home: Path) -> Rows:
-    """All rows of a home in which no gateway runs. The files themselves are not touched."""
-    with _copy(home) as path:
-        connection = apsw.Connection(str(path))
-        # The copy is looked at once: its log is not moved into it, and nobody shares it.
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        connection.pragma("locking_mode", "EXCLUSIVE")
-        try:
-            return rows_in(connection, damage=_damage(connection))
-        finally:
-            connection.close()
+    """All rows of a home at one moment, and what is wrong with its file. The files themselves are
+    not touched, whether a gateway works with them or not."""
+    with _copied(home) as connection:
+        return rows_in(connection, damage=_damage(connection))
+
+
+def glance(home: Path) -> Rows:
+    """The same without a search for damage, which takes most of the time: for who looks over and
+    over."""
+    with _copied(home) as connection:
+        return rows_in(connection)
 
 
 def rows_in(connection: apsw.Connection, damage: Sequence[str] = ()) -> Rows:
@@ -94,13 +97,48 @@ def rows_in(connection: apsw.Connection, damage: Sequence[str] = ()) -> Rows:
 
 
 @contextmanager
-def _copy(home: Path) -> Iterator[Path]:
+def _copied(home: Path) -> Iterator[apsw.Connection]:
     memory = _MEMORY if _MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="koboshi-rows-", dir=memory) as folder:
+        _copy(home, Path(folder))
+        connection = apsw.Connection(str(Path(folder, FILES[0])))
+        # The copy is looked at once: its log is not moved into it, and it is not shared.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.pragma("locking_mode", "EXCLUSIVE")
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def _copy(home: Path, folder: Path) -> None:
+    """Copy the file and its logs as they were at one moment.
+
+    A gateway may change them meanwhile. Pages that it moves from the log into the file do no harm:
+    the log still holds them. Only a log that was begun anew, removed or made since the file was
+    copied does not belong to it; then everything is copied again.
+    """
+    for _ in range(_COPIES_MAX):
+        before = _logs(home)
         for name in FILES:
-            if (home / name).exists():
-                shutil.copyfile(home / name, Path(folder, name))
-        yield Path(folder, FILES[0])
+            Path(folder, name).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                shutil.copyfile(home / name, folder / name)
+        if _logs(home) == before:
+            return
+    raise AssertionError(f"the logs in {home} change faster than they can be copied")
+
+
+def _logs(home: Path) -> tuple[bytes, tuple[int, int]]:
+    """What tells one log from the next: the salt in the header of the one, and the size and time of
+    the other, which is there only while a new file is made."""
+    header, journal = b"", (0, 0)
+    with suppress(FileNotFoundError), (home / FILES[1]).open("rb") as log:
+        header = log.read(_WAL_HEADER_BYTES)
+    with suppress(FileNotFoundError):
+        stat = (home / FILES[2]).stat()
+        journal = (stat.st_size, stat.st_mtime_ns)
+    return header, journal
 
 
 def _all(connection: apsw.Connection, table: str) -> list[Row]:

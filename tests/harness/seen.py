@@ -30,6 +30,8 @@ class Seen:
     ran: list[Ran] = field(default_factory=list)
     verbs: Counter[str] = field(default_factory=Counter)
     """How often the store was asked for each verb."""
+    held: Counter[str] = field(default_factory=Counter)
+    """How often somebody came to each point that the test holds."""
 
 
 def read_seen(file: Path) -> Seen:
@@ -42,6 +44,8 @@ def read_seen(file: Path) -> Seen:
                 seen.asked[line["turn"]].append(tuple(sorted(line["shown"])))
             case "verb":
                 seen.verbs[line["verb"]] += 1
+            case "held":
+                seen.held[line["point"]] += 1
             case what:
                 ran = Ran(
                     turn_id=line["turn"],

@@ -1,6 +1,6 @@
 """A real gateway with a bot, and the platform of the tests behind it."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.fakes.telegram.state import Chat, Message, User
 from tests.fakes.telegram.world import World
 from tests.harness.polling import until
 from tests.harness.process import GatewayProcess
-from tests.harness.rows import Rows, read_rows
+from tests.harness.rows import Rows, glance, read_rows
 
 SECTION = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
 
@@ -64,11 +64,12 @@ class Bot:
         return await until(self._at_rest, "the gateway comes to rest", otherwise=self._all)
 
     def _at_rest(self) -> Rows | None:
-        rows = read_rows(self.gateway.home)
+        rows = glance(self.gateway.home)
         is_over = all(turn["closed_ms"] is not None for turn in rows.turns)
         is_settled = all(row["settled_ms"] is not None for row in rows.outbox)
         waits = [row for row in rows.inbox if row["state"] == "waiting"]
-        return rows if is_over and is_settled and not waits and not self.fake_waits() else None
+        is_at_rest = is_over and is_settled and not waits and not self.fake_waits()
+        return read_rows(self.gateway.home) if is_at_rest else None
 
     def fake_waits(self) -> int:
         """Updates that the platform has not been told to forget."""
@@ -85,7 +86,12 @@ class Bot:
 
 @asynccontextmanager
 async def a_bot(
-    home: Path, *, env: Mapping[str, str] | None = None, allow: str = "", world: World | None = None
+    home: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    allow: str = "",
+    world: World | None = None,
+    command: Sequence[str] = (),
 ) -> AsyncIterator[Bot]:
     async with serving(world) as fake:
         ann = fake.world.user("Ann", "ann")
@@ -94,7 +100,7 @@ async def a_bot(
             f"{SECTION}RATE_PER_SECOND": "0",
             **_known_by(fake),
         }
-        gateway = GatewayProcess(home, env={**settings, **(env or {})})
+        gateway = GatewayProcess(home, env={**settings, **(env or {})}, command=command)
         bot = Bot(fake, gateway, ann, fake.world.private_chat(ann))
         try:
             yield bot

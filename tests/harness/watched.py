@@ -1,6 +1,7 @@
 """`koboshi` as a real process that somebody looks at: `python -m tests.harness.watched FOLDER run
 …`. Its model and its tools write down what they are asked for before they do anything, and so does
-its store with the verbs; its clock on the wall is ahead by what the test says."""
+its store with the verbs. Each of them waits where the test holds it (tests/harness/holds.py). Its
+clock on the wall is ahead by what the test says."""
 
 import json
 import os
@@ -20,10 +21,13 @@ from koboshi.ports.tool import Load, Tool, ToolAnswer, ToolContext, load_of
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writer import Writer
 from koboshi.tools.registry import Toolbox
+from tests.harness.holds import MODEL, pass_by, tool
 from tests.harness.moved_clock import follow
 
 AHEAD = "ahead"
 SEEN = "seen"
+NAME_MAX = 200
+"""Arguments that are longer than a name of a file are not held by their words."""
 PLANTED = "PLANTED_BUG"
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,11 +40,16 @@ def watched_command(folder: Path) -> tuple[str, ...]:
 class Notebook:
     """One line for each thing, in the file before the thing happens."""
 
-    def __init__(self, file: Path) -> None:
-        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._descriptor = os.open(folder / SEEN, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def note(self, **fields: object) -> None:
         os.write(self._descriptor, json.dumps(fields).encode() + b"\n")
+
+    async def pass_by(self, point: str) -> None:
+        """Go on when the test does not hold this point."""
+        await pass_by(self._folder, point, lambda held: self.note(what="held", point=held))
 
 
 class NotedTool:
@@ -71,11 +80,17 @@ class NotedTool:
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         self._note("run", arguments, context)
+        await self._pass_by(arguments)
         return await self._tool.run(arguments, context)
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
         self._note("resume", arguments, context)
+        await self._pass_by(arguments)
         return await self._tool.resume(arguments, context)
+
+    async def _pass_by(self, arguments: str) -> None:
+        for point in (tool(self.spec.name), f"{tool(self.spec.name)}{arguments}"[:NAME_MAX]):
+            await self._notebook.pass_by(point)
 
     def _note(self, what: str, arguments: str, context: ToolContext) -> None:
         effect = self._tool.effect_of(arguments).value
@@ -93,6 +108,7 @@ def _noted(respond: Callable[..., Awaitable[ModelReply]], notebook: Notebook) ->
         if not request.wants_summary:
             shown = [step.seq for step in request.steps if step.turn_id == request.turn_id]
             notebook.note(what="ask", turn=request.turn_id, shown=shown)
+            await notebook.pass_by(MODEL)
         return await respond(model, request, on_text)
 
     return noted
@@ -113,7 +129,10 @@ def _watch_store(notebook: Notebook) -> None:
 
     async def noted(writer: Writer, verb: str, operation: Callable[[Transaction], Any]) -> Any:
         notebook.note(what="verb", verb=verb)
-        return await write(writer, verb, operation)
+        await notebook.pass_by(f"{verb}:before")
+        done = await write(writer, verb, operation)
+        await notebook.pass_by(f"{verb}:after")
+        return done
 
     Writer.write = noted  # type: ignore[method-assign, assignment]
 
@@ -130,7 +149,7 @@ def _planted() -> AbstractContextManager[None]:
 if __name__ == "__main__":
     place = Path(sys.argv.pop(1))
     follow(place / AHEAD)
-    book = Notebook(place / SEEN)
+    book = Notebook(place)
     for watch in (_watch_model, _watch_tools, _watch_store):
         watch(book)
     with _planted():

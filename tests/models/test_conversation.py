@@ -30,6 +30,7 @@ from koboshi.ports.model import Request
 from tests.fakes.model_servers import anthropic_form, openai_form
 from tests.fakes.model_servers.server import Answer as Sent
 from tests.fakes.model_servers.server import Received
+from tests.harness.tally import WANTS_ALL
 from tests.models.asking import KEY, PAUSE, Line, asked, call, called, found, said
 from tests.models.conftest import Opened, Place
 from tests.models.forms import FORMS, Form
@@ -306,7 +307,7 @@ _asides = st.one_of(
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=300 if WANTS_ALL else 20, deadline=None)
 @given(bodies=transcripts())
 def test_no_transcript_makes_a_request_that_is_refused(form: Form, bodies: list[Body]) -> None:
     async def ask() -> list[Received]:

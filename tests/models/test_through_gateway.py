@@ -15,6 +15,8 @@ from tests.harness.polling import WITHIN_S
 from tests.models.asking import KEY
 from tests.models.forms import FORMS, Form
 
+pytestmark = pytest.mark.crash
+
 APPEND = "echo ran >> lines; echo it ran"
 
 

@@ -14,6 +14,9 @@ from koboshi.tools.ends import status_of, why_ended
 from tests.harness.polling import until
 from tests.runner.yard import Yard
 
+GRACE_S = 2.0
+"""Time enough for a shell to begin, or to hear a signal, beside many others."""
+
 
 async def test_term_ends_a_polite_command_at_once(yard: Yard) -> None:
     process_id = await yard.start(
@@ -33,9 +36,9 @@ async def test_kill_ends_a_stubborn_one_after_the_grace(yard: Yard) -> None:
     await yard.until_said(process_id, b"up")
     asked_at = current_time()
 
-    seen = await yard.runners.end(process_id, grace_s=0.3)
+    seen = await yard.runners.end(process_id, grace_s=GRACE_S)
 
-    assert current_time() - asked_at >= 0.3
+    assert current_time() - asked_at >= GRACE_S
     assert seen.ending is not None
     assert (seen.ending.by, seen.ending.signal) == (EndedBy.REQUEST, signal.SIGKILL)
     assert yard.output(process_id).count(b"no\n") == 1, "TERM is sent once"
@@ -64,7 +67,8 @@ async def test_ending_one_that_has_ended_tells_its_real_end(yard: Yard) -> None:
 async def test_a_time_limit_ends_the_whole_tree(yard: Yard) -> None:
     yard.runners.timeout_grace_s = 0.1
     seen, output = await yard.run(
-        "trap '' TERM; (setsid sleep 1000 &); echo up; sleep 1000; echo never", timeout_seconds=0.3
+        "trap '' TERM; (setsid sleep 1000 &); echo up; sleep 1000; echo never",
+        timeout_seconds=GRACE_S,
     )
 
     assert seen.ending is not None

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import EndedBy, Life, Seen
+from koboshi.runtime.process_files import ProcessFiles
 from koboshi.runtime.runners import LocalRunners
 from tests.harness.polling import until
 from tests.runner.yard import Yard
@@ -50,6 +52,25 @@ async def test_a_look_that_comes_before_the_lock_is_taken_wins(
     assert await yard.runners.start(process_id, yard.spec("touch ran")) is None
     assert (await yard.until_free(process_id)).life is Life.UNBORN
     assert not (yard.workdir / "ran").exists()
+
+
+async def test_what_can_not_be_read_for_want_of_a_descriptor_is_not_missing(yard: Yard) -> None:
+    """Issue 12, A4: a command that has ended was taken for one that was lost, or never began."""
+    seen, _ = await yard.run("exit 7")
+    files = ProcessFiles(yard.folder / "1")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # the lowest three are always taken
+    try:
+        for read in (files.read_birth, files.read_ending, files.read_marker):
+            with pytest.raises(OSError, match="open files"):
+                read()
+        with pytest.raises(OSError, match="open files"):
+            yard.runners.look(ProcessId(1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert yard.runners.look(ProcessId(1)) == seen
+    assert ProcessFiles(yard.folder / "2").read_ending() is None
 
 
 async def test_a_killed_runner_is_lost_and_its_command_is_not_blocked(yard: Yard) -> None:

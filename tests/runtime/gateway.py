@@ -46,6 +46,8 @@ class Setting:
     is_interactive: bool = True
     is_known: bool = True
     """Whether the channel is in the configuration."""
+    other_platforms: dict[ChannelName, Platform] = field(default_factory=dict)
+    """Platforms of further channels."""
     is_allowed: Callable[[ChannelName, str], bool] = lambda _channel, _person: True
     patience: Patience = field(default_factory=Patience)
     wall_ms: int = BEGIN_MS
@@ -55,8 +57,13 @@ class Setting:
         """Between two lives, on the clock on the wall."""
         self.wall_ms += minutes * 60_000
 
+    def add_platform(self, name: ChannelName) -> Platform:
+        """One more channel, with a platform of its own."""
+        return self.other_platforms.setdefault(name, Platform())
+
     def configured(self) -> Configured:
         channels = {CHANNEL: self.is_interactive} if self.is_known else {}
+        channels |= dict.fromkeys(self.other_platforms, True)
         return Configured(
             policy=self.policy,
             channels=channels,
@@ -80,6 +87,8 @@ class Life:
     tracked: TrackedStore
     gateway: Gateway
     channel: FakeChannel
+    others: dict[ChannelName, FakeChannel] = field(default_factory=dict)
+    """The channels of further platforms."""
     is_over: Event = field(default_factory=Event)
 
     async def says(
@@ -186,18 +195,28 @@ async def _begin(
     tracked = TrackedStore(store)
     worker = await tracked.workers.start("test", 1, "birth", "0")
     channel = FakeChannel(setting.platform)
+    others = {
+        name: FakeChannel(platform, name) for name, platform in setting.other_platforms.items()
+    }
     gateway = compose(
         setting.home,
         store=tracked.as_store(),
         worker_id=worker.worker_id,
         clock=clock,
         wakeups=wakeups,
-        channels=[channel],
+        channels=[channel, *others.values()],
         model=setting.model,
         tools=setting.world.tools(),
         bounds=setting.bounds,
     )
-    return Life(setting=setting, clock=clock, tracked=tracked, gateway=gateway, channel=channel)
+    return Life(
+        setting=setting,
+        clock=clock,
+        tracked=tracked,
+        gateway=gateway,
+        channel=channel,
+        others=others,
+    )
 
 
 async def _run(life: Life) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from anyio import Event
 
+from koboshi.domain import phrases
+from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import (
     Delivery,
     DeliveryLimits,
@@ -23,7 +25,6 @@ from tests.harness.platform import (
     FINDING,
     IDEMPOTENT,
     NON_IDEMPOTENT,
-    arrived_unseen,
     in_turn,
     only_in,
 )
@@ -279,37 +280,46 @@ async def test_a_send_that_breaks_is_of_unknown_outcome(setting: Setting) -> Non
         await life.shows("room", f"{DUPLICATE_LABEL}hello")
 
 
-async def test_there_is_no_third_copy(setting: Setting) -> None:
-    """S148, S149: sent, sent again with a label, and both times nobody knows: that is enough."""
-    setting.platform.outcomes = arrived_unseen
+async def test_an_unknown_outcome_is_repeated_with_growing_pauses(setting: Setting) -> None:
+    """Issue 12, A1: sent, sent again with a label, and both times the outcome is unknown. It was
+    given up then; now it is repeated, ever more seldom, until the platform says yes."""
+    lost = [LOST] * 4
+    setting.platform.outcomes = in_turn(*lost)
     async with living(setting) as life:
+        began = life.clock.monotonic()
         await life.says("room", "echo hello")
-        await life.until(lambda: len(setting.platform.shown) == 2, "the second copy")
-        await life.passes(600)
+        await life.shows("room", f"{DUPLICATE_LABEL}hello")
+        waited = life.clock.monotonic() - began
+        await life.rests()
 
-    assert setting.platform.texts("room") == ["hello", f"{DUPLICATE_LABEL}hello"]
+    assert 5 + 10 + 20 + 40 <= waited < 80
     rows = setting.rows()
     check_rows(rows)
     (row,) = rows.outbox
-    assert row["state"] == "abandoned"
+    assert (row["state"], row["attempts"], row["unsure"]) == ("delivered", 5, 4)
 
 
-@pytest.mark.parametrize("outcome", [(Later(wait_ms=1), False), LOST], ids=["later", "lost"])
-async def test_tries_are_bounded(setting: Setting, outcome: tuple[SendOutcome, bool]) -> None:
-    """S148: what is never taken is given up, with a reason, and the next one is tried."""
+@pytest.mark.parametrize("outcome", [(Later(wait_ms=0), False), LOST], ids=["later", "lost"])
+async def test_what_is_never_taken_ends_by_its_age(
+    setting: Setting, outcome: tuple[SendOutcome, bool]
+) -> None:
+    """S148; issue 12, A1: nothing but its age ends it, the person is told, and the next one is
+    tried."""
     setting.platform.abilities = IDEMPOTENT
-    setting.bounds = Bounds(deliveries=DeliveryLimits(attempts_max=4))
+    setting.bounds = Bounds(deliveries=DeliveryLimits(age_ms_max=200_000))
     setting.platform.outcomes = lambda delivery: outcome if delivery.delivery_id == 1 else None
     async with living(setting) as life:
         await life.says("room", "echo one")
         await life.says("room", "echo two")
-        await life.shows("room", "two")
+        await life.until(lambda: len(setting.platform.texts("room")) == 2, "the next, the notice")
 
     rows = setting.rows()
     check_rows(rows)
     assert rows.outbox[0]["state"] == "abandoned"
-    assert "4 attempts" in rows.outbox[0]["reason"]
-    assert len([each for each in setting.platform.tried if each.delivery_id == 1]) == 4
+    assert "expired" in rows.outbox[0]["reason"]
+    two, notice = setting.platform.texts("room")
+    assert two == "two"
+    assert notice == phrases.undelivered([DeliveryId(1)])
 
 
 async def test_what_is_too_old_is_not_sent(setting: Setting) -> None:
@@ -321,11 +331,12 @@ async def test_what_is_too_old_is_not_sent(setting: Setting) -> None:
         await life.until(lambda: setting.platform.tried, "the first try")
         await life.passes(30)
         await life.says("room", "echo new")
-        await life.shows("room", "new")
+        await life.shows("room", "new", phrases.undelivered([DeliveryId(1)]))
+        await life.rests()
 
     rows = setting.rows()
     check_rows(rows)
-    assert [row["state"] for row in rows.outbox] == ["abandoned", "delivered"]
+    assert [row["state"] for row in rows.outbox] == ["abandoned", "delivered", "delivered"]
     assert "expired" in rows.outbox[0]["reason"]
 
 

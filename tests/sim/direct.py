@@ -15,6 +15,7 @@ from koboshi.ports.store import Store
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backups import SqliteBackups
+from koboshi.stores.sqlite.clocks import JumpWatch
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.lock import HomeLock, take_lock
@@ -44,13 +45,14 @@ class DirectWriter(Writer):
         self.connection = connection
         self.transaction = Transaction(connection)
         self.clock = clock
+        self.jumps = JumpWatch(clock)
         self.wakeups = wakeups
         self.trouble = None
         self.commits = 0
 
     async def write(self, verb: str, operation: Callable[[Transaction], Outcome]) -> Outcome:
         self.connection.execute("BEGIN IMMEDIATE")
-        self.transaction.now_ms = self.clock.now_ms()
+        self.jumps.begin(self.transaction)
         try:
             outcome = operation(self.transaction)
         except BaseException:
@@ -58,6 +60,7 @@ class DirectWriter(Writer):
             self.transaction.hints = set()
             raise
         self.connection.execute("COMMIT")
+        self.jumps.committed()
         self.commits += 1
         hints, self.transaction.hints = self.transaction.hints, set()
         for topic in sorted(hints):

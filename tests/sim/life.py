@@ -3,7 +3,7 @@
 import random
 from asyncio import Runner, get_running_loop
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from anyio.abc import TaskStatus
 from anyio.lowlevel import checkpoint
 
 from koboshi.domain.errors import StoreFailed
+from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import Policy, World
 from koboshi.runtime.control import ControlSocket
@@ -23,23 +24,30 @@ from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.transaction import Reading
 from tests.harness.compose import Bounds, compose
 from tests.harness.rows import Rows, rows_in
+from tests.sim.crowd import CHANNEL, OTHER, Circle, Order
+from tests.sim.effects import Effects
 from tests.sim.loop import BEGIN_MS, SeededLoop, SimClock
 from tests.sim.model import SimModel
-from tests.sim.platform import CHANNEL, SimChannel, SimPlatform
+from tests.sim.platform import SimChannel, SimPlatform
+from tests.sim.plots import Plot
 from tests.sim.power import History, Power
 from tests.sim.store import QUESTION_AGE_MS, Opened, Promises, open_sim_store
-from tests.sim.tools import Effects, SimRunners, sim_tools
+from tests.sim.tools import SimRunners, sim_tools
+from tests.sim.violations import Violation
+from tests.sim.weather import Weather
 
 Value = TypeVar("Value")
 
 LOOK_SECONDS = 5.0
-PATIENCE_SECONDS = 3 * 3_600.0
+PATIENCE_SECONDS = 2 * 3_600.0 + 900.0
 """More than every question, back-off and pause of a run takes together."""
 BOUNDS = Bounds(
     question_age_ms_max=QUESTION_AGE_MS,
-    deliveries=DeliveryLimits(attempts_max=30),
+    deliveries=DeliveryLimits(age_ms_max=2 * 3_600_000, unsure_wait_ms_max=600_000),
     drain_seconds=3,
 )
+NARROW = replace(BOUNDS, turns_max=4, in_flight_max=2)
+"""Where one that hangs, or never gives its place back, is soon felt by the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,21 +69,45 @@ class Setting:
     history: History
     platform: SimPlatform
     effects: Effects
+    weather: Weather
     policy: Policy
     busy: str
+    circle: Circle = field(default_factory=Circle)
+    orders: list[Order] = field(default_factory=list)
+    """What the operator has still to do."""
     now_s: float = 0.0
     wall_ms: int = BEGIN_MS
     promises: Promises = field(default_factory=Promises)
     remains: list[Rows] = field(default_factory=list)
     """What was stored at the end of each life."""
+    lives: list[tuple[float, float]] = field(default_factory=list)
+    """From when to when each life went on."""
+    clocks: list[SimClock] = field(default_factory=list)
+    kept_waiting: list[Violation] = field(default_factory=list)
+    """Messages of people who are allowed, held up by somebody who is not."""
+    unrest: str = ""
+    """What was still open when the last life had run out of patience."""
+
+    @property
+    def channels(self) -> tuple[ChannelName, ...]:
+        return (CHANNEL, OTHER) if self.weather.plot is Plot.SIDE else (CHANNEL,)
 
     def world(self) -> World:
+        listed = frozenset(self.circle.listed)
         return World(
             policy=self.policy,
-            channels={CHANNEL: True},
-            is_allowed=lambda _channel, _person: True,
+            channels=dict.fromkeys(self.channels, True),
+            is_allowed=lambda _channel, person: person in listed,
             busy=self.busy,
         )
+
+    def jump(self, by_ms: int) -> None:
+        """Set the clock on the wall."""
+        self.wall_ms += by_ms
+        for clock in self.clocks:
+            clock.wall_ms = self.wall_ms
+        self.history.tell(f"the clock is set by {by_ms / 1000:+.0f} s")
+        self.history.count("clock jumps")
 
 
 class _NoControl(ControlSocket):
@@ -86,9 +118,12 @@ class _NoControl(ControlSocket):
         await sleep_forever()
 
 
-def live(setting: Setting, end: End) -> None:
-    """One life, from its start to its end. The setting keeps what comes of it."""
-    _run_loop(setting, lambda loop: _live(setting, end, loop, _power(setting, end)))
+def live(setting: Setting, end: End) -> bool:
+    """One life, from its start to its end. The setting keeps what comes of it. Returns whether it
+    ended because it was asked to."""
+    power = _power(setting, end)
+    _run_loop(setting, lambda loop: _live(setting, end, loop, power))
+    return not power.is_off
 
 
 def live_beside(setting: Setting, end: End, other: End, after_s: float) -> None:
@@ -104,7 +139,7 @@ def live_beside(setting: Setting, end: End, other: End, after_s: float) -> None:
             await sleep(after_s)
             first.is_cut_off = True
             setting.history.tell("it is cut off, and another worker takes its place")
-            ends.append(await _live(setting, other, loop, _power(setting, other), is_second=True))
+            ends.append(await _live(setting, other, loop, _power(setting, other, is_second=True)))
 
         async with create_task_group() as lives:
             lives.start_soon(others)
@@ -124,15 +159,17 @@ def _run_loop(setting: Setting, work: Callable[[SeededLoop], Coroutine[Any, Any,
             setting.now_s = runner.run(work(loop))
 
 
-def _power(setting: Setting, end: End) -> Power:
-    return Power(history=setting.history, dice=setting.dice, crash_at=end.crash_at)
+def _power(setting: Setting, end: End, *, is_second: bool = False) -> Power:
+    return Power(
+        history=setting.history, dice=setting.dice, crash_at=end.crash_at, is_second=is_second
+    )
 
 
-async def _live(
-    setting: Setting, end: End, loop: SeededLoop, power: Power, *, is_second: bool = False
-) -> float:
+async def _live(setting: Setting, end: End, loop: SeededLoop, power: Power) -> float:
     """Returns when it ended."""
+    begun_s = loop.time()
     clock, wakeups = SimClock(loop, setting.wall_ms), LocalWakeups()
+    setting.clocks.append(clock)
     opened = await open_sim_store(
         setting.home,
         world=setting.world(),
@@ -140,7 +177,8 @@ async def _live(
         wakeups=wakeups,
         power=power,
         promises=setting.promises,
-        is_second=is_second,
+        new_code=setting.circle.next_code,
+        is_second=power.is_second,
     )
     ended = _Ended(loop)
     power.on_off.append(ended.now)
@@ -153,6 +191,7 @@ async def _live(
         setting.remains.append(rows_in(opened.readers.connection))
         await opened.store.close()
     assert ended.at_s is not None
+    setting.lives.append((begun_s, ended.at_s))
     return ended.at_s
 
 
@@ -165,24 +204,32 @@ async def _serve(
     opened: Opened,
     ended: "_Ended",
 ) -> None:
+    if setting.platform.account:
+        await opened.store.inbox.bind({CHANNEL: setting.platform.account})
     worker = await opened.store.workers.start("host", 1, "boot/1", "0")
     setting.history.tell(f"worker {worker.worker_id} starts; it is to end by {end}")
-    runners = SimRunners(effects=setting.effects, power=power, clock=clock)
+    runners = SimRunners(effects=setting.effects, power=power, clock=clock, weather=setting.weather)
     gateway = compose(
         setting.home,
         store=opened.store,
         worker_id=worker.worker_id,
         clock=clock,
         wakeups=wakeups,
-        channels=[SimChannel(platform=setting.platform, power=power, clock=clock)],
-        model=SimModel(power=power),
-        tools=sim_tools(setting.effects, power, clock, opened.store, setting.home),
-        bounds=BOUNDS,
+        channels=[
+            SimChannel(platform=setting.platform, power=power, clock=clock, name=name)
+            for name in setting.channels
+        ],
+        model=SimModel(power=power, effects=setting.effects, weather=setting.weather, clock=clock),
+        tools=sim_tools(runners, opened.store, setting.home),
+        bounds=NARROW if setting.weather.plot is Plot.SIDE else BOUNDS,
         runners=runners,
         control=_NoControl(home=setting.home, answer=_no_answer),
     )
     async with create_task_group() as tasks:
         tasks.start_soon(_end_it, setting, end, gateway, power, opened)
+        if not power.is_second:
+            tasks.start_soon(_set_clocks, setting, clock)
+            tasks.start_soon(_operate, setting, clock, opened)
         tasks.start_soon(_run, gateway, ended, tasks.cancel_scope.cancel)
         await ended.event.wait()
         if power.is_off:
@@ -201,10 +248,13 @@ async def _end_it(
     """End the life at its time, or when everything has come to rest."""
     loop = get_running_loop()
     limit = loop.time() + end.after_s
+    setting.unrest = ""
     while loop.time() < limit:
         await sleep(min(LOOK_SECONDS, max(limit - loop.time(), 0.0)))
         if not setting.platform.has_more and opened.readers.look_now(_is_at_rest):
             break
+    else:
+        setting.unrest = _what_is_open(rows_in(opened.readers.connection))
     is_last = end.after_s == PATIENCE_SECONDS
     if is_last or end.is_kind:
         setting.history.tell("somebody asks the gateway to stop")
@@ -217,6 +267,46 @@ def _is_at_rest(tx: Reading) -> bool:
     """Nothing is worked on, nothing waits and nothing is owed."""
     is_busy = tx.rows("turns_alive_by_state") or tx.rows("deliveries_due_all")
     return not is_busy and not tx.rows("processes_not_ended") and not tx.rows("watchers_of_output")
+
+
+def _what_is_open(rows: Rows) -> str:
+    turns = [f"t{row['turn_id']} {row['state']}" for row in rows.turns if not row["closed_ms"]]
+    owed = [f"d{row['delivery_id']}" for row in rows.outbox if not row["settled_ms"]]
+    return ", ".join([*turns, *owed]) or "something that nobody knows"
+
+
+async def _set_clocks(setting: Setting, clock: SimClock) -> None:
+    """What is due since the last life is done at once."""
+    while setting.weather.jumps:
+        at_s, by_ms = setting.weather.jumps[0]
+        await sleep(max(0.0, at_s - clock.monotonic()))
+        del setting.weather.jumps[0]
+        setting.jump(by_ms)
+
+
+async def _operate(setting: Setting, clock: SimClock, opened: Opened) -> None:
+    """The operator lets people in and takes rights away."""
+    people, circle = opened.store.people, setting.circle
+    for person in ("bob", "cid"):
+        circle.note(clock.monotonic(), person, await people.is_allowed(CHANNEL, person))
+    while setting.orders:
+        order = setting.orders[0]
+        await sleep(max(0.0, order.at_s - clock.monotonic()))
+        del setting.orders[0]
+        if order.revoke:
+            await people.revoke(CHANNEL, order.revoke)
+            is_allowed = await people.is_allowed(CHANNEL, order.revoke)
+            circle.note(clock.monotonic(), order.revoke, is_allowed)
+            setting.history.tell(f"operator: {order.revoke} is revoked")
+            setting.history.count("revocations")
+            continue
+        began_s = clock.monotonic()
+        while circle.codes:
+            code = circle.codes.pop(0)
+            known = await people.approve(code)
+            if known is not None:
+                circle.note(began_s, known.person, is_allowed=True)
+                setting.history.tell(f"operator: {known.person} is let in")
 
 
 class _Ended:

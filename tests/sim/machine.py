@@ -15,7 +15,15 @@ import apsw
 
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import CallId, DeliveryId, ProcessId, WorkerId
-from koboshi.domain.outbox import Delivery, DeliveryState, SendOutcome, Settle, after_send
+from koboshi.domain.outbox import (
+    COMMAND_REPLY,
+    Delivery,
+    DeliveryState,
+    GivenUp,
+    SendOutcome,
+    Settle,
+    after_send,
+)
 from koboshi.domain.turn import Claim
 from koboshi.domain.worker import EndedHow
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader
@@ -272,7 +280,8 @@ class Machine:
             return None
         owed = self.rows.of("outbox", session_id=session_id)
         unsettled = [row["delivery_id"] for row in owed if row["settled_ms"] is None]
-        assert taken.delivery_id == unsettled[0], "not the oldest one"
+        is_reply = taken.cause.startswith(COMMAND_REPLY)
+        assert taken.delivery_id == unsettled[0] or is_reply, "not the oldest one"
         before = self.rows.one("outbox", delivery_id=taken.delivery_id)
         after = self.look().one("outbox", delivery_id=taken.delivery_id)
         assert after["attempts"] == before["attempts"] + 1, "a try that is not counted"
@@ -283,7 +292,7 @@ class Machine:
         self.do(self.settling(delivery, self.home.worker.worker_id, outcome))
 
     async def settling(self, delivery: Delivery, worker_id: WorkerId, outcome: SendOutcome) -> None:
-        change = after_send(delivery, outcome, self.home.clock.now_ms())
+        change = after_send(delivery, outcome)
         await self.home.store.outbox.settle(delivery, worker_id, change)
 
     def is_refused(self, write: Coroutine[Any, Any, object]) -> None:
@@ -335,8 +344,12 @@ async def _finish(home: Home) -> None:
     home.clock.move(60 * SECOND_MS)
     for claim in await home.claims():
         await home.answer(claim)
-    for _, session_id, _ in await store.outbox.due(_ALL):
-        while isinstance(taken := await store.outbox.claim(session_id, worker_id), Delivery):
+    for due in await store.outbox.due(_ALL):
+        while taken := await store.outbox.claim(due.session_id, worker_id):
+            if isinstance(taken, GivenUp):
+                continue
+            if not isinstance(taken, Delivery):
+                break
             arrived = Settle(state=DeliveryState.DELIVERED, platform_id="p")
             await store.outbox.settle(taken, worker_id, arrived)
     home.clock.move(DAY_MS)

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.errors import ModelBusy, ModelRefused
-from koboshi.domain.transcript import Message, Note, Reply, Result, Step
+from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step
 from koboshi.ports.model import CallRequest, ModelReply, OnText, Request
+from tests.sim.effects import Asked, Effects
+from tests.sim.loop import SimClock
 from tests.sim.power import Power
+from tests.sim.weather import Weather
 
 LONG = "so be it. " * 120
 PLANNED = (
@@ -19,18 +22,49 @@ PLANNED = (
     *("run", "run", "job", "quiet", "job wait", "quiet wait", "job kill", "watch", "refuse"),
 )
 """What a message may ask for; a plan is some of these."""
+STEADY = ("none", "once", "twice", "repeatable", "resumable", "run", "none", "repeatable")
+"""Those of them that need nobody and leave nothing behind."""
+AGAIN = "again: "
+"""How a reply begins that repeats a call which is said to have failed."""
+
+
+class Deadly(Exception):
+    """The reply that kills the gateway which asked for it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SimModel:
     power: Power
+    effects: Effects
+    weather: Weather
+    clock: SimClock
 
     async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
+        await self.power.takes(0.0, 0.001)
+        self._look_at(request)
         await self.power.takes(0.05, 4.0)
-        if self.power.dice.random() < 0.06:
+        if self.weather.is_model_down(self.clock.monotonic()):
+            raise ModelBusy("it is down")
+        if self.power.dice.random() < self.weather.busy_share:
             retry_after_ms = self.power.dice.choice((None, 1_000, 20_000))
             raise ModelBusy("overloaded", retry_after_ms)
-        return reply_to([step for step in request.steps if step.turn_id == request.turn_id])
+        try:
+            return reply_to([step for step in request.steps if step.turn_id == request.turn_id])
+        except Deadly as deadly:
+            self.effects.killed[str(deadly)] += 1
+            self.power.go_off(f"of the reply to {deadly}")
+            self.power.check_on()
+            raise
+
+    def _look_at(self, request: Request) -> None:
+        self.effects.asked.append(
+            Asked(
+                at_s=self.clock.monotonic(),
+                wall_ms=self.clock.now_ms(),
+                turn_id=request.turn_id,
+                steps=request.steps,
+            )
+        )
 
 
 def reply_to(steps: Sequence[Step]) -> ModelReply:
@@ -43,7 +77,10 @@ def reply_to(steps: Sequence[Step]) -> ModelReply:
     assert plan is not None
     key, words = plan
     done = bodies[planned[-1] :]
-    place = sum(isinstance(body, Reply) or _is_nudge(body) for body in done)
+    repeated = _repeated(done)
+    if repeated is not None:
+        return repeated
+    place = sum(_is_planned(body) or _is_nudge(body) for body in done)
     if place >= len(words):
         return ModelReply(text=f"answer {key}")
     return _reply(words[place], f"{key}.{place}", [b for b in done if isinstance(b, Result)])
@@ -55,6 +92,10 @@ def _reply(word: str, key: str, results: Sequence[Result]) -> ModelReply:
             return ModelReply(text=f"answer {key.partition('.')[0]} {LONG}")
         case "empty":
             return ModelReply(text="")
+        case "deadly":
+            raise Deadly(key.partition(".")[0])
+        case "killer":
+            return _calls(key, ("do_none", {"key": f"{key}!"}))
         case "refuse":
             raise ModelRefused("it will not")
         case "ask":
@@ -65,8 +106,8 @@ def _reply(word: str, key: str, results: Sequence[Result]) -> ModelReply:
             return _calls(key, ("ask", asked))
         case "twice":
             return _calls(key, ("do_none", {"key": f"{key}a"}), ("do_once", {"key": f"{key}b"}))
-        case "run":
-            return _calls(key, ("terminal", {"command": f"run {key}"}))
+        case "run" | "slow":
+            return _calls(key, ("terminal", {"command": f"{word} {key}"}))
         case "job" | "quiet":
             job = {"command": f"job {key}", "background": True}
             return _calls(key, ("terminal", job | {"notify_on_complete": word == "job"}))
@@ -99,6 +140,28 @@ def _plan_of(body: object) -> tuple[str, list[str]] | None:
         return None
     key, _, plan = body.text.partition(" do")
     return (key, plan.split()) if key.startswith("m") and key[1:].isdigit() else None
+
+
+def _repeated(done: Sequence[object]) -> ModelReply | None:
+    """As models do: a call that is said to have failed is made once more."""
+    replies = [body for body in done if isinstance(body, Reply) and body.calls]
+    if not replies or replies[-1].text.startswith(AGAIN):
+        return None
+    said = {body.call_id: body.status for body in done if isinstance(body, Result)}
+    failed = [
+        call
+        for call in replies[-1].calls
+        if call.tool.startswith("do_") and said.get(call.call_id) is ResultStatus.ERROR
+    ]
+    calls = [
+        CallRequest(provider_id=f"{call.provider_id}+", tool=call.tool, arguments=call.arguments)
+        for call in failed
+    ]
+    return ModelReply(text=f"{AGAIN}{replies[-1].text}", calls=tuple(calls)) if calls else None
+
+
+def _is_planned(body: object) -> bool:
+    return isinstance(body, Reply) and not body.text.startswith(AGAIN)
 
 
 def _is_nudge(body: object) -> bool:

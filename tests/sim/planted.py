@@ -4,19 +4,40 @@ Each takes away one promise of the store; nothing else is changed. A campaign th
 proves nothing.
 """
 
+from asyncio import get_running_loop
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 from unittest.mock import patch
 
+from anyio import CapacityLimiter
+
+from koboshi.agent.context import build_request
+from koboshi.domain import outbox, recovery
+from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.files import Parcel
-from koboshi.domain.ids import CallId, ProcessId
-from koboshi.domain.transcript import Result, Step
+from koboshi.domain.ids import CallId, ChannelName, Generation, ProcessId, TurnId
+from koboshi.domain.inbox import Admission, Entry, admit
+from koboshi.domain.outbox import Delivery, DeliveryState, Later, SendOutcome, Settle, Unsure
+from koboshi.domain.recovery import TurnFacts
+from koboshi.domain.transcript import Note, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
-from koboshi.stores.sqlite import turns
+from koboshi.ports.channel import Channel
+from koboshi.ports.model import ModelReply, Request
+from koboshi.ports.store import Loaded
+from koboshi.runtime import asking, deliver
+from koboshi.runtime.deliver import Deliver
+from koboshi.runtime.slots import Slot
+from koboshi.stores.sqlite import judge, turns, writes
+from koboshi.stores.sqlite.facts import facts_of
+from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.transaction import QUERIES, Transaction
 from koboshi.stores.sqlite.turns import SqliteTurns
+from tests.sim.crowd import FIRST_BOT
+from tests.sim.model import SimModel
 from tests.sim.store import SimWriter
 
 Outcome = TypeVar("Outcome")
@@ -112,4 +133,182 @@ def _done_later(name: str) -> Iterator[None]:
         return outcome
 
     with patch.object(turns, name, put_off), patch.object(SimWriter, "write", write_twice):
+        yield
+
+
+# ── what the simulation was blind to ────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def abandoned_at_the_first_unsure() -> Iterator[None]:
+    """A send of unknown outcome is given up."""
+
+    def give_up(delivery: Delivery, outcome: SendOutcome, *rest: Any, **named: Any) -> Any:
+        if isinstance(outcome, Unsure):
+            return Settle(state=DeliveryState.ABANDONED, reason="its outcome is unknown")
+        return outbox.after_send(delivery, outcome, *rest, **named)
+
+    with patch.object(deliver, "after_send", give_up):
+        yield
+
+
+@contextmanager
+def deaths_not_counted() -> Iterator[None]:
+    """Each death of a turn is its first."""
+
+    def facts(*arguments: Any, **named: Any) -> TurnFacts:
+        found = facts_of(*arguments, **named)
+        return replace(found, crash_streak=min(found.crash_streak, 1))
+
+    with patch.object(judge, "facts_of", facts):
+        yield
+
+
+@contextmanager
+def nothing_is_stale() -> Iterator[None]:
+    """However long a turn lay idle, it goes on."""
+    with patch.object(recovery, "is_stale", lambda facts, policy: False):
+        yield
+
+
+@contextmanager
+def old_generations_are_heard() -> Iterator[None]:
+    """What was born before a cut counts as born after it."""
+
+    def as_if_new(entry: Entry, *, generation: Generation, **named: Any) -> Admission:
+        return admit(replace(entry, generation=generation), generation=generation, **named)
+
+    with patch.object(writes, "admit", as_if_new):
+        yield
+
+
+@contextmanager
+def everybody_is_allowed() -> Iterator[None]:
+    """Nobody is checked."""
+    with patch.object(Ground, "allows", lambda self, tx, channel, person: True):
+        yield
+
+
+# ── what issue 12 promises ──────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def nobody_looks_before_a_repeat() -> Iterator[None]:
+    """A1: a send of unknown outcome is repeated at once, where the platform could tell."""
+
+    async def no_look(self: Deliver, channel: Channel, delivery: Delivery) -> SendOutcome:
+        return Later(wait_ms=0)
+
+    with patch.object(Deliver, "_find", no_look):
+        yield
+
+
+@contextmanager
+def newest_first() -> Iterator[None]:
+    """A1: what was owed last is said first, also of the parts of one answer."""
+    head = QUERIES["delivery_head"]
+    with _queries(
+        {"delivery_head": head.replace("o.delivery_id LIMIT", "o.delivery_id DESC LIMIT")}
+    ):
+        yield
+
+
+@contextmanager
+def closed_turns_leave_no_note() -> Iterator[None]:
+    """A2: the model is not told how an earlier turn ended."""
+
+    def build(loaded: Loaded, turn_id: TurnId, *rest: Any, **named: Any) -> Request:
+        request = build_request(loaded, turn_id, *rest, **named)
+        steps = [
+            step
+            for step in request.steps
+            if step.turn_id == turn_id or not isinstance(step.body, Note)
+        ]
+        return replace(request, steps=tuple(steps))
+
+    with patch.object(asking, "build_request", build):
+        yield
+
+
+@contextmanager
+def others_speak_for_the_revoked() -> Iterator[None]:
+    """A3: the turn of a person who lost the right goes on when another person writes."""
+
+    def facts(*arguments: Any, **named: Any) -> TurnFacts:
+        found = facts_of(*arguments, **named)
+        is_spoken_for = found.is_person_allowed or found.message_behind
+        return replace(found, is_person_allowed=is_spoken_for)
+
+    with patch.object(judge, "facts_of", facts):
+        yield
+
+
+@contextmanager
+def unknown_outcomes_are_errors() -> Iterator[None]:
+    """A4: a call of which nobody knows how it ended is said to have failed."""
+    real = SqliteTurns.finish_call
+
+    async def finish(
+        self: SqliteTurns, claim: Claim, result: Result, *rest: Any, **named: Any
+    ) -> tuple[Step, ...]:
+        is_unknown = result.status is ResultStatus.UNKNOWN
+        said = replace(result, status=ResultStatus.ERROR) if is_unknown else result
+        return await real(self, claim, said, *rest, **named)
+
+    with patch.object(SqliteTurns, "finish_call", finish):
+        yield
+
+
+@contextmanager
+def waits_are_not_capped() -> Iterator[None]:
+    """A5: a time that was stored is waited for, wherever the clock was set since."""
+    capping = {name: query for name, query in QUERIES.items() if name.startswith("waits_cap_")}
+    with _queries({name: query.replace("WHERE", "WHERE 0 AND") for name, query in capping.items()}):
+        yield
+
+
+@contextmanager
+def places_are_not_given_back() -> Iterator[None]:
+    """B10: a turn that has ended still counts as one that works."""
+    with patch.object(Slot, "leave", lambda self: None):
+        yield
+
+
+@contextmanager
+def one_limit_for_all_channels() -> Iterator[None]:
+    """B9: sends that hang on one channel take the room of the others."""
+    limits: dict[object, CapacityLimiter] = {}
+
+    def same(places: float) -> CapacityLimiter:
+        loop = get_running_loop()
+        return limits.setdefault(loop, CapacityLimiter(places))
+
+    with patch.object(deliver, "CapacityLimiter", same):
+        yield
+
+
+@contextmanager
+def one_cursor_for_all_bots() -> Iterator[None]:
+    """A6: another bot reads on where the first one was."""
+    real = SqliteInbox.cursor
+
+    async def cursor(self: SqliteInbox, channel: ChannelName, account: str = "") -> str | None:
+        return await real(self, channel, account) or await real(self, channel, FIRST_BOT)
+
+    with patch.object(SqliteInbox, "cursor", cursor):
+        yield
+
+
+@contextmanager
+def an_outage_fails_the_turn() -> Iterator[None]:
+    """B13: the first time that the model does not answer is the last."""
+    real = SimModel.respond
+
+    async def respond(self: SimModel, request: Request, on_text: Any = None) -> ModelReply:
+        try:
+            return await real(self, request, on_text)
+        except ModelBusy as busy:
+            raise ModelRefused(busy.reason) from busy
+
+    with patch.object(SimModel, "respond", respond):
         yield

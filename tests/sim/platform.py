@@ -7,7 +7,7 @@ or lost; then nobody is told which.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from anyio import sleep
@@ -28,67 +28,104 @@ from koboshi.domain.route import Route
 from koboshi.ports.channel import Abilities, Accept, Inbound
 from koboshi.ports.clock import Clock
 from tests.harness.quiet_channel import QuietChannel
-from tests.sim.model import PLANNED
+from tests.sim.crowd import CHANNEL, GROUP, OTHER, Update
+from tests.sim.plots import Plot
 from tests.sim.power import History, Power
+from tests.sim.weather import Weather
 
-CHANNEL = ChannelName("fake:main")
 ABILITIES = (
     Abilities(threads=True),
     Abilities(threads=True, idempotent_send=True),
     Abilities(threads=True, finds_sent=True),
 )
-COMMANDS = ("/stop", "/new", "/status", "/stop all", "/retry", "/retry", "/resume", "/drop")
 LOOK_SECONDS = 5.0
 """What somebody writes in answer to something is seen after so long at most."""
+HANG_SECONDS = 30.0
+"""After so long a channel gives up on a send that does not come back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
-    """Something that a person did."""
+class Moods:
+    """What becomes of a send, as shares of all: it arrives; quiet is wanted; it breaks off behind
+    the words; it breaks off before them; the chat moves. The rest is refused for good."""
 
-    at_s: float
-    key: str
-    chat: str
-    text: str
-    question: int | None = None
-    choice: str | None = None
+    arrives: float
+    quiet: float
+    behind: float
+    before: float
+    moves: float
 
-    @property
-    def is_message(self) -> bool:
-        return self.question is None and not self.text.startswith("/")
+
+COMMON = Moods(arrives=0.78, quiet=0.08, behind=0.08, before=0.045, moves=0.008)
+ROUGH = Moods(arrives=0.45, quiet=0.12, behind=0.12, before=0.29, moves=0.01)
+CLOCK = Moods(arrives=0.5, quiet=0.3, behind=0.1, before=0.09, moves=0.0)
+DOWN = Moods(arrives=0.0, quiet=0.05, behind=0.15, before=0.8, moves=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """Words that a person sees."""
 
+    at_s: float
+    channel: ChannelName
     chat: str
+    thread: str
     delivery_id: int
     text: str
     is_labelled: bool
 
 
 @dataclass(slots=True, kw_only=True)
+class Attempt:
+    """One send. What the gateway heard of it is empty where it died over it."""
+
+    delivery_id: int
+    channel: ChannelName
+    at_s: float
+    heard: str = ""
+    is_looked_for: bool = False
+    """It was looked for, after this attempt."""
+
+
+@dataclass(slots=True, kw_only=True)
 class SimPlatform:
     dice: random.Random
     history: History
+    weather: Weather
     abilities: Abilities
     updates: list[Update]
-    acknowledged: set[str] = field(default_factory=set)
-    tried: Counter[int] = field(default_factory=Counter)
-    """How often each delivery was sent."""
+    acknowledged: dict[str, float] = field(default_factory=dict)
+    """What was acknowledged, and when that was first done."""
+    attempts: list[Attempt] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
+    refused: set[int] = field(default_factory=set)
+    """Deliveries that it will never take."""
     quiet_until: dict[str, float] = field(default_factory=dict)
+    account: str = ""
+    """The bot that is known here; empty where there is only one."""
     moves: bool = True
     """Whether chats move now and then."""
     moved: dict[str, str] = field(default_factory=dict)
     """Where chats live that have moved."""
-    is_calm: bool = False
-    """From now on every send arrives, so that everything can come to an end."""
 
-    def due(self, now_s: float) -> list[Update]:
-        """What is to be brought now: all that is not acknowledged, and sometimes more."""
-        there = [update for update in self.updates if update.at_s <= now_s]
+    @property
+    def tried(self) -> Counter[int]:
+        """How often each delivery was sent."""
+        return Counter(attempt.delivery_id for attempt in self.attempts)
+
+    def due(self, channel: ChannelName, now_s: float, offset: int) -> list[Update]:
+        """What is to be brought now: all that is not acknowledged, and sometimes more. A bot gets
+        what comes behind the number that it names."""
+        mine = [
+            update
+            for update in self.updates
+            if (update.channel, update.account) == (channel, self.account)
+            and (not self.account or update.number > offset)
+        ]
+        there = [update for update in mine if update.at_s <= now_s]
+        if self.account:
+            # Naming a number acknowledges all before it, so they come in order.
+            return sorted(there, key=lambda update: update.number)[: self.dice.randint(1, 3)]
         fresh = [update for update in there if update.key not in self.acknowledged]
         if not fresh:
             return []
@@ -108,41 +145,55 @@ class SimPlatform:
     def has_more(self) -> bool:
         return any(update.key not in self.acknowledged for update in self.updates)
 
-    def acknowledge(self, batch: Sequence[Update]) -> None:
+    def acknowledge(self, batch: Sequence[Update], now_s: float) -> None:
         for update in batch:
             if update.key not in self.acknowledged:
                 self.history.tell(f"platform: {update.key} is acknowledged")
-            self.acknowledged.add(update.key)
+                self.acknowledged[update.key] = now_s
 
     def take(self, delivery: Delivery, now_s: float) -> SendOutcome:
         """What becomes of a send that reaches the platform at this moment."""
-        chat, throw = delivery.route.chat, self.dice.random()
+        chat, throw, moods = delivery.route.chat, self.dice.random(), self._moods(now_s)
         if chat in self.moved:
             return Moved(chat=self.moved[chat])
-        if now_s < self.quiet_until.get(chat, 0.0) and not self.is_calm:
+        if now_s < self.quiet_until.get(chat, 0.0) and not self.weather.is_calm:
             return Later(wait_ms=1_000, reason="429")
-        if self.is_calm or throw < 0.78:
+        if self.weather.is_calm or throw < moods.arrives:
             self._show(delivery, now_s)
             return Sent(platform_id=f"p{delivery.delivery_id}")
-        if throw < 0.86:
+        throw -= moods.arrives
+        if throw < moods.quiet:
             wait_s = self.dice.choice((1, 5, 30))
             self.quiet_until[chat] = now_s + wait_s
             return Later(wait_ms=wait_s * 1_000, reason="429")
-        if throw < 0.94:
+        throw -= moods.quiet
+        if throw < moods.behind:
             self._show(delivery, now_s)
             return Unsure(reason="the connection broke behind the words")
-        if throw < 0.985:
-            return Unsure(reason="the connection broke before the words")
-        if self.moves and throw < 0.993 and chat not in self.moved.values():
+        if throw < moods.behind + moods.before:
+            return Unsure(reason="502 Bad Gateway")
+        throw -= moods.behind + moods.before
+        if self.moves and throw < moods.moves and chat not in self.moved.values():
             self.moved[chat] = f"{chat}-elsewhere"
             self.history.tell(f"platform: {chat} moves")
             self.history.count("moved chats")
             return Moved(chat=self.moved[chat])
+        if moods is DOWN:
+            return Unsure(reason="the connection was reset")
+        self.refused.add(delivery.delivery_id)
         return Refused(reason="not here")
 
     def find(self, delivery: Delivery) -> SendOutcome:
+        for attempt in self.attempts:
+            if attempt.delivery_id == delivery.delivery_id:
+                attempt.is_looked_for = True
         is_here = any(seen.delivery_id == delivery.delivery_id for seen in self.seen)
         return Sent(platform_id=f"p{delivery.delivery_id}") if is_here else Later(wait_ms=0)
+
+    def _moods(self, now_s: float) -> Moods:
+        if self.weather.is_platform_down(now_s):
+            return DOWN
+        return {Plot.ROUGH: ROUGH, Plot.CLOCK: CLOCK}.get(self.weather.plot, COMMON)
 
     def _show(self, delivery: Delivery, now_s: float) -> None:
         is_repeat = any(seen.delivery_id == delivery.delivery_id for seen in self.seen)
@@ -154,7 +205,10 @@ class SimPlatform:
         )
         self.seen.append(
             Seen(
+                at_s=now_s,
+                channel=delivery.route.channel,
                 chat=delivery.route.chat,
+                thread=delivery.route.thread,
                 delivery_id=delivery.delivery_id,
                 text=delivery.text,
                 is_labelled=delivery.may_be_duplicate,
@@ -173,18 +227,32 @@ class SimPlatform:
         choices = [choice.choice_id for choice in delivery.choices]
         picks = self.dice.random() < 0.6 and bool(choices)
         words = self.dice.choice(("yes", "yes", "no", "tea", "something else"))
-        key = f"r{delivery.delivery_id}"
+        key, route = f"r{delivery.delivery_id}", delivery.route
         for again in range(2 if self.dice.random() < 0.15 else 1):
             self.updates.append(
                 Update(
                     at_s=now_s + after_s + again,
                     key=f"{key}.{again}",
-                    chat=delivery.route.chat,
+                    sender=_reader_of(route.chat),
+                    channel=route.channel,
+                    chat=route.chat,
+                    thread=route.thread,
+                    account=self.account,
+                    number=self._next_number(),
                     text="" if picks else words,
                     question=delivery.question if picks else None,
                     choice=self.dice.choice(choices) if picks else None,
                 )
             )
+
+    def _next_number(self) -> int:
+        mine = [update.number for update in self.updates if update.account == self.account]
+        return max(mine, default=0) + 1 if self.account else 0
+
+
+def _reader_of(chat: str) -> str:
+    """Who reads along in a chat: its own person, or the first of a group."""
+    return chat.removeprefix("chat-").partition("-")[0] if chat.startswith("chat-") else "ann"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -194,29 +262,57 @@ class SimChannel(QuietChannel):
     platform: SimPlatform
     power: Power
     clock: Clock
-
-    @property
-    def name(self) -> ChannelName:
-        return CHANNEL
+    name: ChannelName = CHANNEL
 
     @property
     def abilities(self) -> Abilities:
         return self.platform.abilities
 
+    @property
+    def account(self) -> str:
+        return self.platform.account
+
     async def receive(self, cursor: str | None, accept: Accept) -> None:
+        offset = int(cursor or 0)
+        if self.account:
+            await accept([])
         while True:
-            batch = self.platform.due(self.clock.monotonic())
+            if self.platform.weather.is_platform_down(self.clock.monotonic()):
+                await self.power.takes(0.05, 1.0)
+                raise ConnectionError("502 Bad Gateway")
+            batch = self.platform.due(self.name, self.clock.monotonic(), offset)
             if not batch:
                 await sleep(self.platform.quiet_seconds(self.clock.monotonic()))
                 continue
             await self.power.takes(0.001, 0.2)
-            await accept([self._inbound(update) for update in batch])
+            offset = max([offset, *(update.number for update in batch)])
+            await accept([self._inbound(update) for update in batch], str(offset))
             await self.power.takes(0.0, 0.001)
-            self.platform.acknowledge(batch)
+            self.platform.acknowledge(batch, self.clock.monotonic())
 
     async def send(self, delivery: Delivery) -> SendOutcome:
         await self.power.takes(0.0, 0.005)
-        self.platform.tried[delivery.delivery_id] += 1
+        attempt = Attempt(
+            delivery_id=delivery.delivery_id, channel=self.name, at_s=self.clock.monotonic()
+        )
+        self.platform.attempts.append(attempt)
+        outcome = await self._exchange(delivery)
+        attempt.heard = type(outcome).__name__
+        return outcome
+
+    async def _exchange(self, delivery: Delivery) -> SendOutcome:
+        """There and back. A platform that hangs has taken the words, or has not."""
+        weather, now_s = self.platform.weather, self.clock.monotonic()
+        if self.name == OTHER and weather.is_hanging(now_s):
+            self.power.history.count("sends that hung")
+            await self.power.takes(HANG_SECONDS, HANG_SECONDS)
+            return Unsure(reason="no answer")
+        hangs = weather.plot is Plot.ROUGH and not weather.is_calm
+        if hangs and self.power.dice.random() < 0.05:
+            self.power.history.count("sends that hung")
+            await self.power.takes(HANG_SECONDS, HANG_SECONDS)
+            self.platform.take(delivery, now_s)
+            return Unsure(reason="no answer")
         await self.power.takes(0.005, 1.5)
         outcome = self.platform.take(delivery, self.clock.monotonic())
         await self.power.takes(0.005, 1.5)
@@ -224,14 +320,18 @@ class SimChannel(QuietChannel):
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
         await self.power.takes(0.005, 0.5)
+        weather = self.platform.weather
+        if weather.is_platform_down(self.clock.monotonic()):
+            return Unsure(reason="502 Bad Gateway")
         return self.platform.find(delivery)
 
     def _inbound(self, update: Update) -> Inbound:
         chat = self.platform.moved.get(update.chat, update.chat)
         return Inbound(
-            route=Route(channel=CHANNEL, chat=chat),
-            external_id=update.key,
-            sender="ann",
+            route=Route(channel=self.name, chat=chat, thread=update.thread),
+            external_id=update.external_id,
+            sender=update.sender,
+            is_private=update.chat != GROUP,
             words=Words(
                 text=update.text,
                 sent_ms=0,
@@ -240,33 +340,3 @@ class SimChannel(QuietChannel):
                 choice_id=update.choice,
             ),
         )
-
-
-def what_people_do(dice: random.Random) -> list[Update]:
-    """Messages and commands of some people in a minute or two."""
-    chats = [f"chat{number}" for number in range(dice.randint(1, 3))]
-    updates = []
-    for number in range(dice.randint(3, 9)):
-        chat, at_s = dice.choice(chats), dice.uniform(0.0, 60.0)
-        text = _words(dice, number)
-        updates.append(Update(at_s=at_s, key=f"u{number}", chat=chat, text=text))
-    return sorted(updates, key=lambda update: update.at_s)
-
-
-def last_words(chats: Iterable[str], now_s: float) -> list[Update]:
-    """Everybody writes once more, so that what was set aside gives way."""
-    return [
-        Update(at_s=now_s + 1, key=f"z{number}", chat=chat, text=f"m{90 + number} do")
-        for number, chat in enumerate(sorted(chats))
-    ]
-
-
-def _words(dice: random.Random, number: int) -> str:
-    throw = dice.random()
-    if throw < 0.1:
-        return dice.choice(COMMANDS)
-    plan = " ".join(dice.choices(PLANNED, k=dice.randint(0, 3)))
-    if throw < 0.22:
-        plan += " long"
-    prefix = "/queue " if throw > 0.95 else ""
-    return f"{prefix}m{number} do {plan}".strip()

@@ -36,6 +36,8 @@ class Power:
     dice: random.Random
     crash_at: str = ""
     """`<verb>:before:<n>` or `<verb>:after:<n>`, or `:before:<n>` for any verb: the n-th commit."""
+    is_second: bool = False
+    """It begins while another life goes on."""
     is_off: bool = False
     is_cut_off: bool = False
     """It reaches its store, and nothing else in the world."""

@@ -236,6 +236,7 @@ async def open_sim_store(
     wakeups: Wakeups,
     power: Power,
     promises: Promises,
+    new_code: Callable[[], str],
     is_second: bool,
 ) -> Opened:
     """Own the home, as `open_store` does, with the power in somebody's hands. A second one has a
@@ -257,7 +258,7 @@ async def open_sim_store(
         notify=Notify.ALL,
         report_limits=ReportLimits(),
         pairing=PairingLimits(),
-        new_code=lambda: "ABCDEFGH",
+        new_code=new_code,
     )
     store = SqliteStore(
         lock=lock,

@@ -15,7 +15,7 @@ import pytest
 from tests.harness.tally import WANTS_ALL, add_to_tally, sums_in
 from tests.sim.run import Totals, run_seed
 
-SEEDS, GROUPS = (5_000, 100) if WANTS_ALL else (200, 10)
+SEEDS, GROUPS = (5_000, 100) if WANTS_ALL else (80, 8)
 ONE_SEED = os.environ.get("KOBOSHI_SEED", "")
 REGRESSIONS: tuple[int, ...] = ()
 """Seeds that once found something, and are not among the first of them."""

@@ -30,7 +30,7 @@ from tests.harness.tally import WANTS_ALL, add_to_tally
 from tests.sim.machine import CHATS, Machine
 from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, SILENT, a_call
 
-EXAMPLES, GROUPS, STEPS = (4_000, 80, 50) if WANTS_ALL else (300, 6, 25)
+EXAMPLES, GROUPS, STEPS = (4_000, 80, 50) if WANTS_ALL else (120, 4, 25)
 ONE_SEED = os.environ.get("KOBOSHI_SEED", "")
 WORDS = st.sampled_from(["hello", "yes", "no"])
 CHAT = st.sampled_from(CHATS)

@@ -1,8 +1,8 @@
 """What tools and commands do to the world, which outlives every life of a gateway."""
 
+import errno
 import json
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import sleep, sleep_forever
@@ -25,46 +25,10 @@ from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
 from koboshi.tools.terminal import TerminalTool
 from tests.harness.toolbox import Use, fake_tools
+from tests.sim.effects import LINES, Effects, Program
 from tests.sim.loop import BEGIN_MS, SimClock
 from tests.sim.power import Power
-
-LINES = 3
-"""That a command prints after its first one."""
-
-
-@dataclass(slots=True)
-class Program:
-    """A command that runs under its runner, whoever is there to see it."""
-
-    command: str
-    born_s: float
-    ends_s: float
-    code: int
-    prints_s: tuple[float, ...]
-    """When it prints its lines."""
-    by: EndedBy = EndedBy.ITSELF
-
-    def printed(self, now_s: float) -> bytes:
-        """All that it has printed by now."""
-        until_s = min(now_s, self.ends_s)
-        lines = [
-            f"line {number} of {self.command}\n"
-            for number, at_s in enumerate(self.prints_s)
-            if at_s <= until_s
-        ]
-        return "".join(lines).encode()
-
-
-@dataclass(slots=True)
-class Effects:
-    """Everything that was done to the world."""
-
-    ran: Counter[str] = field(default_factory=Counter)
-    """How often each call was begun, by its key."""
-    started: Counter[str] = field(default_factory=Counter)
-    """How often each command was started."""
-    programs: dict[ProcessId, Program] = field(default_factory=dict)
-    voided: set[ProcessId] = field(default_factory=set)
+from tests.sim.weather import Weather
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +38,7 @@ class SimRunners:
     effects: Effects
     power: Power
     clock: SimClock
+    weather: Weather
 
     async def start(self, process_id: ProcessId, spec: CommandSpec) -> Birth | None:
         await self.power.takes(0.001, 0.05)
@@ -81,12 +46,14 @@ class SimRunners:
             return None  # another worker has seen that it was never begun
         dice, now = self.power.dice, self.clock.monotonic()
         self.effects.started[spec.command] += 1
-        ends_s = now + dice.uniform(0.01, 30.0)
+        ends_s = now + (55.0 if spec.command.startswith("slow ") else dice.uniform(0.01, 30.0))
         prints_s = sorted(dice.uniform(now, ends_s) for _ in range(LINES))
         self.effects.programs[process_id] = Program(
             spec.command, now, ends_s, dice.choice((0, 0, 3)), (now, *prints_s)
         )
         self.power.history.tell(f"command {spec.command!r} starts as process {process_id}")
+        if self.weather.starves and dice.random() < 0.3:
+            self._kill_later(process_id, dice.uniform(now, ends_s))
         await self.power.takes(0.001, 0.05)
         return _birth_of(process_id)
 
@@ -99,6 +66,8 @@ class SimRunners:
         birth = _birth_of(process_id)
         if self.clock.monotonic() < program.ends_s:
             return Seen(life=ProcessLife.ALIVE, birth=birth)
+        if program.is_lost:
+            return Seen(life=ProcessLife.LOST, birth=birth)
         is_asked = program.by is EndedBy.REQUEST
         ending = Ending(
             by=program.by,
@@ -121,6 +90,7 @@ class SimRunners:
         program = self.effects.programs.get(process_id)
         if program is not None and self.clock.monotonic() < program.ends_s:
             program.ends_s, program.by = self.clock.monotonic(), EndedBy.REQUEST
+            program.is_lost = False
         await self.power.takes(0.001, 0.05)
         return self.look(process_id)
 
@@ -140,16 +110,20 @@ class SimRunners:
         self.effects.programs.pop(process_id, None)
         self.effects.voided.discard(process_id)
 
+    def _kill_later(self, process_id: ProcessId, at_s: float) -> None:
+        """The command and its runner are killed together: nothing tells how it ended."""
+        program = self.effects.programs[process_id]
+        program.ends_s, program.is_lost = at_s, True
+        self.power.history.count("runners killed")
+
     def _log(self, process_id: ProcessId) -> bytes:
         program = self.effects.programs.get(process_id)
         return b"" if program is None else program.printed(self.clock.monotonic())
 
 
-def sim_tools(
-    effects: Effects, power: Power, clock: SimClock, store: SqliteStore, workdir: Path
-) -> Toolbox:
+def sim_tools(runners: SimRunners, store: SqliteStore, workdir: Path) -> Toolbox:
     """Tools of every effect, and the real ones for commands on the runners of the simulation."""
-    runners = SimRunners(effects=effects, power=power, clock=clock)
+    effects, power, clock = runners.effects, runners.power, runners.clock
     ends = Ends(
         processes=store.processes, runners=runners, clock=clock, matcher=matcher, redact=str
     )
@@ -160,9 +134,17 @@ def sim_tools(
             return f"{use.tool} taken up and done"
         key = json.loads(use.arguments)["key"]
         await power.takes(0.0, 0.001)
-        effects.ran[f"{use.tool} {key}"] += 1
+        if key.endswith("!"):
+            effects.killed[key.partition(".")[0]] += 1
+            power.go_off(f"of the tool that runs for {key}")
+        power.check_on()
+        effects.run(use.tool, key, clock.monotonic())
         power.history.tell(f"tool {use.tool} runs for {key}")
         await power.takes(0.01, 6.0)
+        if runners.weather.starves and power.dice.random() < 0.2:
+            effects.starved.add(key.partition(".")[0])
+            power.history.count("descriptors out")
+            raise OSError(errno.EMFILE, "Too many open files")
         return f"{use.tool} {key} done"
 
     terminal = TerminalTool(

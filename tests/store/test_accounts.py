@@ -44,7 +44,7 @@ async def speak_as(home: Home, account: str) -> bool:
 
 
 async def settle(home: Home, delivery: Delivery, platform_id: str) -> None:
-    change = after_send(delivery, Sent(platform_id=platform_id), home.clock.now_ms())
+    change = after_send(delivery, Sent(platform_id=platform_id))
     await home.store.outbox.settle(delivery, home.worker.worker_id, change)
 
 

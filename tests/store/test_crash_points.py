@@ -20,7 +20,7 @@ STORES = ROOT / "src" / "koboshi" / "stores"
 
 VERBS = frozenset(
     "inbox.accept inbox.adopt inbox.bind inbox.drop inbox.retry "
-    "outbox.claim outbox.drop outbox.label outbox.release outbox.retry "
+    "outbox.claim outbox.drop outbox.hasten outbox.label outbox.release outbox.retry "
     "outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "
     "processes.report "
@@ -73,7 +73,7 @@ async def contents_along_the_story(path: Path) -> tuple[list[str], list[str]]:
     return verbs, contents
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.slow
 def test_each_verb_is_all_or_nothing_at_both_of_its_crash_points(tmp_path: Path) -> None:
     """S6, S10, S158: killed before, nothing of it is stored; killed after, all of it is."""
     verbs, contents = asyncio.run(contents_along_the_story(tmp_path / "whole"))

@@ -196,7 +196,7 @@ async def test_what_may_have_arrived_is_not_abandoned(home: Home) -> None:
     claim = await home.work_on()
     await home.ask(claim)
     delivery = await home.take_delivery()
-    unsure = Postpone(not_before_ms=0, is_ambiguous=True, reason="timeout")
+    unsure = Postpone(wait_ms=0, is_ambiguous=True, reason="timeout")
     await home.store.outbox.settle(delivery, home.worker.worker_id, unsure)
     await home.stop()
 
@@ -211,11 +211,11 @@ async def test_a_cut_with_nothing_open_still_ends_the_generation(home: Home) -> 
     assert [turn.state for turn in await home.turns()] == ["answered"]
 
 
-async def test_an_answered_turn_is_not_touched_by_a_cut(home: Home) -> None:
-    """S93, S145."""
+async def test_an_answered_turn_is_not_touched_by_a_new_conversation(home: Home) -> None:
+    """S93, S145. A stop ends an answer that is going out: issue 12, B15."""
     claim = await home.work_on()
     await home.answer(claim, "forty-two")
-    await home.stop()
+    await home.command(CommandName.NEW)
     await home.reopen(crash=True)
 
     assert (await home.recover(claim.turn_id)).rule == "answered"

@@ -200,7 +200,7 @@ async def test_epochs_grow_with_every_claim_over_all_lives(home: Home) -> None:
 CHANGES: dict[str, DeliveryChange] = {
     "delivered": Settle(state=DeliveryState.DELIVERED, platform_id="p1"),
     "rejected": Settle(state=DeliveryState.REJECTED, reason="gone"),
-    "postponed": Postpone(not_before_ms=0, is_ambiguous=False, reason="busy"),
+    "postponed": Postpone(wait_ms=0, is_ambiguous=False, reason="busy"),
     "moved": Reroute(chat="elsewhere"),
 }
 

@@ -15,11 +15,17 @@ from koboshi.domain.outbox import Delivery
 from koboshi.stores.sqlite import file, migrate
 from koboshi.stores.sqlite.file import open_reader, open_writer
 from koboshi.stores.sqlite.migrate import APPLICATION_ID, migration_scripts, newest_version
+from tests.harness.tally import WANTS_ALL
 from tests.store.homes import Home
 from tests.store.kernel import Traced, needs_strace, run_traced
 from tests.store.victim import open_here, warnings_of
 
 NAME = "koboshi.db"
+
+EVERY = 5 if WANTS_ALL else 15
+"""Calls of a first start from one kill to the next."""
+STEP_OF = {"pwrite64": 7} if WANTS_ALL else {"pwrite64": 40, "unlink": 4, "fsync": 2}
+"""Likewise of a restore, where it is not each call."""
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -117,15 +123,17 @@ async def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
         await open_home(tmp_path)
 
 
+@pytest.mark.slow
 @needs_strace
-@pytest.mark.timeout(120)
 async def test_a_first_start_may_be_killed_anywhere(tmp_path: Path) -> None:
     """S10: the schema is made in one transaction; the next start finds all of it or nothing."""
     whole = run_traced("open", str(tmp_path / "whole"), calls="pwrite64,fdatasync")
     assert whole.said == ["open"], "the victim does not run"
     assert whole.calls["pwrite64"] > 20, "the calls of a first start were not seen"
     places = [
-        (call, number) for call, count in whole.calls.items() for number in range(1, count + 1, 5)
+        (call, number)
+        for call, count in whole.calls.items()
+        for number in range(1, count + 1, EVERY)
     ]
 
     def kill_at(place: tuple[str, int]) -> Path:
@@ -484,8 +492,8 @@ async def test_whoever_only_looks_replaces_nothing(tmp_path: Path) -> None:
     assert files_of(tmp_path) == before
 
 
+@pytest.mark.slow
 @needs_strace
-@pytest.mark.timeout(120)
 async def test_a_restore_may_be_killed_anywhere(tmp_path: Path) -> None:
     """S8, S10: the next start restores again; it never starts empty as if nothing had been."""
     await home_with_backups(tmp_path / "broken")
@@ -499,7 +507,7 @@ async def test_a_restore_may_be_killed_anywhere(tmp_path: Path) -> None:
     places = [
         (call, number)
         for call, count in whole.calls.items()
-        for number in range(1, count + 1, 7 if call == "pwrite64" else 1)
+        for number in range(1, count + 1, STEP_OF.get(call, 1))
     ]
     with ThreadPoolExecutor(4) as pool:
         ends = list(

@@ -85,7 +85,13 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "quiet": [
         (
             "UNIQUE quiet.channel, quiet.chat",
-            "INSERT INTO quiet VALUES ('a', 'b', 1), ('a', 'b', 2)",
+            "INSERT INTO quiet VALUES ('a', 'b', 1, 1), ('a', 'b', 2, 1)",
+        )
+    ],
+    "undelivered": [
+        (
+            "UNIQUE undelivered.notice_id, undelivered.delivery_id",
+            "INSERT INTO undelivered VALUES (1, 1), (1, 1)",
         )
     ],
     "sessions": [
@@ -359,6 +365,9 @@ POINTING_NOWHERE = {
     "outbox.session_id": f"{OUTBOX} (99, 'x', 1, 1, '', '', 'owed', 1, 1, NULL, NULL, NULL)",
     "outbox.turn_id": "UPDATE outbox SET turn_id = 99 WHERE settled_ms IS NULL",
     "outbox.worker_id": f"{OUTBOX} (1, 'x', 1, 1, '', '', 'sending', 1, 1, 99, NULL, NULL)",
+    "outbox.tried_by": "UPDATE outbox SET tried_by = 99 WHERE settled_ms IS NULL",
+    "undelivered.notice_id": "INSERT INTO undelivered VALUES (99, 1)",
+    "undelivered.delivery_id": "INSERT INTO undelivered VALUES (1, 99)",
     "processes.session_id": f"{PROCESS} '1.0', 1, 'running', NULL); "
     "UPDATE processes SET session_id = 99",
     "processes.turn_id": f"{PROCESS} '1.0', 1, 'running', NULL); UPDATE processes SET turn_id = 99",

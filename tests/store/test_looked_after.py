@@ -119,13 +119,13 @@ class Care:
             stored = await self.home.store.processes.get(process.process_id)
             return stored if stored is not None and stored.state is state else None
 
-        return await until_asked(look, f"it is {state}", within_s=10)
+        return await until_asked(look, f"it is {state}")
 
     async def said(self, process: Process, count: int) -> None:
         async def look() -> bool:
             return len(await reports(self.home, process)) >= count
 
-        await until_asked(look, f"{count} reports", within_s=10)
+        await until_asked(look, f"{count} reports")
 
 
 async def running(home: Home, *watchers: WatcherSpec, log: bytes = b"") -> tuple[Care, Process]:
@@ -160,7 +160,7 @@ async def test_one_that_runs_is_watched_on_and_its_end_is_noticed_at_once(home: 
     """S129, S130, S133."""
     care, process = await running(home, EXIT)
     async with care.going_on():
-        await until(lambda: care.runners.waits, "it is followed", within_s=10)
+        await until(lambda: care.runners.waits, "it is followed")
         assert await reports(home, process) == []
         care.ends(process, 0, b"done\n")
         await care.said(process, 1)
@@ -241,7 +241,7 @@ async def test_what_there_is_no_room_to_say_is_not_read_over_and_over(
     care, noisy = await running(home, MATCH, log=b"ready\n")
     care.runners.place(quiet.process_id, Life.ALIVE, log=b"busy\n")
     async with care.going_on():
-        await until(lambda: care.runners.reads[quiet.process_id] > 50, "many looks", within_s=10)
+        await until(lambda: care.runners.reads[quiet.process_id] > 50, "many looks")
 
     assert care.runners.reads[noisy.process_id] == 1
     assert await reports(home, noisy) == []
@@ -313,12 +313,12 @@ async def test_rows_and_files_go_together_a_while_after_the_end(home: Home) -> N
         await care.has(process, ProcessState.EXITED)
         assert care.runners.removed == []
         home.clock.move(HOUR_MS + 1)
-        await until(lambda: care.runners.removed, "it is removed", within_s=10)
+        await until(lambda: care.runners.removed, "it is removed")
 
         async def is_gone() -> bool:
             return await home.store.processes.get(process.process_id) is None
 
-        await until_asked(is_gone, "the row is gone", within_s=10)
+        await until_asked(is_gone, "the row is gone")
 
     assert care.runners.removed == [process.process_id]
     assert await home.store.processes.get(other.process_id) is not None

@@ -8,6 +8,7 @@ from koboshi.domain.outbox import (
     Delivery,
     DeliveryChange,
     DeliveryState,
+    GivenUp,
     Moved,
     Postpone,
     Reroute,
@@ -29,7 +30,7 @@ async def settle(home: Home, delivery: Delivery, change: DeliveryChange) -> None
     await home.store.outbox.settle(delivery, home.worker.worker_id, change)
 
 
-async def take(home: Home, chat: str = "ann") -> Delivery | int | None:
+async def take(home: Home, chat: str = "ann") -> Delivery | GivenUp | int | None:
     session_id = await home.session_id(chat)
     return await home.store.outbox.claim(session_id, home.worker.worker_id)
 
@@ -71,7 +72,7 @@ async def test_one_delivery_of_a_session_is_under_way_at_a_time(home: Home) -> N
 async def test_ten_senders_at_once_take_a_delivery_once(home: Home) -> None:
     """S160, S149."""
     await home.answer(await home.work_on())
-    taken: list[Delivery | int | None] = []
+    taken: list[Delivery | GivenUp | int | None] = []
 
     async def try_it() -> None:
         taken.append(await take(home))
@@ -96,13 +97,13 @@ async def test_sessions_to_which_something_is_owed_are_listed(home: Home) -> Non
     await home.answer(await home.work_on(chat="bob"))
 
     due = await home.store.outbox.due(ALL)
-    assert sorted(route.chat for _, _, route in due) == ["ann", "bob"]
-    newest = max(delivery_id for delivery_id, _, _ in due)
+    assert sorted(each.route.chat for each in due) == ["ann", "bob"]
+    newest = max(each.delivery_id for each in due)
     assert await home.store.outbox.due(newest) == ()
     await home.answer(await home.work_on(chat="ann"))
-    ((later, session_id, _),) = await home.store.outbox.due(newest)
-    assert later > newest
-    assert session_id == await home.session_id("ann")
+    (later,) = await home.store.outbox.due(newest)
+    assert later.delivery_id > newest
+    assert later.session_id == await home.session_id("ann")
 
 
 async def test_what_is_settled_is_not_listed(home: Home) -> None:
@@ -193,7 +194,7 @@ async def test_a_delivery_that_arrived_is_never_sent_again(home: Home) -> None:
 
 async def test_a_send_of_unknown_outcome_stays_ambiguous_when_it_is_put_off(home: Home) -> None:
     await home.answer(await home.work_on())
-    unsure = Postpone(not_before_ms=0, is_ambiguous=True, reason="timeout")
+    unsure = Postpone(wait_ms=0, is_ambiguous=True, reason="timeout")
     await settle(home, await home.take_delivery(), unsure)
 
     again = await home.take_delivery()
@@ -203,7 +204,7 @@ async def test_a_send_of_unknown_outcome_stays_ambiguous_when_it_is_put_off(home
 
 async def test_a_send_that_provably_failed_is_repeated_plainly(home: Home) -> None:
     await home.answer(await home.work_on())
-    later = Postpone(not_before_ms=0, is_ambiguous=False, reason="connection refused")
+    later = Postpone(wait_ms=0, is_ambiguous=False, reason="connection refused")
     await settle(home, await home.take_delivery(), later)
 
     assert not (await home.take_delivery()).is_ambiguous
@@ -224,9 +225,7 @@ async def test_the_label_is_durable_before_the_words_go_out_again(home: Home) ->
 async def test_a_delivery_that_is_put_off_is_not_due_before_its_time(home: Home) -> None:
     await home.answer(await home.work_on(), "1", "2")
     home.wakeups.hints.clear()
-    later = Postpone(
-        not_before_ms=home.clock.now_ms() + 30 * SECOND_MS, is_ambiguous=False, reason="slow down"
-    )
+    later = Postpone(wait_ms=30 * SECOND_MS, is_ambiguous=False, reason="slow down")
     await settle(home, await home.take_delivery(), later)
 
     assert OUTBOX in home.wakeups.hints
@@ -239,9 +238,7 @@ async def test_a_delivery_that_is_put_off_is_not_due_before_its_time(home: Home)
 
 async def test_a_restart_does_not_shorten_a_pause_that_the_platform_asked_for(home: Home) -> None:
     await home.answer(await home.work_on())
-    later = Postpone(
-        not_before_ms=home.clock.now_ms() + 30 * SECOND_MS, is_ambiguous=False, reason="slow down"
-    )
+    later = Postpone(wait_ms=30 * SECOND_MS, is_ambiguous=False, reason="slow down")
     await settle(home, await home.take_delivery(), later)
     await home.reopen(crash=True)
 
@@ -280,7 +277,7 @@ async def test_a_chat_that_moves_to_where_somebody_has_written_already_is_answer
         if not isinstance(delivery, Delivery):
             break
         assert delivery.route.chat == "ann"
-        moved = after_send(delivery, Moved(chat="ann2"), home.clock.now_ms())
+        moved = after_send(delivery, Moved(chat="ann2"))
         await settle(home, delivery, moved)
     else:
         raise AssertionError("it is sent to the old address for ever")

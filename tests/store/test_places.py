@@ -77,7 +77,7 @@ async def test_what_there_is_no_room_for_is_not_due(home: Home) -> None:
     assert await turns.due_in_ms(with_recovered=False) == 0
 
 
-@pytest.mark.parametrize("name", ["turns_due", "turns_next_due", "turns_wait_bounded"])
+@pytest.mark.parametrize("name", ["turns_due", "turns_next_due", "waits_cap_turns"])
 def test_looking_for_what_is_due_reads_only_that(name: str) -> None:
     """S165: one range of the index that knows what is not closed; no row of any other turn is
     read, and nothing is sorted."""

@@ -148,7 +148,7 @@ async def test_what_is_known_of_the_chat_around_a_send_of_unknown_outcome(home: 
     worker_id = home.worker.worker_id
     for number in (11, 12):
         delivery = await home.take_delivery()
-        change = after_send(delivery, Sent(platform_id=str(number)), home.clock.now_ms())
+        change = after_send(delivery, Sent(platform_id=str(number)))
         await home.store.outbox.settle(delivery, worker_id, change)
     await home.take_delivery()
     await home.reopen(crash=True)
@@ -189,7 +189,7 @@ async def test_what_is_held_holds_up_nothing_and_goes_out_labelled_when_told_to(
 
 
 async def arrives(home: Home, delivery: Delivery, platform_id: str) -> None:
-    change = after_send(delivery, Sent(platform_id=platform_id), home.clock.now_ms())
+    change = after_send(delivery, Sent(platform_id=platform_id))
     await home.store.outbox.settle(delivery, home.worker.worker_id, change)
 
 

@@ -444,8 +444,8 @@ async def test_a_route_names_the_channel_even_when_it_is_gone(home: Home) -> Non
     await home.reopen(world=a_world(without=[WEB, HOOK]))
     await home.stop()
 
-    ((_, _, route),) = await home.store.outbox.due(DeliveryId(0))
-    assert route.channel == WEB
+    (due,) = await home.store.outbox.due(DeliveryId(0))
+    assert due.route.channel == WEB
 
 
 async def test_deliveries_do_not_wait_for_recovery(home: Home) -> None:

@@ -191,9 +191,17 @@ async def with_deliveries(home: Home) -> AsyncIterator[str]:
     delivery = await outbox.claim(session_id, worker_id)
     assert isinstance(delivery, Delivery)
     yield "outbox.claim"
+    later = Postpone(wait_ms=30_000, is_ambiguous=False, reason="not reached")
+    await outbox.settle(delivery, worker_id, later)
+    yield "outbox.settle"
+    assert await outbox.hasten(delivery.route.channel) == 1
+    yield "outbox.hasten"
+    delivery = await outbox.claim(session_id, worker_id)
+    assert isinstance(delivery, Delivery)
+    yield "outbox.claim"
     await outbox.label(delivery, worker_id)
     yield "outbox.label"
-    unsure = Postpone(not_before_ms=0, is_ambiguous=True, reason="timeout")
+    unsure = Postpone(wait_ms=0, is_ambiguous=True, reason="timeout")
     await outbox.settle(delivery, worker_id, unsure)
     yield "outbox.settle"
     delivery = await outbox.claim(session_id, worker_id)

@@ -16,6 +16,7 @@ from anyio import create_task_group, fail_after, sleep
 from koboshi.ports.tool import Tool, ToolAnswer
 from koboshi.tools.mcp import McpServers, Program, ServerLimits, ServerSpec
 from koboshi.tools.mcp.endpoint import Endpoint
+from tests.harness.ports import free_port
 from tests.unit.test_tools import CONTEXT
 
 FAKES = Path(__file__).resolve().parent.parent / "fakes"
@@ -109,11 +110,13 @@ def children_of(parent: int) -> list[int]:
     return [int(pid) for pid, of in pairs if int(of) == parent]
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+def descendants_of(ancestor: int) -> list[int]:
+    found: list[int] = []
+    grown = [ancestor]
+    while grown:
+        grown = [child for pid in grown for child in children_of(pid)]
+        found += grown
+    return found
 
 
 class HttpServer:

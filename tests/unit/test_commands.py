@@ -58,6 +58,22 @@ IDLE = SessionFacts(
 BUSY = replace(IDLE, open_turn=TURN)
 
 
+@pytest.mark.parametrize(
+    "unsent, on_the_way, reply",
+    [
+        (1, 0, "Stopped: 1 part of my answer is not sent any more."),
+        (3, 1, "Stopped: 3 parts of my answer are not sent any more. 1 part may still arrive."),
+    ],
+)
+def test_a_stop_while_an_answer_goes_out_says_what_is_not_sent(
+    unsent: int, on_the_way: int, reply: str
+) -> None:
+    """Issue 12, B15."""
+    facts = replace(IDLE, unsent=unsent, on_the_way=on_the_way)
+
+    assert response_to("/stop", facts) == Response(reply=reply, cut=CutKind.STOP)
+
+
 def response_to(text: str, facts: SessionFacts) -> Response:
     command = parse_command(text)
     assert command is not None

@@ -280,7 +280,7 @@ async def test_keys_are_left_to_commands_that_a_person_approves(files: Files, pa
     ],
 )
 async def test_what_the_system_makes_up_is_not_read(files: Files, path: str) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         assert await files.failure("read_file", path=path)
 
 
@@ -289,7 +289,7 @@ async def test_a_pipe_or_a_socket_does_not_keep_us_waiting(files: Files) -> None
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(files.workdir / "socket"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         for name in ("pipe", "socket"):
             for tool, more in [
                 ("read_file", {}),

@@ -122,6 +122,19 @@ async def test_what_a_server_declines_is_told_in_its_words_made_harmless() -> No
     assert answer == ToolAnswer(text='{"status":"error","error":"no way"}')
 
 
+async def test_what_breaks_while_it_is_sent_is_not_called_a_failure_of_the_call() -> None:
+    """Issue 12, A4: whoever runs the call decides what is known of it then."""
+    sent = Sent(ValueError("a bug in the library"))
+
+    with pytest.raises(ValueError, match="a bug in the library"):
+        await tool_of(sent).run('{"path": "a"}', CONTEXT)
+
+    assert len(sent.calls) == 1
+    with pytest.raises(ToolFailed):
+        await tool_of(sent).run("no JSON", CONTEXT)
+    assert len(sent.calls) == 1
+
+
 async def test_a_once_call_without_an_answer_is_of_unknown_outcome() -> None:
     answer = await tool_of(Sent(Unanswered("the server died"))).run('{"path": "a"}', CONTEXT)
 

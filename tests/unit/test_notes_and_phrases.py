@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from koboshi.domain import notes, phrases
 from koboshi.domain.action import TurnLimits, next_action
+from koboshi.domain.ids import DeliveryId
 from koboshi.domain.inbox import Words, yes_or_no
 from koboshi.domain.recovery import Interruption
 from koboshi.domain.transcript import Reply
@@ -210,8 +211,16 @@ def test_a_person_who_says_no_is_told_that_the_work_ends() -> None:
     assert "let it go" in phrases.declined()
 
 
-def test_a_part_that_could_not_be_delivered_is_named_with_its_reason() -> None:
-    assert phrases.undeliverable("too long").endswith("too long")
+@pytest.mark.parametrize(
+    "count, words", [(1, "One message"), (2, "2 messages"), (9, "d5 and 4 more")]
+)
+def test_lost_deliveries_are_counted_and_named_with_a_way_to_get_them(
+    count: int, words: str
+) -> None:
+    """Issue 12, A1."""
+    told = phrases.undelivered([DeliveryId(number + 1) for number in range(count)])
+    assert words in told
+    assert "koboshi outbox retry d1" in told
 
 
 def test_a_possible_duplicate_says_so_on_a_line_of_its_own() -> None:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, TurnId
 from koboshi.domain.outbox import (
+    MOVES_MAX,
     SETTLED,
+    STRIKES_MAX,
     UNSETTLED,
     Delivery,
     DeliveryLimits,
@@ -24,14 +26,14 @@ from koboshi.domain.outbox import (
     Settle,
     Unsure,
     after_send,
-    expiry_of,
+    ending_of,
     resolution_of,
     split_text,
 )
 from koboshi.domain.route import Route
 
 NOW_MS = 1_000_000
-LIMITS = DeliveryLimits(attempts_max=5, age_ms_max=600_000, wait_ms_max=60_000)
+LIMITS = DeliveryLimits(age_ms_max=600_000, wait_ms_max=60_000)
 
 DELIVERY = Delivery(
     delivery_id=DeliveryId(1),
@@ -55,7 +57,7 @@ NOT_YET: tuple[SendOutcome, ...] = (Later(wait_ms=0, reason="flood"), Unsure(rea
 
 
 def postponed(delivery: Delivery, outcome: SendOutcome) -> Postpone:
-    change = after_send(delivery, outcome, NOW_MS, LIMITS)
+    change = after_send(delivery, outcome, LIMITS)
     assert isinstance(change, Postpone)
     return change
 
@@ -65,24 +67,24 @@ def test_a_delivery_is_either_settled_or_not() -> None:
 
 
 def test_what_was_sent_is_delivered_and_has_its_receipt() -> None:
-    change = after_send(DELIVERY, Sent(platform_id="m1"), NOW_MS, LIMITS)
+    change = after_send(DELIVERY, Sent(platform_id="m1"), LIMITS)
 
     assert change == Settle(state=DeliveryState.DELIVERED, platform_id="m1")
 
 
 def test_what_the_platform_refuses_is_rejected_with_its_reason() -> None:
-    change = after_send(DELIVERY, Refused(reason="blocked by the person"), NOW_MS, LIMITS)
+    change = after_send(DELIVERY, Refused(reason="blocked by the person"), LIMITS)
 
     assert change == Settle(state=DeliveryState.REJECTED, reason="blocked by the person")
 
 
 def test_a_chat_that_moved_takes_its_deliveries_along() -> None:
-    assert after_send(DELIVERY, Moved(chat="-100"), NOW_MS, LIMITS) == Reroute(chat="-100")
+    assert after_send(DELIVERY, Moved(chat="-100"), LIMITS) == Reroute(chat="-100")
 
 
 @pytest.mark.parametrize("outcome", NOT_YET)
 def test_what_did_not_get_through_is_tried_again_later(outcome: SendOutcome) -> None:
-    assert postponed(DELIVERY, outcome).not_before_ms > NOW_MS
+    assert postponed(DELIVERY, outcome).wait_ms > 0
 
 
 @pytest.mark.parametrize(
@@ -109,86 +111,127 @@ def test_an_ambiguous_delivery_stays_ambiguous(outcome: SendOutcome) -> None:
 
 
 @pytest.mark.parametrize("attempts, wait_ms", [(1, 1_000), (2, 2_000), (3, 4_000), (4, 8_000)])
-def test_the_wait_doubles_with_every_attempt(attempts: int, wait_ms: int) -> None:
-    change = postponed(replace(DELIVERY, attempts=attempts), Unsure())
+def test_the_wait_after_a_send_that_did_not_happen_doubles(attempts: int, wait_ms: int) -> None:
+    change = postponed(replace(DELIVERY, attempts=attempts), Later(wait_ms=0))
 
-    assert change.not_before_ms == NOW_MS + wait_ms
+    assert change.wait_ms == wait_ms
+
+
+def test_the_wait_after_unknown_outcomes_doubles_from_five_seconds_to_an_hour() -> None:
+    """Issue 12, A1. Attempts that provably failed do not make it longer."""
+    waits = [
+        postponed(replace(DELIVERY, attempts=90, unsure=unsure), Unsure()).wait_ms
+        for unsure in range(12)
+    ]
+
+    assert waits[:4] == [5_000, 10_000, 20_000, 40_000]
+    assert waits[9:] == [2_560_000, 3_600_000, 3_600_000]
 
 
 @given(attempts=st.integers(0, 10_000), wait_ms_max=st.integers(1, 10**9))
 def test_the_wait_of_our_own_is_bounded(attempts: int, wait_ms_max: int) -> None:
-    limits = DeliveryLimits(attempts_max=10_001, wait_ms_max=wait_ms_max)
-    change = after_send(replace(DELIVERY, attempts=attempts), Unsure(), NOW_MS, limits)
+    limits = DeliveryLimits(wait_ms_max=wait_ms_max, unsure_wait_ms_max=wait_ms_max)
+    tried = replace(DELIVERY, attempts=attempts, unsure=attempts)
+    for outcome in NOT_YET:
+        change = after_send(tried, outcome, limits)
 
-    assert isinstance(change, Postpone)
-    assert NOW_MS < change.not_before_ms <= NOW_MS + wait_ms_max
+        assert isinstance(change, Postpone)
+        assert 0 < change.wait_ms <= wait_ms_max
 
 
 def test_a_platform_that_asks_for_a_longer_wait_gets_it() -> None:
-    assert postponed(DELIVERY, Later(wait_ms=90_000)).not_before_ms == NOW_MS + 90_000
+    assert postponed(DELIVERY, Later(wait_ms=90_000)).wait_ms == 90_000
 
 
 def test_a_platform_that_asks_for_a_shorter_wait_is_not_hurried() -> None:
     change = postponed(replace(DELIVERY, attempts=4), Later(wait_ms=5))
 
-    assert change.not_before_ms == NOW_MS + 8_000
+    assert change.wait_ms == 8_000
 
 
-@pytest.mark.parametrize("outcome", NOT_YET)
-@pytest.mark.parametrize("attempts, is_given_up", [(4, False), (5, True), (6, True)])
-def test_the_number_of_attempts_is_bounded(
-    outcome: SendOutcome, attempts: int, is_given_up: bool
-) -> None:
-    """S148."""
-    change = after_send(replace(DELIVERY, attempts=attempts), outcome, NOW_MS, LIMITS)
-
-    assert isinstance(change, Settle) == is_given_up
-
-
-@pytest.mark.parametrize("outcome", NOT_YET)
-@pytest.mark.parametrize(
-    "age_ms, is_given_up", [(599_999, False), (600_000, False), (600_001, True)]
+@given(
+    attempts=st.integers(1, 10_000),
+    unsure=st.integers(0, 10_000),
+    age_ms=st.integers(0, 10**12),
+    is_ambiguous=st.booleans(),
+    may_be_duplicate=st.booleans(),
+    outcome=st.sampled_from([*NOT_YET, Moved(chat="x")]),
 )
-def test_the_age_of_a_delivery_is_bounded(
-    outcome: SendOutcome, age_ms: int, is_given_up: bool
+def test_an_outcome_that_is_not_final_never_ends_a_delivery(
+    attempts: int,
+    unsure: int,
+    age_ms: int,
+    is_ambiguous: bool,
+    may_be_duplicate: bool,
+    outcome: SendOutcome,
 ) -> None:
-    """S148."""
-    change = after_send(DELIVERY, outcome, DELIVERY.created_ms + age_ms, LIMITS)
+    """Issue 12, A1: an answer was abandoned after two unknown outcomes."""
+    delivery = replace(
+        DELIVERY,
+        attempts=attempts,
+        unsure=unsure,
+        age_ms=age_ms,
+        is_ambiguous=is_ambiguous,
+        may_be_duplicate=may_be_duplicate,
+    )
 
-    assert isinstance(change, Settle) == is_given_up
+    assert isinstance(after_send(delivery, outcome, LIMITS), Postpone | Reroute)
 
 
-@pytest.mark.parametrize(
-    "given_up", [replace(DELIVERY, attempts=5), replace(DELIVERY, created_ms=0)]
-)
-def test_what_is_given_up_is_abandoned_with_a_reason(given_up: Delivery) -> None:
-    change = after_send(given_up, Unsure(), NOW_MS, LIMITS)
+def test_what_was_looked_for_is_not_looked_for_again_after_a_send_that_did_not_happen() -> None:
+    """S146: looking costs the platform's patience."""
+    labelled = replace(DELIVERY, may_be_duplicate=True)
 
-    assert isinstance(change, Settle)
-    assert change.state is DeliveryState.ABANDONED
-    assert change.reason
+    assert not postponed(labelled, Later(wait_ms=0)).is_ambiguous
+    assert postponed(labelled, Unsure()).is_ambiguous
 
 
 def test_an_attempt_that_succeeds_at_the_last_moment_counts() -> None:
-    late = replace(DELIVERY, attempts=99, created_ms=0)
+    late = replace(DELIVERY, attempts=99, age_ms=10**12, strikes=4)
 
-    assert after_send(late, Sent(platform_id="m1"), NOW_MS, LIMITS) == Settle(
+    assert after_send(late, Sent(platform_id="m1"), LIMITS) == Settle(
         state=DeliveryState.DELIVERED, platform_id="m1"
     )
 
 
 @pytest.mark.parametrize("age_ms", [0, 599_999, 600_000])
 def test_a_delivery_may_be_sent_until_it_has_expired(age_ms: int) -> None:
-    assert expiry_of(DELIVERY, DELIVERY.created_ms + age_ms, LIMITS) is None
+    assert ending_of(replace(DELIVERY, age_ms=age_ms, is_tried=True), LIMITS) is None
 
 
 def test_a_delivery_that_has_expired_is_not_sent_any_more() -> None:
-    """S148."""
-    change = expiry_of(DELIVERY, DELIVERY.created_ms + 600_001, LIMITS)
+    """S148; issue 12, A1: and the person is told."""
+    change = ending_of(replace(DELIVERY, age_ms=600_001, is_tried=True), LIMITS)
 
     assert change is not None
     assert change.state is DeliveryState.ABANDONED
     assert change.reason
+    assert change.is_told
+
+
+def test_what_this_boot_has_not_tried_does_not_expire() -> None:
+    """Issue 12, A5: after a downtime a delivery gets one try."""
+    assert ending_of(replace(DELIVERY, age_ms=10**12), LIMITS) is None
+
+
+def test_a_poisoned_delivery_is_given_up_and_told() -> None:
+    """Issue 12, A1."""
+    assert ending_of(replace(DELIVERY, strikes=STRIKES_MAX - 1, unsure=99), LIMITS) is None
+    change = ending_of(replace(DELIVERY, strikes=STRIKES_MAX, unsure=9), LIMITS)
+
+    assert change is not None
+    assert change.is_told
+    assert "9 sends" in (change.reason or "")
+
+
+def test_a_notice_of_lost_deliveries_outlives_an_outage_and_is_never_told_of() -> None:
+    """Issue 12, A1: a notice about notices never exists."""
+    notice = replace(DELIVERY, cause="undelivered:7", is_tried=True)
+
+    assert ending_of(replace(notice, age_ms=3 * 86_400_000)) is None
+    change = ending_of(replace(notice, age_ms=8 * 86_400_000))
+    assert change is not None
+    assert not change.is_told
 
 
 @pytest.mark.parametrize(
@@ -294,30 +337,7 @@ def test_unreadably_short_parts_are_refused() -> None:
         split_text("hello", 99)
 
 
-def test_a_text_that_was_sent_again_with_its_label_is_not_sent_a_third_time() -> None:
-    """S146: one visible possible duplicate, not a row of them."""
-    labelled = replace(DELIVERY, is_ambiguous=True, may_be_duplicate=True)
+def test_a_chat_that_keeps_moving_is_followed_with_pauses() -> None:
+    delivery = replace(DELIVERY, attempts=MOVES_MAX)
 
-    change = after_send(labelled, Unsure(), NOW_MS, LIMITS)
-
-    assert isinstance(change, Settle)
-    assert change.state is DeliveryState.ABANDONED
-
-
-def test_a_chat_that_keeps_moving_is_given_up() -> None:
-    delivery = replace(DELIVERY, attempts=LIMITS.attempts_max)
-
-    assert isinstance(after_send(delivery, Moved(chat="x"), NOW_MS, LIMITS), Settle)
-
-
-def test_an_outage_uses_up_the_age_and_not_the_attempts() -> None:
-    """S145, S148: an outage of hours must not eat the answer."""
-    now_ms = 0
-    for attempts in range(1, 10_000):
-        delivery = replace(DELIVERY, created_ms=0, attempts=attempts)
-        change = after_send(delivery, Later(wait_ms=0), now_ms)
-        if not isinstance(change, Postpone):
-            break
-        now_ms = change.not_before_ms
-
-    assert now_ms > 24 * 3_600_000
+    assert isinstance(after_send(delivery, Moved(chat="x"), LIMITS), Postpone)

@@ -1,5 +1,7 @@
 """Tools of other distributions: whatever they do, the gateway and the other tools go on."""
 
+import errno
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -359,6 +361,19 @@ async def test_a_call_that_breaks_is_of_unknown_outcome_unless_it_does_no_harm(
 
     assert answer.is_unknown
     assert "it broke while it ran" in answer.text
+
+
+@pytest.mark.parametrize("effect", [Effect.RESUMABLE, Effect.ONCE])
+async def test_a_call_that_wants_descriptors_is_taken_up_if_it_can_be(effect: Effect) -> None:
+    """Issue 12, A4: the want passes, so a call that can be taken up by its id is."""
+    want = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    tool = guard(effect=lambda _: effect, work=raises(want))
+    if effect is Effect.RESUMABLE:
+        with pytest.raises(OSError, match="open files"):
+            await tool.run("{}", CONTEXT)
+        return
+
+    assert (await tool.run("{}", CONTEXT)).is_unknown
 
 
 async def test_a_tool_may_say_that_it_failed() -> None:

@@ -1,6 +1,7 @@
 """What is said while a turn works, and when."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from koboshi.domain.outbox import (
     Settle,
     Unsure,
     after_send,
-    expiry_of,
+    ending_of,
 )
 from koboshi.domain.outbox import Moved as ChatMoved
 from koboshi.domain.progress import (
@@ -164,18 +165,20 @@ def test_a_cause_tells_its_number() -> None:
 @pytest.mark.parametrize("outcome", [Later(wait_ms=1_000), Unsure(reason="reset")])
 def test_a_notice_that_could_not_be_sent_is_not_sent_later(outcome: SendOutcome) -> None:
     """S100: it must not hold up what is said after it, nor be said twice."""
-    change = after_send(notice(), outcome, BEGIN)
+    change = after_send(notice(), outcome)
     assert isinstance(change, Settle)
     assert change.state is DeliveryState.ABANDONED
 
 
 def test_a_notice_follows_its_chat() -> None:
-    assert after_send(notice(), ChatMoved(chat="hall"), BEGIN) == Reroute(chat="hall")
+    assert after_send(notice(), ChatMoved(chat="hall")) == Reroute(chat="hall")
 
 
 def test_a_notice_that_waited_for_a_minute_is_no_longer_true() -> None:
-    assert expiry_of(notice(), BEGIN + MINUTE) is None
-    assert expiry_of(notice(), BEGIN + MINUTE + 1) is not None
+    assert ending_of(replace(notice(), age_ms=MINUTE)) is None
+    ending = ending_of(replace(notice(), age_ms=MINUTE + 1))
+    assert ending is not None
+    assert not ending.is_told
 
 
 def notice() -> Delivery:

@@ -85,7 +85,7 @@ def told(answer: ToolAnswer) -> dict[str, Any]:
 
 async def ending_soon(terminal: Terminal, ending: Ending, log: bytes = b"") -> None:
     """Let the command that is waited for end."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while P1 not in terminal.runners.commands or not terminal.runners.waits:
             await anyio.lowlevel.checkpoint()
     terminal.runners.finish(P1, ending, log)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from koboshi.torture.check import Fault, check
+from koboshi.torture.check import check
 from koboshi.torture.errands import Errand, Kind
+from koboshi.torture.faults import Fault
 from koboshi.torture.seen import (
     DeliveryRow,
     EntryRow,

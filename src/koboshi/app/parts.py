@@ -22,12 +22,13 @@ from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
-from koboshi.domain.outbox import DeliveryLimits, split_text
+from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
 from koboshi.ports.tool import Tool
+from koboshi.ports.wakeups import OUTBOX
 from koboshi.runtime.answers import answer
 from koboshi.runtime.asking import Asking
 from koboshi.runtime.attachments import Attachments
@@ -47,9 +48,11 @@ from koboshi.runtime.leave import Leave
 from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.meter import Meter, labelled
+from koboshi.runtime.neighbours import Neighbours
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
+from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.wakeups import LocalWakeups
@@ -85,6 +88,7 @@ class Parts:
     wakeups: LocalWakeups
     has_recovered: Event
     runners: LocalRunners
+    neighbours: Neighbours
     meter: Meter = field(default_factory=Meter)
     is_supervised: bool = False
     """Whether a parent of ours starts the gateway again whenever it dies."""
@@ -110,6 +114,7 @@ class Parts:
             has_recovered=self.has_recovered,
             stop_asked=self.drain.asked,
             channels=lambda: {channel.name: channel.trouble for channel in reached},
+            neighbours=self.neighbours.told,
         )
 
     def telegram_channels(self) -> "list[TelegramChannel]":
@@ -119,7 +124,8 @@ class Parts:
         # Its libraries cost every start that has no use for them.
         from koboshi.app.telegram import telegram_channel
 
-        return [telegram_channel(self.config, each, self.clock) for each in found]
+        on_back = partial(self.wakeups.hint, OUTBOX)
+        return [telegram_channel(self.config, each, self.clock, on_back) for each in found]
 
     def web_channels(self, health: GatewayHealth, jobs: Jobs) -> list[WebChannel]:
         return [
@@ -233,12 +239,7 @@ class Parts:
         async def output(process_id: ProcessId) -> str:
             return redact(await output_of(self.runners, process_id))
 
-        return Intake(
-            store=self.store,
-            clock=self.clock,
-            respond=respond,
-            output_of=output,
-        )
+        return Intake(store=self.store, clock=self.clock, respond=respond, output_of=output)
 
     def turn_runner(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> TurnRunner:
         limits = self.config.limits
@@ -256,7 +257,7 @@ class Parts:
             ),
             wakeups=self.wakeups,
             clock=self.clock,
-            split_for=partial(_split, channels),
+            shipping=Shipping(channels=channels, home=self.config.home),
             log_size_of=self.runners.log_size,
             limits=TurnLimits(
                 steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
@@ -290,7 +291,11 @@ class Parts:
             drafts=Drafts(channels=channels),
             store=self.store,
             model=MeasuredModel(
-                model=self.model, meter=self.meter, clock=self.clock, name=self.config.model.name
+                model=self.model,
+                meter=self.meter,
+                clock=self.clock,
+                name=self.config.model.name,
+                standing=self.neighbours.model,
             ),
             clock=self.clock,
             system=system_prompt(self.config.model.system_prompt),
@@ -322,9 +327,7 @@ class Parts:
             clock=self.clock,
             channels=channels,
             worker_id=self.worker.worker_id,
-            limits=DeliveryLimits(
-                attempts_max=limits.delivery_attempts_max, age_ms_max=limits.delivery_age_ms_max
-            ),
+            limits=DeliveryLimits(age_ms_max=limits.delivery_age_ms_max),
             in_flight_max=limits.deliveries_in_flight_max,
         )
 
@@ -361,6 +364,7 @@ def build(
         leave=parts.drain.ask,
         login_link=lambda: next((channel.login_link() for channel in web), None),
         channels=health.channels,
+        neighbours=health.neighbours,
         web_address=lambda: next((channel.address for channel in web), None),
     )
     web += parts.web_channels(health, jobs)
@@ -368,6 +372,7 @@ def build(
     own_tools = parts.own_tools()
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
+    parts.neighbours.servers = servers.standing
     plugins = open_plugins(parts.config, environment, taken=taken)
     channels: dict[ChannelName, Channel] = {
         channel.name: MeasuredChannel(channel, parts.meter, parts.clock) for channel in reached
@@ -390,11 +395,3 @@ def build(
         control=ControlSocket(home=parts.config.home, answer=partial(answer, jobs)),
     )
     return Built(gateway=gateway, health=health, web=web, servers=servers, plugins=plugins)
-
-
-def _split(
-    channels: Mapping[ChannelName, Channel], name: ChannelName, words: str
-) -> tuple[str, ...]:
-    """The parts of an answer; for a channel that is not configured, what every platform takes."""
-    channel = channels.get(name)
-    return split_text(words, 4_000) if channel is None else channel.split(words)

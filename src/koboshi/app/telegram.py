@@ -1,5 +1,7 @@
 """Telegram bots, from the configuration."""
 
+from collections.abc import Callable
+
 from koboshi.channels.telegram.channel import TelegramChannel
 from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.commands.menu import menu
@@ -8,7 +10,9 @@ from koboshi.domain.ids import ChannelName
 from koboshi.ports.clock import Clock
 
 
-def telegram_channel(config: Config, bot: TelegramConfig, clock: Clock) -> TelegramChannel:
+def telegram_channel(
+    config: Config, bot: TelegramConfig, clock: Clock, on_back: Callable[[], None]
+) -> TelegramChannel:
     assert bot.token is not None, "a channel that is enabled has its token"
     options = TelegramOptions(
         name=ChannelName(bot.name),
@@ -24,4 +28,4 @@ def telegram_channel(config: Config, bot: TelegramConfig, clock: Clock) -> Teleg
         webhook_host=bot.webhook_host,
         webhook_port=bot.webhook_port,
     )
-    return TelegramChannel(options, clock)
+    return TelegramChannel(options, clock, on_back)

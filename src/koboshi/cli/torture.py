@@ -98,10 +98,11 @@ def torture(
     """Kill a throw-away gateway again and again while people talk to it, and print the tally.
 
     The gateway is a real one, with the offline model, in a home of its own. People send it
-    messages, commands, background jobs and answers to its questions over HTTP, and it is killed
-    with SIGKILL at random instants and before and after every step that it stores. When it has
-    come to rest, everything must be there: each message answered or its end told, once and in
-    order, no command run twice, each job reported once, the database whole.
+    messages, commands, background jobs and answers to its questions over HTTP, others write to its
+    bot on a small platform in Telegram's form that fails now and then, and it is killed with
+    SIGKILL at random instants and before and after every step that it stores. When it has come to
+    rest, everything must be there: each message answered or its end told, once, in order and in
+    its place, no command run twice, each job reported once, the database whole.
 
     Your own home and configuration are not looked at. Ends with 0 if all is well, and with 1 if
     not: then the homes are kept, to be looked at.

@@ -8,7 +8,7 @@ from anyio import sleep
 
 from koboshi.cli.options import counted
 from koboshi.torture import Campaign, Report
-from koboshi.torture.check import Fault
+from koboshi.torture.faults import Fault
 
 DRAWN_EVERY_S = 0.25
 SAID_EVERY_S = 5.0
@@ -73,6 +73,10 @@ def tally_lines(report: Report, kept: str | None) -> list[str]:
         _line("answers", f"{tally.answers} (and {tally.ends_told} other ends told)"),
         _line("commands run", f"{tally.commands}"),
         _line("jobs reported", f"{tally.jobs}"),
+        _line("on the bot platform", _visits_words(report)),
+        *_mishap_lines(report),
+        _line("rights taken away", f"{tally.rights_taken}"),
+        _line("runners killed", f"{tally.runners_killed}"),
         "",
         _line("lost", f"{tally.count(Fault.LOST)}"),
         _line("doubled", f"{tally.count(Fault.DOUBLED)}"),
@@ -91,6 +95,17 @@ def tally_lines(report: Report, kept: str | None) -> list[str]:
     if kept is not None:
         lines.append(f"The homes are kept in {kept}")
     return lines
+
+
+def _visits_words(report: Report) -> str:
+    tally = report.tally
+    copies = f"{tally.copies} copies labelled"
+    return f"{tally.visits} messages, {tally.visits_answered} answered or told, {copies}"
+
+
+def _mishap_lines(report: Report) -> list[str]:
+    """What the platform did to calls of the bot, the most frequent first."""
+    return [f"  {name:<40}{times}" for name, times in report.tally.mishaps.most_common()]
 
 
 def _kill_lines(report: Report) -> list[str]:

@@ -72,7 +72,7 @@ def _unknown(command: Command, _facts: SessionFacts) -> Response:
 
 def _stop(command: Command, facts: SessionFacts) -> Response:
     ends_processes = command.argument.casefold().strip(" .,!") == "all"
-    has_work = facts.open_turn is not None or facts.waiting > 0
+    has_work = facts.open_turn is not None or facts.waiting > 0 or facts.unsent > 0
     if ends_processes and (has_work or facts.running_processes):
         sentences = [*_stopped(facts), *_ending(facts.running_processes)]
         return Response(reply=" ".join(sentences), cut=CutKind.STOP_ALL)
@@ -220,6 +220,13 @@ def _stopped(facts: SessionFacts) -> list[str]:
     if facts.waiting:
         verb = "was" if facts.waiting == 1 else "were"
         sentences.append(f"{_counted(facts.waiting, 'waiting message')} {verb} dropped.")
+    if facts.unsent:
+        verb = "is" if facts.unsent == 1 else "are"
+        sentences.append(
+            f"Stopped: {_counted(facts.unsent, 'part')} of my answer {verb} not sent any more."
+        )
+        if facts.on_the_way:
+            sentences.append(f"{_counted(facts.on_the_way, 'part')} may still arrive.")
     return sentences
 
 

@@ -79,10 +79,9 @@ class Limits:
     plugin_call_seconds: int = 1_800  # one call
 
     # What goes out.
-    deliveries_in_flight_max: int = 32  # sends at once, all channels together
+    deliveries_in_flight_max: int = 32  # sends at once, of each channel
     sent_file_bytes_max: int = 50_000_000  # a file for a person; bots can not send larger ones
-    delivery_attempts_max: int = 200  # tries of one delivery before it is abandoned
-    delivery_age_ms_max: int = _DAY_MS  # a text older than this is abandoned
+    delivery_age_ms_max: int = _DAY_MS  # a text older than this is abandoned, and that is told
 
     # Staying alive.
     recoveries_at_once: int = 8  # unowned turns judged at the same time

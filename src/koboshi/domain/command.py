@@ -126,6 +126,10 @@ class SessionFacts:
     waiting: int
     owed: int
     running_processes: tuple[str, ...]
+    unsent: int = 0
+    """Parts of answers that are owed and have certainly not been sent, while no turn is open."""
+    on_the_way: int = 0
+    """Parts of these answers that are being sent, or may have arrived."""
     jobs: tuple[JobGlance, ...] = ()
     """Background processes: the running ones, then the newest that have ended."""
     named_job: JobGlance | None = None

@@ -25,7 +25,16 @@ SETTLED = frozenset(
 )
 
 HELD_MS = 2**62
-"""A time that never comes: not before somebody says so."""
+"""A time that never comes: a held delivery waits for the operator."""
+
+STRIKES_MAX = 5
+"""A delivery is poisoned when its outcome was unknown so often while others were accepted."""
+MOVES_MAX = 20
+"""A chat that moved so often is followed with pauses."""
+COMMAND_REPLY = "command:"
+"""How the cause of a reply to a command begins."""
+UNDELIVERED = "undelivered:"
+"""How the cause of a notice begins that tells of deliveries that were given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +55,19 @@ class Delivery:
     attempts: int
     created_ms: int
     is_ambiguous: bool
-    """An earlier send has an unknown outcome, and nobody has looked what became of it."""
+    """The newest send has an unknown outcome, and was not looked for yet."""
     may_be_duplicate: bool
     """The person is told that they may see it twice."""
     file: OutFile | None = None
     """What is sent along with the text."""
+    age_ms: int = 0
+    """How long it is owed. A jump of the clock on the wall does not count."""
+    is_tried: bool = False
+    """This boot has tried it before."""
+    unsure: int = 0
+    """How many sends had an unknown outcome."""
+    strikes: int = 0
+    """How many of these had it while the channel's other sends were accepted."""
 
     @property
     def may_be_there(self) -> bool:
@@ -61,6 +78,17 @@ class Delivery:
     def is_passing(self) -> bool:
         """Whether it is true only now: said at once, or not at all, and never twice."""
         return self.cause.startswith("progress:")
+
+    @property
+    def is_notice_of_loss(self) -> bool:
+        """Whether it tells of deliveries that were given up."""
+        return self.cause.startswith(UNDELIVERED)
+
+    @property
+    def needs_channel(self) -> bool:
+        """Whether it waits while its channel is down: a repeat of an unknown outcome would only
+        add copies, and a notice of loss would be lost as well."""
+        return self.is_ambiguous or self.is_notice_of_loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,17 +144,21 @@ class Settle:
     state: DeliveryState
     platform_id: str | None = None
     reason: str | None = None
+    is_told: bool = False
+    """The person gets a notice that it was given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postpone:
-    """Owed again, not before `not_before_ms`. `is_ambiguous` stays true once it was."""
+    """Owed again, after `wait_ms`. `is_ambiguous` says that it is to be looked for first."""
 
-    not_before_ms: int
+    wait_ms: int
     is_ambiguous: bool
     reason: str
     is_chat_wide: bool = False
     """The platform wants quiet in the whole chat, not only of this delivery."""
+    is_unsure: bool = False
+    """The outcome of this very attempt is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,74 +170,105 @@ DeliveryChange: TypeAlias = Settle | Postpone | Reroute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """A delivery that ended without having arrived, when it was its turn to be sent."""
+
+    delivery_id: DeliveryId
+    route: Route
+    reason: str
+    is_told: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryLimits:
-    attempts_max: int = 200
     age_ms_max: int = 24 * 3_600_000
     wait_ms_max: int = 15 * 60_000
+    unsure_wait_ms_max: int = 3_600_000
     passing_age_ms_max: int = 60_000
+    notice_age_ms_max: int = 7 * 24 * 3_600_000
+    """A notice of loss outlives a long outage."""
 
 
 def after_send(
     delivery: Delivery,
     outcome: SendOutcome,
-    now_ms: int,
     limits: DeliveryLimits = DeliveryLimits(),  # noqa: B008  (frozen)
 ) -> DeliveryChange:
-    """What the outcome of one attempt makes of the delivery. `delivery.attempts` counts it."""
+    """What the outcome of one attempt makes of the delivery. `delivery.attempts` counts it.
+
+    An outcome that is not final is never the end of a delivery: `ending_of` alone gives one up.
+    """
     match outcome:
         case Sent(platform_id=platform_id):
             return Settle(state=DeliveryState.DELIVERED, platform_id=platform_id)
         case Refused(reason=reason):
             return Settle(state=DeliveryState.REJECTED, reason=reason)
-        case Moved(chat=chat) if delivery.attempts < limits.attempts_max:
+        case Moved(chat=chat) if delivery.attempts < MOVES_MAX:
             return Reroute(chat=chat)
-        case Unsure() if delivery.may_be_duplicate:
-            # It was sent again once, saying so; a third copy would help nobody.
-            reason = "its outcome is unknown, also after it was sent again"
-            return Settle(state=DeliveryState.ABANDONED, reason=reason)
-        case Later() | Unsure() | Moved():
-            given_up = _why_give_up(delivery, now_ms, limits)
-            if given_up:
-                return Settle(state=DeliveryState.ABANDONED, reason=given_up)
-            asked_ms = 0 if isinstance(outcome, Moved) else outcome.wait_ms
-            wait_ms = max(asked_ms, _backoff_ms(delivery.attempts, limits))
+        case Later() | Unsure() | Moved() if delivery.is_passing:
+            # It must not hold up what is said after it.
+            return Settle(state=DeliveryState.ABANDONED, reason="it is not tried again")
+        case Moved(chat=chat):
             return Postpone(
-                not_before_ms=now_ms + wait_ms,
-                is_ambiguous=delivery.may_be_there or isinstance(outcome, Unsure),
+                wait_ms=_later_ms(delivery, limits),
+                is_ambiguous=delivery.is_ambiguous,
+                reason=f"the chat moved to {chat}",
+            )
+        case Later(wait_ms=asked_ms, reason=reason):
+            return Postpone(
+                wait_ms=max(asked_ms, _later_ms(delivery, limits)),
+                is_ambiguous=delivery.is_ambiguous,
                 is_chat_wide=asked_ms > 0,
-                reason=f"the chat moved to {outcome.chat}"
-                if isinstance(outcome, Moved)
-                else outcome.reason,
+                reason=reason,
+            )
+        case Unsure(wait_ms=asked_ms, reason=reason):
+            return Postpone(
+                wait_ms=max(asked_ms, _unsure_ms(delivery, limits)),
+                is_ambiguous=True,
+                is_chat_wide=asked_ms > 0,
+                is_unsure=True,
+                reason=reason,
             )
         case _:
             assert_never(outcome)
 
 
-def expiry_of(
+def ending_of(
     delivery: Delivery,
-    now_ms: int,
     limits: DeliveryLimits = DeliveryLimits(),  # noqa: B008  (frozen)
 ) -> Settle | None:
-    """What is too old is not sent any more: words of yesterday help nobody today."""
-    age_ms_max = limits.passing_age_ms_max if delivery.is_passing else limits.age_ms_max
-    if now_ms - delivery.created_ms <= age_ms_max:
-        return None
-    return Settle(state=DeliveryState.ABANDONED, reason="it expired before it could be delivered")
+    """How a delivery ends that is about to be tried once more; None if it may be tried.
 
-
-def _why_give_up(delivery: Delivery, now_ms: int, limits: DeliveryLimits) -> str | None:
+    What is old has its one try in each boot: after a downtime nobody knows how much of its age is
+    the fault of a clock.
+    """
     if delivery.is_passing:
-        # It must not hold up what is said after it.
-        return "it is not tried again"
-    if delivery.attempts >= limits.attempts_max:
-        return f"not accepted by the platform in {delivery.attempts} attempts"
-    if now_ms - delivery.created_ms > limits.age_ms_max:
-        return "not accepted by the platform before it expired"
+        if delivery.age_ms <= limits.passing_age_ms_max:
+            return None
+        return Settle(state=DeliveryState.ABANDONED, reason="it is true no longer")
+    is_told = not delivery.is_notice_of_loss and not delivery.cause.startswith("drain:")
+    if delivery.strikes >= STRIKES_MAX:
+        reason = f"its outcome stayed unknown in {delivery.unsure} sends, while others arrived"
+        return Settle(state=DeliveryState.ABANDONED, reason=reason, is_told=is_told)
+    age_ms_max = limits.notice_age_ms_max if delivery.is_notice_of_loss else limits.age_ms_max
+    if delivery.is_tried and delivery.age_ms > age_ms_max:
+        reason = "it expired before it could be delivered"
+        return Settle(state=DeliveryState.ABANDONED, reason=reason, is_told=is_told)
     return None
 
 
-def _backoff_ms(attempts: int, limits: DeliveryLimits) -> int:
-    return int(min(1_000 * 2 ** min(max(attempts - 1, 0), 20), limits.wait_ms_max))
+def _later_ms(delivery: Delivery, limits: DeliveryLimits) -> int:
+    """The pause after a send that provably did not happen."""
+    return _doubled(1_000, delivery.attempts - 1, limits.wait_ms_max)
+
+
+def _unsure_ms(delivery: Delivery, limits: DeliveryLimits) -> int:
+    """The pause before a send of unknown outcome is looked for and repeated."""
+    return _doubled(5_000, delivery.unsure, limits.unsure_wait_ms_max)
+
+
+def _doubled(first_ms: int, times: int, most_ms: int) -> int:
+    return int(min(first_ms * 2 ** min(max(times, 0), 20), most_ms))
 
 
 def split_text(text: str, limit: int) -> tuple[str, ...]:
@@ -214,7 +277,7 @@ def split_text(text: str, limit: int) -> tuple[str, ...]:
     Joining the parts gives `text` back. Raises ValueError if `limit` is below 100.
     """
     if limit < 100:
-        raise ValueError("parts of less than 100 characters can not be read")
+        raise ValueError("parts of less than 100 characters cannot be read")
     parts: list[str] = []
     begin = 0
     while len(text) - begin > limit:
@@ -254,5 +317,5 @@ def resolution_of(*, is_idempotent: bool, finds_sent: bool, holds: bool) -> Reso
 
 
 def held(reason: str) -> Postpone:
-    """It is not sent before somebody says so."""
-    return Postpone(not_before_ms=HELD_MS, is_ambiguous=True, reason=reason)
+    """It is not sent before the operator says so."""
+    return Postpone(wait_ms=HELD_MS, is_ambiguous=True, reason=reason)

@@ -1,7 +1,9 @@
 """Every sentence that the gateway says to a person: one line, plain words, what to do next."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from koboshi.domain.ids import DeliveryId, shown
 from koboshi.domain.transcript import Choice
 
 YES_NO = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
@@ -136,5 +138,32 @@ def still_working(span: str, doing: str) -> str:
     return f"Still working, {span}, {doing}."
 
 
-def undeliverable(reason: str) -> str:
-    return f"A part of my answer could not be delivered: {excerpt(reason, 300)}"
+def answer_in_file() -> str:
+    return "This answer is long. The whole of it is in this file."
+
+
+def answer_cut(left: str) -> str:
+    """`left` is what is not shown."""
+    return (
+        f"This answer is too long for messages: {len(left)} characters more are not shown. "
+        f"Ask me to go on from «{excerpt(left, 60)}» for the rest."
+    )
+
+
+LOST_SHOWN_MAX = 5
+
+
+def undelivered(lost: Sequence[DeliveryId]) -> str:
+    """Deliveries of a chat that were given up, and how they can still be had."""
+    names = [shown("delivery", each) for each in lost]
+    listed = ", ".join(names[:LOST_SHOWN_MAX])
+    if len(names) > LOST_SHOWN_MAX:
+        listed += f" and {len(names) - LOST_SHOWN_MAX} more"
+    if len(names) == 1:
+        begin, them = "One message of mine", "it"
+    else:
+        begin, them = f"{len(names)} messages of mine", "one"
+    return (
+        f"{begin} could not be delivered: {listed}. Ask me again for what is missing, or let the "
+        f"operator of this gateway send {them} again: `koboshi outbox retry {names[0]}`."
+    )

@@ -28,6 +28,10 @@ class Abilities:
     """`draft` can show words while they grow."""
     interactive: bool = True
     """A person reads along and can answer."""
+    parts_max: int = 8
+    """An answer of more parts is not sent as so many messages."""
+    takes_files: bool = False
+    """A delivery can carry a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,12 @@ class Channel(Protocol):
 
     @property
     def abilities(self) -> Abilities: ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the platform cannot be had at the moment; None if the channel is up. No send of
+        unknown outcome is repeated while it is not. A channel that comes back hints at that."""
+        ...
 
     async def receive(self, cursor: str | None, accept: Accept) -> None:
         """Bring in what people write, from `cursor` on, until cancelled. Raises when the

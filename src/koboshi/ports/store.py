@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from koboshi.domain.again import Retried
 from koboshi.domain.command import Command, Response, SessionFacts, Standing, Will
-from koboshi.domain.files import Parcel
+from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
     CallId,
     ChannelName,
@@ -200,10 +200,12 @@ class Turns(Protocol):
         reply: Reply,
         parts: Sequence[str],
         log_sizes: Mapping[ProcessId, int] = NO_SIZES,
+        file: OutFile | None = None,
     ) -> None:
         """End the turn with its answer: the words, the state and the deliveries owed are one
         transaction, which also opens the next turn if something waits. `log_sizes` says how much
-        output its background processes had until now: what matches in it comes too late."""
+        output its background processes had until now: what matches in it comes too late. `file`
+        goes along with the last part."""
         ...
 
     async def fail(self, claim: Claim, reason: str) -> None:

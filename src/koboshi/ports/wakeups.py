@@ -4,6 +4,8 @@ from typing import Protocol
 
 TURNS = "turns"
 OUTBOX = "outbox"
+OUTBOX_SOONER = "outbox-sooner"
+"""Hinted beside `OUTBOX` when something that waited for a time may be due before it."""
 JOURNAL = "journal"
 PROCESSES = "processes"
 WORKERS = "workers"

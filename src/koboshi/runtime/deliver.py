@@ -1,10 +1,18 @@
-"""Outbox to channel: in order within a session, one send at a time, side by side otherwise."""
+"""Outbox to channel: in order within a session, one send at a time, side by side otherwise.
+
+A *lane* is what must not be sent side by side: a session, and where a platform cannot tell repeats
+apart, a whole chat. A lane never sleeps. A session whose next delivery is not due leaves its lane
+and comes back at its time, so the other sessions of the chat go on. All times are in the database;
+what is kept here is only when to look again. Each channel has a limit of its own for sends under
+way: a platform that hangs delays no other.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
 
 import structlog
-from anyio import CapacityLimiter, create_task_group, move_on_after, sleep
+from anyio import CapacityLimiter, create_task_group, move_on_after
 from anyio.abc import TaskGroup
 
 from koboshi.domain.errors import Fenced
@@ -13,27 +21,63 @@ from koboshi.domain.outbox import (
     Delivery,
     DeliveryChange,
     DeliveryLimits,
+    GivenUp,
     Later,
     Resolution,
     SendOutcome,
     Sent,
     Unsure,
     after_send,
-    expiry_of,
     held,
     resolution_of,
 )
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
+from koboshi.ports.outbox import Due
 from koboshi.ports.store import Store
-from koboshi.ports.wakeups import OUTBOX, Wakeups
+from koboshi.ports.wakeups import OUTBOX, OUTBOX_SOONER, Wakeups
 
 log = structlog.get_logger()
 
 POLL_EVERYTHING_SECONDS = 10.0
-WAIT_MS_MAX = 60_000
 FINISH_LOOK_SECONDS = 0.02
+
+
+@dataclass(slots=True)
+class Alarms:
+    """When to look again at sessions whose next delivery is not due yet."""
+
+    _times: dict[SessionId, tuple[float, Route]] = field(default_factory=dict)
+    _heap: list[tuple[float, SessionId]] = field(default_factory=list)
+
+    def set(self, session_id: SessionId, route: Route, at: float) -> None:
+        """The earlier of two times counts."""
+        known = self._times.get(session_id)
+        if known is None or at < known[0]:
+            self._times[session_id] = (at, route)
+            heappush(self._heap, (at, session_id))
+
+    def clear(self) -> None:
+        self._times.clear()
+        self._heap.clear()
+
+    def take_due(self, now: float) -> list[tuple[SessionId, Route]]:
+        """The sessions whose time has come."""
+        found = []
+        while self._heap and self._heap[0][0] <= now:
+            at, session_id = heappop(self._heap)
+            known = self._times.get(session_id)
+            if known is not None and known[0] == at:
+                del self._times[session_id]
+                found.append((session_id, known[1]))
+        if len(self._heap) > 2 * len(self._times) + 64:
+            self._heap = [(at, session_id) for session_id, (at, _) in self._times.items()]
+            heapify(self._heap)
+        return found
+
+    def seconds_left(self, now: float, at_most: float) -> float:
+        return min(at_most, max(0.0, self._heap[0][0] - now)) if self._heap else at_most
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,43 +89,83 @@ class Deliver:
     worker_id: WorkerId
     limits: DeliveryLimits
     in_flight_max: int
+    """Sends under way at once, of each channel."""
+    _limiters: dict[ChannelName, CapacityLimiter] = field(default_factory=dict)
     _lanes: dict[str, dict[SessionId, Route]] = field(default_factory=dict)
     """The lanes that are at work, and the sessions each has still to look at."""
+    _alarms: Alarms = field(default_factory=Alarms)
+    _down: set[ChannelName] = field(default_factory=set)
+    """Channels that were not up at the last look."""
     _sending: int = 0
     _is_finishing: bool = False
 
     async def keep_delivering(self) -> None:
-        """Look at what is new at every hint, and at everything now and then, until cancelled."""
-        limiter = CapacityLimiter(self.in_flight_max)
+        """Look at what is new at every hint, at what is due at its time, and at everything now and
+        then, until cancelled."""
         newest = DeliveryId(0)
         looked_at_all = -POLL_EVERYTHING_SECONDS
+        sooner = self.wakeups.count(OUTBOX_SOONER)
+        self._down = set(self.channels)
         async with create_task_group() as sends:
             while True:
                 seen = self.wakeups.count(OUTBOX)
+                is_back = await self._look_for_returns()
                 now = self.clock.monotonic()
-                everything = now - looked_at_all >= POLL_EVERYTHING_SECONDS
+                everything = is_back or now - looked_at_all >= POLL_EVERYTHING_SECONDS
+                if self.wakeups.count(OUTBOX_SOONER) != sooner:
+                    sooner, everything = self.wakeups.count(OUTBOX_SOONER), True
                 if everything:
                     looked_at_all = now
-                after = DeliveryId(0) if everything else newest
-                for delivery_id, session_id, route in await self.store.outbox.due(after):
-                    newest = max(newest, delivery_id)
-                    self._start(sends, limiter, session_id, route)
-                await self.wakeups.wait(OUTBOX, POLL_EVERYTHING_SECONDS, since=seen)
+                found = await self.store.outbox.due(DeliveryId(0) if everything else newest)
+                newest = max((newest, *(due.delivery_id for due in found)))
+                self._take_up(sends, found, everything=everything)
+                left = self._alarms.seconds_left(self.clock.monotonic(), POLL_EVERYTHING_SECONDS)
+                await self.wakeups.wait(OUTBOX, left, since=seen)
 
     async def finish(self, seconds: float) -> None:
-        """Send what is owed for so long, then begin nothing more, and wait for the sends that are
+        """Send what is due for so long, then begin nothing more, and wait for the sends that are
         under way: one that is cut off may have arrived."""
         with move_on_after(seconds):
             # An answer that was stored a moment ago may not have been looked at yet.
-            while self._lanes or await self.store.outbox.due(DeliveryId(0)):
+            while self._lanes or await self._is_anything_due():
                 await self.wakeups.wait(OUTBOX, FINISH_LOOK_SECONDS)
         self._is_finishing = True
         while self._sending:
             await self.wakeups.wait(OUTBOX, FINISH_LOOK_SECONDS)
 
-    def _start(
-        self, sends: TaskGroup, limiter: CapacityLimiter, session_id: SessionId, route: Route
-    ) -> None:
+    async def _is_anything_due(self) -> bool:
+        return any(self._due_in_ms(due) == 0 for due in await self.store.outbox.due(DeliveryId(0)))
+
+    async def _look_for_returns(self) -> bool:
+        """What a channel is owed that came back is due now. Returns whether one did."""
+        down = {name for name, channel in self.channels.items() if channel.trouble is not None}
+        returned, self._down = self._down - down, down
+        for name in sorted(returned):
+            hastened = await self.store.outbox.hasten(name)
+            if hastened:
+                log.info("deliveries_hastened", channel=name, count=hastened)
+        return bool(returned)
+
+    def _take_up(self, sends: TaskGroup, found: tuple[Due, ...], *, everything: bool) -> None:
+        """Start what is due, and set an alarm for what is not. A look at everything knows all
+        times."""
+        now = self.clock.monotonic()
+        if everything:
+            self._alarms.clear()
+        for due in found:
+            wait_ms = self._due_in_ms(due)
+            if wait_ms == 0:
+                self._start(sends, due.session_id, due.route)
+            elif wait_ms is not None:
+                self._alarms.set(due.session_id, due.route, now + wait_ms / 1000)
+        for session_id, route in self._alarms.take_due(now):
+            self._start(sends, session_id, route)
+
+    def _due_in_ms(self, due: Due) -> int | None:
+        channel = self.channels.get(due.route.channel)
+        return None if channel is None else due.due_in_ms(is_up=channel.trouble is None)
+
+    def _start(self, sends: TaskGroup, session_id: SessionId, route: Route) -> None:
         """One task per lane; it also takes what comes up while it is at work."""
         channel = self.channels.get(route.channel)
         if channel is None:
@@ -91,28 +175,29 @@ class Deliver:
             self._lanes[lane][session_id] = route
             return
         self._lanes[lane] = {session_id: route}
-        sends.start_soon(self._deliver_lane, limiter, channel, lane)
+        sends.start_soon(self._deliver_lane, channel, lane)
 
-    async def _deliver_lane(self, limiter: CapacityLimiter, channel: Channel, lane: str) -> None:
+    async def _deliver_lane(self, channel: Channel, lane: str) -> None:
+        """Send what is due to the sessions of a lane, one delivery of each in turn."""
         sessions = self._lanes[lane]
+        limiter = self._limiters.setdefault(channel.name, CapacityLimiter(self.in_flight_max))
         try:
             while sessions:
-                await self._deliver_session(limiter, channel, *sessions.popitem())
+                session_id = next(iter(sessions))
+                route = sessions.pop(session_id)
+                await channel.pace(route)
+                async with limiter:
+                    wait_ms = await self._deliver_next(channel, session_id)
+                if wait_ms:
+                    self._look_later(session_id, route, wait_ms)
+                elif wait_ms is not None:
+                    sessions[session_id] = route
         finally:
             del self._lanes[lane]
 
-    async def _deliver_session(
-        self, limiter: CapacityLimiter, channel: Channel, session_id: SessionId, route: Route
-    ) -> None:
-        """Send all that is owed. Where it has to wait, the others of its lane wait with it."""
-        while True:
-            await channel.pace(route)
-            async with limiter:
-                wait_ms = await self._deliver_next(channel, session_id)
-            if wait_ms is None:
-                return
-            if wait_ms:
-                await sleep(min(wait_ms, WAIT_MS_MAX) / 1000)
+    def _look_later(self, session_id: SessionId, route: Route, wait_ms: int) -> None:
+        self._alarms.set(session_id, route, self.clock.monotonic() + wait_ms / 1000)
+        self.wakeups.hint(OUTBOX)
 
     async def _deliver_next(self, channel: Channel, session_id: SessionId) -> int | None:
         """Send the oldest that is due. Returns how long the next one has to wait; None if there is
@@ -121,7 +206,15 @@ class Deliver:
             return None
         self._sending += 1
         try:
-            delivery = await self.store.outbox.claim(session_id, self.worker_id)
+            delivery = await self.store.outbox.claim(
+                session_id,
+                self.worker_id,
+                is_up=channel.trouble is None,
+                limits=self.limits,
+            )
+            if isinstance(delivery, GivenUp):
+                _tell_operator(delivery)
+                return 0
             if not isinstance(delivery, Delivery):
                 return delivery
             is_owed_more = await self._deliver(channel, delivery)
@@ -134,48 +227,51 @@ class Deliver:
 
     async def _deliver(self, channel: Channel, delivery: Delivery) -> bool:
         """Returns whether the session is owed more."""
-        change: DeliveryChange | None = expiry_of(delivery, self.clock.now_ms(), self.limits)
-        if change is None and self._is_to_be_held(channel, delivery):
+        change: DeliveryChange
+        if self._is_to_be_held(channel, delivery):
             change = held("it may have arrived; `koboshi outbox retry` sends it again")
-        if change is None:
+        else:
             delivery, outcome = await self._try(channel, delivery)
-            change = after_send(delivery, outcome, self.clock.now_ms(), self.limits)
+            change = after_send(delivery, outcome, self.limits)
         is_owed_more = await self.store.outbox.settle(delivery, self.worker_id, change)
         log.debug("delivery_tried", delivery=delivery.delivery_id, change=type(change).__name__)
         return is_owed_more
 
     async def _try(self, channel: Channel, delivery: Delivery) -> tuple[Delivery, SendOutcome]:
-        """Send it, unless it has arrived already. Returns the delivery as it was sent."""
+        """Send it, unless it has arrived already. An unknown outcome is looked for before every
+        repeat; any copy that is found is the delivery. Returns the delivery as it was sent."""
         if not delivery.is_ambiguous:
             return delivery, await self._send(channel, delivery)
-        match self._resolution(channel, delivery):
+        is_absent = False
+        match self._resolution(channel):
             case Resolution.REPEAT:
                 return delivery, await self._send(channel, delivery)
             case Resolution.FIND:
                 found = await self._find(channel, delivery)
                 if isinstance(found, Sent | Unsure):
                     return delivery, found
-                if isinstance(found, Later):
-                    # That is certain, so it is not looked for again if this one has to wait.
-                    unsent = replace(delivery, is_ambiguous=False)
-                    return unsent, await self._send(channel, unsent)
+                is_absent = isinstance(found, Later)
             case Resolution.HOLD | Resolution.LABEL:
                 pass
-        await self.store.outbox.label(delivery, self.worker_id)
-        labelled = replace(delivery, may_be_duplicate=True)
-        return labelled, await self._send(channel, labelled)
+        # It was looked for, so that is not done again unless this send is of unknown outcome, too.
+        # No copy of one that is certainly absent is a duplicate.
+        known = replace(delivery, is_ambiguous=False, may_be_duplicate=not is_absent)
+        if known.may_be_duplicate != delivery.may_be_duplicate:
+            await self.store.outbox.label(
+                delivery, self.worker_id, may_be_duplicate=known.may_be_duplicate
+            )
+        return known, await self._send(channel, known)
 
     def _is_to_be_held(self, channel: Channel, delivery: Delivery) -> bool:
-        return delivery.is_ambiguous and self._resolution(channel, delivery) is Resolution.HOLD
+        return delivery.is_ambiguous and self._resolution(channel) is Resolution.HOLD
 
-    def _resolution(self, channel: Channel, delivery: Delivery) -> Resolution:
-        """How its outcome is found out. One that was held and is sent all the same says what it
-        is."""
+    def _resolution(self, channel: Channel) -> Resolution:
+        """How an unknown outcome is resolved."""
         abilities = channel.abilities
         return resolution_of(
             is_idempotent=abilities.idempotent_send,
             finds_sent=abilities.finds_sent,
-            holds=abilities.holds_unsure and not delivery.may_be_duplicate,
+            holds=abilities.holds_unsure,
         )
 
     async def _find(self, channel: Channel, delivery: Delivery) -> SendOutcome | None:
@@ -193,9 +289,20 @@ class Deliver:
             return Unsure(reason=f"{type(error).__name__}: {error}")
 
 
+def _tell_operator(given_up: GivenUp) -> None:
+    tell = log.error if given_up.is_told else log.info
+    tell(
+        "delivery_given_up",
+        delivery=given_up.delivery_id,
+        channel=given_up.route.channel,
+        chat=given_up.route.chat,
+        reason=given_up.reason,
+    )
+
+
 def _lane(channel: Channel, session_id: SessionId, route: Route) -> str:
-    """What must not be sent side by side: a session, and where a platform can not tell repeats
-    apart, a whole chat, so that at most one send in it is ever of unknown outcome."""
+    """A session, and where a platform cannot tell repeats apart, a whole chat: while one send in it
+    is looked for, no other may be under way."""
     if channel.abilities.idempotent_send:
         return f"session:{session_id}"
     return f"{route.channel}/{route.chat}"

@@ -13,8 +13,9 @@ from koboshi.ports.store import Store
 log = structlog.get_logger()
 
 SWEEP_SECONDS = 3_600.0
-KEEP_MS = 86_400_000
-"""A copy whose call has not ended yet is owed to nobody, and is not to be taken away."""
+KEEP_MS = 7 * 86_400_000
+"""A copy whose call has not ended yet is owed to nobody, and is not to be taken away. One that
+could not be delivered can be sent again for so long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from koboshi.domain.action import (
     next_action,
 )
 from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
-from koboshi.domain.ids import ChannelName, ProcessId
+from koboshi.domain.ids import ProcessId
 from koboshi.domain.transcript import (
     CallRecord,
     Effect,
@@ -47,6 +47,7 @@ from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
 from koboshi.runtime.progress import Progress
+from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import Slot
 
 log = structlog.get_logger()
@@ -60,7 +61,7 @@ class TurnRunner:
     calls: CallRunner
     wakeups: Wakeups
     clock: Clock
-    split_for: Callable[[ChannelName, str], tuple[str, ...]]
+    shipping: Shipping
     log_size_of: Callable[[ProcessId], int]
     limits: TurnLimits
     question_age_ms_max: int
@@ -141,10 +142,7 @@ class TurnRunner:
                     # It went away with its configuration: the result says so, and nobody is asked.
                     loaded = await self._run_calls(claim, loaded, (record,), slot)
                 case Finish(reply=reply):
-                    parts = self.split_for(loaded.session.route.channel, reply.text)
-                    sizes = await self._log_sizes(claim, loaded)
-                    await self.store.turns.answer(claim, reply, parts, sizes)
-                    log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
+                    await self._answer(claim, loaded, reply)
                     return
                 case Nudge(cause=cause):
                     note = Note(cause=cause, text=notes.empty_reply())
@@ -211,6 +209,13 @@ class TurnRunner:
     ) -> Loaded:
         steps = await self.calls.run_all(claim, loaded.session.route, records, slot)
         return _with_results(loaded, steps, self.clock.now_ms())
+
+    async def _answer(self, claim: Claim, loaded: Loaded, reply: Reply) -> None:
+        channel = loaded.session.route.channel
+        parts, file = await self.shipping.ship(channel, claim.turn_id, reply.text)
+        sizes = await self._log_sizes(claim, loaded)
+        await self.store.turns.answer(claim, reply, parts, sizes, file)
+        log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
 
     async def _log_sizes(self, claim: Claim, loaded: Loaded) -> Mapping[ProcessId, int]:
         """How much its background processes have printed until now."""

@@ -3,24 +3,29 @@
 import os
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from anyio import create_task_group, current_time, move_on_after, sleep
 
-from koboshi.torture.check import Fault
+from koboshi.torture.bot_api import serving
+from koboshi.torture.faults import Fault
 from koboshi.torture.lives import lives_of
 from koboshi.torture.people import Person
 from koboshi.torture.plan import Aim, kills_of
+from koboshi.torture.platform import Platform
 from koboshi.torture.remains import has_runners
 from koboshi.torture.tally import Tally
 from koboshi.torture.trial import Trial
+from koboshi.torture.visitors import REGULARS, Visitor
 
 HOMES_MAX = 2
-PEOPLE = 10
+PEOPLE = 7
 """In each home. A turn that died waits for two seconds, and others are to work meanwhile."""
+VISITORS = REGULARS + 1
+"""On the platform of each home; one of them is not always allowed."""
 REST_EVERY = 100
 """Lives of a home between two checks."""
 RUNNERS_S_MAX = 10.0
@@ -94,6 +99,12 @@ class Report:
             "ends_told": tally.ends_told,
             "commands": tally.commands,
             "jobs_reported": tally.jobs,
+            "platform_messages": tally.visits,
+            "platform_answers": tally.visits_answered,
+            "platform_copies_labelled": tally.copies,
+            "platform_mishaps": dict(sorted(tally.mishaps.items())),
+            "rights_taken": tally.rights_taken,
+            "runners_killed": tally.runners_killed,
             "checks": tally.rests,
             "lost": tally.count(Fault.LOST),
             "doubled": tally.count(Fault.DOUBLED),
@@ -157,13 +168,20 @@ class Campaign:
         home.mkdir(mode=0o700, parents=True)
         workdir.mkdir()
         seed = f"{self.settings.seed}/{number}"
+        killed: Collection[int] = ()
         try:
-            async with lives_of(home, workdir, self.settings.cradle) as lives:
+            platform = Platform(dice=random.Random(f"{seed}/platform"))
+            async with (
+                serving(platform) as address,
+                lives_of(home, workdir, self.settings.cradle, address) as lives,
+            ):
                 every_kill = kills_of(self.settings.seed, self.settings.aim)
                 kills = islice(every_kill, number - 1, None, self.settings.homes)
-                trial = Trial(lives=lives, workdir=workdir, kills=kills)
+                trial = Trial(lives=lives, workdir=workdir, kills=kills, platform=platform)
                 trial.people = [_person(trial, seed, place) for place in range(1, PEOPLE + 1)]
+                trial.visitors = [_visitor(trial, seed, place) for place in range(VISITORS)]
                 self.trials.append(trial)
+                killed = trial.runners_killed
                 while lives_left > 0 and current_time() < until and not self._has_violations():
                     lives_now = int(min(lives_left, self.settings.rest_every))
                     await trial.round(lives_now, until)
@@ -171,13 +189,13 @@ class Campaign:
         finally:
             # Commands outlive their gateways, and are short.
             with move_on_after(RUNNERS_S_MAX, shield=True):
-                await _runners_end(home)
+                await _runners_end(home, killed)
 
 
-async def _runners_end(home: Path) -> None:
+async def _runners_end(home: Path, killed: Collection[int]) -> None:
     """Wait for commands that still run. They write down their end, and nobody else tells us."""
     while True:
-        if not has_runners(home):
+        if not has_runners(home, killed):
             return
         await sleep(LOOK_EVERY_S)
 
@@ -195,6 +213,16 @@ def clear(folder: Path) -> None:
 def _person(trial: Trial, seed: str, place: int) -> Person:
     chat = f"p{place}"
     return Person(chat=chat, place=trial, dice=random.Random(f"{seed}/{chat}"))
+
+
+def _visitor(trial: Trial, seed: str, place: int) -> Visitor:
+    return Visitor(
+        number=place + 1,
+        platform=trial.platform,
+        place=trial,
+        dice=random.Random(f"{seed}/visitor {place}"),
+        is_regular=place < REGULARS,
+    )
 
 
 def _shares(settings: Settings) -> list[float]:

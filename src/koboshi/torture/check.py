@@ -3,40 +3,17 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
+from koboshi.torture.check_visits import check_visits
 from koboshi.torture.errands import MARK, Kind, exited
+from koboshi.torture.faults import CLOSED, Fault, Violation
 from koboshi.torture.seen import EntryRow, ProcessRow, Remains, Seen, Sent, Told, TurnRow
 
-CLOSED = frozenset({"done", "stopped", "failed"})
 SETTLED = frozenset({"delivered", "rejected", "abandoned"})
-NO_ENDS = ("step:", "progress:", "command:", "drain:")
+NO_ENDS = ("step:", "progress:", "command:", "drain:", "outage:")
 """Causes of words that do not tell the end of a turn that failed."""
-
-
-class Fault(StrEnum):
-    LOST = "lost"  # an acknowledged message has no end, or nobody was told
-    DOUBLED = "doubled"  # something was said twice
-    WRONG = "wrong"  # something else was said
-    DISORDER = "disorder"  # something was said too early or too late
-    RAN_TWICE = "ran-twice"  # a command
-    NOT_RUN = "not-run"  # a command that is said to have run
-    JOB = "job"  # a background command that was not reported once, with its code
-    DAMAGE = "damage"  # the database
-    ENDED = "ended"  # a gateway that nobody killed
-    BROKEN = "broken"  # the torture can not go on
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
-    fault: Fault
-    words: str
-
-    def __str__(self) -> str:
-        return f"{self.fault}: {self.words}"
 
 
 def check(seen: Seen) -> list[Violation]:
@@ -51,6 +28,7 @@ def check(seen: Seen) -> list[Violation]:
     found += _check_rest(seen.remains)
     found += _check_ledger(view)
     found += _check_jobs(view)
+    found += check_visits(seen)
     return found
 
 
@@ -90,6 +68,13 @@ class _View:
     def turns_with_messages(self) -> set[int]:
         messages = (each for each in self.seen.remains.entries if each.kind == "message")
         return {each.turn_id for each in messages if each.turn_id is not None}
+
+    @cached_property
+    def excused(self) -> set[str]:
+        """Marks of commands that were killed with their runner."""
+        rows = self.seen.remains.processes
+        killed = self.seen.runners_killed
+        return {_mark_in(row.command) for row in rows if row.process_id in killed}
 
     def answer(self, turn: TurnRow) -> str:
         """The answer of a turn as it was heard, all parts together."""
@@ -147,7 +132,7 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
     match turn.state:
         case "done" if not answer:
             yield _violation(Fault.LOST, f"{name} is done, and nobody was told")
-        case "done" if not is_as_expected(sent, answer):
+        case "done" if sent.errand.mark not in view.excused and not is_as_expected(sent, answer):
             yield _violation(Fault.WRONG, f"{name} was answered with {answer[:200]!r}")
         case "failed" if len(ends) != 1:
             yield _violation(Fault.LOST, f"{name} failed ({turn.reason}), told by {sorted(ends)}")
@@ -231,7 +216,9 @@ def _check_rest(remains: Remains) -> Iterator[Violation]:
 def _check_ledger(view: _View) -> Iterator[Violation]:
     """I7: a command runs at most once, and has run where that was said."""
     ledger = view.seen.ledger
-    known = {sent.errand.mark for sent in view.seen.sent if sent.errand.leaves_line}
+    errands = [sent.errand for sent in view.seen.sent]
+    errands += [visit.errand for visit in view.seen.visits]
+    known = {errand.mark for errand in errands if errand.leaves_line}
     for mark, times in ledger.items():
         if times > 1:
             yield _violation(Fault.RAN_TWICE, f"the command of {mark} ran {times} times")
@@ -239,7 +226,8 @@ def _check_ledger(view: _View) -> Iterator[Violation]:
             yield _violation(Fault.RAN_TWICE, f"a command that nobody asked for ran: {mark!r}")
     for sent in view.seen.sent:
         turn = view.turn_of(sent) if sent.errand.leaves_line else None
-        if turn is not None and turn.state == "done" and not ledger.get(sent.errand.mark):
+        is_sure = sent.errand.mark not in view.excused and not ledger.get(sent.errand.mark)
+        if turn is not None and turn.state == "done" and is_sure:
             yield _violation(Fault.NOT_RUN, f"{sent.errand.mark} was answered and never ran")
 
 
@@ -260,19 +248,24 @@ def _check_jobs(view: _View) -> Iterator[Violation]:
 
 def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
     name, code = f"p{row.process_id} ({sent.errand.mark})", sent.errand.code
-    if (row.state, row.exit_code) != ("exited", code):
+    is_lost = row.process_id in view.seen.runners_killed and row.state == "lost"
+    if (row.state, row.exit_code) != ("exited", code) and not is_lost:
         said = f"{row.state} with {row.exit_code} instead of exited with {code}"
         yield _violation(Fault.JOB, f"{name} is {said}")
     reports = view.entries[f"{row.process_id}:end"]
     turn = view.turn_of(sent)
     # The agent was shown the end where it began it.
-    times = int(turn is not None and re.match(exited(code), view.answer(turn)) is not None)
+    shown = turn is not None and re.match("It runs in the background", view.answer(turn)) is None
+    is_read = turn is not None and re.match(exited(code), view.answer(turn)) is not None
+    times = int(is_read or (is_lost and shown))
     for report in reports:
         times += view.seen.remains.heard.get(f"entry:{report.entry_id}", 0)
         cause = f"report:{report.entry_id}"
         times += sum(told.cause == cause for told in view.seen.told[row.chat])
     if len(reports) != 1 or times != 1:
         yield _violation(Fault.JOB, f"{name} has {len(reports)} reports, heard {times} times")
+    elif is_lost:
+        return
     elif reports[0].turn_id and reports[0].turn_id not in view.turns_with_messages:
         yield from _check_report(view, reports[0], f"exited with code {code}", name)
 

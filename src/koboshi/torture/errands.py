@@ -15,6 +15,7 @@ MARK = re.compile(r"\b[a-z]+[0-9]+x[0-9]{5}[abc]?\b")
 
 CHOICES = ("tea", "coffee", "water")
 LONG_PARAGRAPHS = 50
+LETTER_PARAGRAPHS = 12
 
 
 class Kind(StrEnum):
@@ -64,6 +65,12 @@ def errands_of(dice: random.Random, mark: str) -> list[Errand]:
         return [_echo(dice, f"{mark}{letter}") for letter in "abc"]
     (make,) = dice.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
     return [make(dice, mark)]
+
+
+def errand_afield(dice: random.Random, mark: str) -> Errand:
+    """The next thing that a person asks for on another platform."""
+    (make,) = dice.choices(list(_AFIELD), list(_AFIELD.values()))
+    return make(dice, mark)
 
 
 def _echo(_dice: random.Random, mark: str) -> Errand:
@@ -119,6 +126,22 @@ def _empty(_dice: random.Random, mark: str) -> Errand:
     return Errand(kind=Kind.EMPTY, mark=mark, text=text, answer=re.escape(mark))
 
 
+def _errand_of_calls(dice: random.Random, mark: str) -> Errand:
+    """Two calls, one after the other. The mark comes first, so that whatever is said of the request
+    names it."""
+    first: dict[str, object] = {"text": mark, "calls": _pauses(dice, 0.02, 0.4)}
+    text = _script(first, {"calls": _pauses(dice, 0.01, 0.2)}, {"text": mark})
+    return Errand(kind=Kind.TOOLS, mark=mark, text=text, answer=re.escape(mark))
+
+
+def _letter(_dice: random.Random, mark: str) -> Errand:
+    """A few parts on a platform that takes some thousand characters at once."""
+    words = "\n\n".join(f"{mark} {number} " + "word " * 150 for number in range(LETTER_PARAGRAPHS))
+    words = words.strip()
+    text = _script({"text": words})
+    return Errand(kind=Kind.LONG, mark=mark, text=text, answer=re.escape(words))
+
+
 def _fail(_dice: random.Random, mark: str) -> Errand:
     text = _script({"refuse": f"no {mark}"})
     return Errand(kind=Kind.FAIL, mark=mark, text=text)
@@ -145,6 +168,14 @@ _WEIGHTS: dict[Callable[[random.Random, str], Errand], float] = {
     _fail: 0.7,
     _stop: 1,
 }
+_AFIELD: dict[Callable[[random.Random, str], Errand], float] = {
+    _echo: 4,
+    _errand_of_calls: 3,
+    _command: 2,
+    _letter: 1,
+    _fail: 0.5,
+}
+"""What is asked for where a person sees only what is said: all of it names its mark."""
 
 
 def _script(*items: dict[str, object]) -> str:

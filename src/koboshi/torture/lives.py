@@ -17,6 +17,7 @@ from anyio import (
     ClosedResourceError,
     Condition,
     EndOfStream,
+    IncompleteRead,
     create_task_group,
     fail_after,
     move_on_after,
@@ -26,19 +27,26 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from koboshi.stores.faults import VARIABLE as CRASH_AT
+from koboshi.torture.platform import TOKEN
 
 LINE_BYTES_MAX = 65_536
 NOT_OURS = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_")
 """Beginnings of variables that say how another gateway is run."""
 END_SECONDS = 10.0
+DIE_SECONDS = 60.0
+"""Who is killed while it waits for a busy disk ends when the disk has answered."""
 
 
 class CradleBroke(Exception):
     """The process that starts the gateways has ended, or does not answer."""
 
 
-def environment_of(environ: Mapping[str, str], workdir: Path) -> dict[str, str]:
-    """The variables of a throw-away gateway: nothing of another one's configuration is left."""
+TELEGRAM = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
+
+
+def environment_of(environ: Mapping[str, str], workdir: Path, platform: str) -> dict[str, str]:
+    """The variables of a throw-away gateway: nothing of another one's configuration is left.
+    `platform` is where its bot finds what it takes for Telegram."""
     kept = {name: text for name, text in environ.items() if not name.startswith(NOT_OURS)}
     settings = {
         "KOBOSHI__MODEL__NAME": "scripted",
@@ -50,6 +58,10 @@ def environment_of(environ: Mapping[str, str], workdir: Path) -> dict[str, str]:
         # It is meant to die more often than one that is well.
         "KOBOSHI__RECOVERY__BOOT_BREAKER": "false",
         "KOBOSHI_LOG": "json",
+        f"{TELEGRAM}API_BASE": platform,
+        f"{TELEGRAM}TOKEN_ENV": "TORTURE_BOT_TOKEN",
+        f"{TELEGRAM}RATE_PER_SECOND": "0",
+        "TORTURE_BOT_TOKEN": TOKEN,
     }
     return kept | settings
 
@@ -71,10 +83,15 @@ class Lives:
     def token(self) -> str:
         return (self.home / "web-token").read_text(encoding="ascii").strip()
 
-    async def start(self, crash_at: str = "", *, is_cold: bool = False) -> None:
-        """Begin a life, which ends at the crash point. A cold one loads the program by itself."""
+    async def start(
+        self, crash_at: str = "", *, allowed: Sequence[int] = (), is_cold: bool = False
+    ) -> None:
+        """Begin a life, which ends at the crash point, and whose bot heeds these people. A cold one
+        loads the program by itself."""
         self.code = None
-        environment = {CRASH_AT: crash_at} if crash_at else {}
+        environment = {f"{TELEGRAM}ALLOW": json.dumps(list(allowed))}
+        if crash_at:
+            environment[CRASH_AT] = crash_at
         await self._ask({"do": "start", "environment": environment, "is_cold": is_cold})
 
     async def kill(self) -> None:
@@ -82,7 +99,8 @@ class Lives:
         # Nobody is sent to a gateway that is about to be gone.
         self.address = None
         await self._ask({"do": "kill"})
-        await self.ends(END_SECONDS)
+        if not await self.ends(DIE_SECONDS):
+            raise CradleBroke(f"the gateway of {self.home} was killed, and does not end")
 
     async def stop(self) -> None:
         """Ask the life to stop."""
@@ -116,7 +134,7 @@ class Lives:
                 self.address = told.get("address")
                 self.code = told.get("code", self.code)
                 await self._tell_all()
-        except (EndOfStream, ClosedResourceError, ValueError):
+        except (EndOfStream, IncompleteRead, ClosedResourceError, ValueError):
             self.is_broken = True
             self.address = None
             await self._tell_all()
@@ -136,14 +154,16 @@ class Lives:
 
 
 @asynccontextmanager
-async def lives_of(home: Path, workdir: Path, cradle: Sequence[str]) -> AsyncIterator[Lives]:
+async def lives_of(
+    home: Path, workdir: Path, cradle: Sequence[str], platform: str
+) -> AsyncIterator[Lives]:
     """The lives of a home. Nothing of them is left after the block."""
     log = home.with_name("log")
     # Shielded: a start given up halfway would leave the process and its pipes to nobody.
     with log.open("ab") as errors, CancelScope(shield=True):
         process = await open_process(
             [*cradle, str(home)],
-            env=environment_of(os.environ, workdir),
+            env=environment_of(os.environ, workdir, platform),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

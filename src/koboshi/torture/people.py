@@ -7,8 +7,8 @@ from typing import Protocol
 
 from anyio import Event, current_time, move_on_after, sleep
 
-from koboshi.torture.check import CLOSED
 from koboshi.torture.errands import MARK, Errand, Kind, errands_of
+from koboshi.torture.faults import CLOSED
 from koboshi.torture.seen import Sent, Told
 from koboshi.torture.talk import LOST, Connection, NotNow, Unknown
 

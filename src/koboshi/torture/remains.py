@@ -1,9 +1,14 @@
 """Reading what a dead gateway left in its home, from a copy: nothing there is touched."""
 
+import json
+import os
+import random
+import re
 import shutil
+import signal
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +24,10 @@ Row = TypeVar("Row")
 FILES = ("koboshi.db", "koboshi.db-wal", "koboshi.db-journal")
 """The logs are part of the truth: the second is there while a new file is made. The file of shared
 memory is made anew from them."""
+
+_MARK_ON_WEB = re.compile(r"\bp[0-9]+x[0-9]{5}")
+_START = 19
+"""Where the start of a process stands in what the kernel tells of it, behind its name."""
 
 _QUERIES = load_queries("koboshi.torture", "queries.sql")
 
@@ -46,10 +55,40 @@ def read_ledger(workdir: Path) -> Counter[str]:
     return Counter(file.read_text(encoding="utf-8").splitlines() if file.exists() else [])
 
 
-def has_runners(home: Path) -> bool:
-    """Whether a command of this home still runs."""
-    folders = [each for each in (home / "processes").glob("*") if (each / "born.json").exists()]
-    return any(not (folder / "exit.json").exists() for folder in folders)
+def has_runners(home: Path, killed: Collection[int] = ()) -> bool:
+    """Whether a command of this home still runs. Those whose runner was killed never tell."""
+    return any(int(folder.name) not in killed for folder in _folders_at_work(home))
+
+
+def kill_a_runner(home: Path, dice: random.Random) -> int | None:
+    """Kill the runner of a command that a person on the web has asked for, with SIGKILL. Returns
+    the number of the process; None if there is none."""
+    folders = [each for each in _folders_at_work(home) if _MARK_ON_WEB.search(_spec_in(each))]
+    if not folders:
+        return None
+    folder = dice.choice(sorted(folders))
+    try:
+        born = json.loads((folder / "born.json").read_bytes())
+        # A number may belong to another program by now: its start tells them apart.
+        stat = Path("/proc", str(born["pid"]), "stat").read_text(encoding="utf-8")
+        if int(stat.rpartition(")")[2].split()[_START]) != born["start_ticks"]:
+            return None
+        os.kill(born["pid"], signal.SIGKILL)
+    except (OSError, ValueError):
+        return None
+    return int(folder.name)
+
+
+def _folders_at_work(home: Path) -> list[Path]:
+    born = [each for each in (home / "processes").glob("*") if (each / "born.json").exists()]
+    return [folder for folder in born if not (folder / "exit.json").exists()]
+
+
+def _spec_in(folder: Path) -> str:
+    try:
+        return (folder / "spec").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koboshi.torture.errands import Errand
+from koboshi.torture.platform import Posted, Spot
 
 
 @dataclass(slots=True, kw_only=True)
@@ -14,6 +15,23 @@ class Sent:
     key: str
     errand: Errand
     message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One message of a person on the platform. `is_regular` says that they were always allowed."""
+
+    spot: Spot
+    number: int
+    update: int
+    errand: Errand
+    since: int = 0
+    """How many messages of the bot were there when it was sent."""
+    is_regular: bool = True
+
+    @property
+    def key(self) -> str:
+        return f"{self.spot.chat}/{self.number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,5 +119,12 @@ class Seen:
     remains: Remains
     ledger: Mapping[str, int]
     """How many lines each command left in the file."""
+    visits: Sequence[Visit] = ()
+    posted: Sequence[Posted] = ()
+    """All that the bot has said on the platform, in order."""
+    acknowledged: int = 0
+    """The last update that the platform was told to forget."""
+    runners_killed: frozenset[int] = frozenset()
+    """Processes whose runner was killed: how they ended cannot be told."""
     unfinished: Sequence[str] = ()
     """What people still waited for when nobody could wait any longer."""

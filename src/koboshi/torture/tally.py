@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from koboshi.torture.check import Fault, Violation
+from koboshi.torture.faults import Fault, Violation
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,6 +26,16 @@ class Tally:
     """Lines in the ledger: commands and jobs that have run."""
     jobs: int = 0
     """Background commands that were reported."""
+    visits: int = 0
+    """Messages on the platform."""
+    visits_answered: int = 0
+    copies: int = 0
+    """Messages of the bot that said they may be duplicates."""
+    mishaps: Counter[str] = field(default_factory=Counter)
+    """What went wrong with calls of the platform, by the call."""
+    rights_taken: int = 0
+    """Lives in which a person was not allowed who was so in others."""
+    runners_killed: int = 0
     rests: int = 0
     violations: list[Violation] = field(default_factory=list)
 
@@ -39,6 +49,12 @@ class Tally:
         self.ends_told += other.ends_told
         self.commands += other.commands
         self.jobs += other.jobs
+        self.visits += other.visits
+        self.visits_answered += other.visits_answered
+        self.copies += other.copies
+        self.mishaps += other.mishaps
+        self.rights_taken += other.rights_taken
+        self.runners_killed += other.runners_killed
         self.rests += other.rests
         self.violations += other.violations
 

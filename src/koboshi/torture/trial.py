@@ -8,15 +8,18 @@ from typing import assert_never
 
 from anyio import Condition, Event, create_task_group, current_time, move_on_after, sleep, to_thread
 
-from koboshi.torture.check import Fault, Violation, answers_heard, check
+from koboshi.torture.check import answers_heard, check
 from koboshi.torture.errands import Kind
+from koboshi.torture.faults import Fault, Violation
 from koboshi.torture.lives import CradleBroke, Lives
 from koboshi.torture.people import Person
 from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
-from koboshi.torture.remains import has_runners, read_ledger, read_remains
+from koboshi.torture.platform import Platform
+from koboshi.torture.remains import has_runners, kill_a_runner, read_ledger, read_remains
 from koboshi.torture.seen import Seen, Told
 from koboshi.torture.talk import LOST, Connection, NotNow, Refused, Unknown, connection_to
 from koboshi.torture.tally import Tally
+from koboshi.torture.visitors import Visitor, is_end
 
 START_S_MAX = 30.0
 WORK_S_MAX = 1.5
@@ -28,6 +31,8 @@ ERRANDS_S_MAX = 90.0
 REST_S_MAX = 60.0
 LOOK_EVERY_S = 0.05
 KILLED = -9
+RUNNER_SHARE = 0.4
+"""How often a runner is killed in a life, if there is one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,10 +42,14 @@ class Trial:
     lives: Lives
     workdir: Path
     kills: Iterator[Kill]
+    platform: Platform
     people: Sequence[Person] = ()
+    visitors: Sequence[Visitor] = ()
     tally: Tally = field(default_factory=Tally)
     connection: Connection | None = None
     is_closing: bool = False
+    runners_killed: set[int] = field(default_factory=set)
+    """Processes whose runner was killed."""
     came_up: Condition = field(default_factory=Condition)
     heard: int = 0
     """Events, by all people together."""
@@ -61,7 +70,7 @@ class Trial:
 
     async def round(self, lives_max: int, until: float) -> None:
         """So many lives, or fewer if the time is up; then let it come to rest, and check."""
-        self.is_closing = False
+        self.is_closing = self.platform.is_calm = False
         try:
             seen = await self._round(lives_max, until)
         except* (CradleBroke, Refused, Unknown) as broken:
@@ -88,26 +97,38 @@ class Trial:
         jobs = [each for each in sent if each.errand.kind is Kind.JOB]
         heard = {mark for person in self.people for mark in person.jobs_heard}
         self.tally.jobs = sum(each.errand.mark in heard for each in jobs)
+        posted = self.platform.posted
+        visits = [each for visitor in self.visitors for each in visitor.visits]
+        self.tally.visits = len(visits)
+        self.tally.runners_killed = len(self.runners_killed)
+        self.tally.visits_answered = sum(
+            any(is_end(visit, each) for each in self.platform.seen_in(visit.spot)[visit.since :])
+            for visit in visits
+        )
+        self.tally.copies = sum(each.is_labelled for each in posted)
+        self.tally.mishaps = self.platform.mishaps.copy()
 
     async def _round(self, lives_max: int, until: float) -> Seen:
         async with create_task_group() as followers:
             for person in self.people:
                 followers.start_soon(person.keep_following)
+            for visitor in self.visitors:
+                followers.start_soon(visitor.keep_answering)
             async with create_task_group() as errands:
-                for person in self.people:
-                    errands.start_soon(person.do_errands)
+                for each in self._everybody():
+                    errands.start_soon(each.do_errands)
                 for _ in range(lives_max):
                     if current_time() >= until:
                         break
                     await self._live(next(self.kills))
-                self.is_closing = True
+                self.is_closing = self.platform.is_calm = True
                 # The last one is started as anybody would start it.
-                await self.lives.start(is_cold=True)
+                await self.lives.start(allowed=self._all_visitors(), is_cold=True)
                 await self._serve()
                 errands.cancel_scope.deadline = current_time() + ERRANDS_S_MAX
             if errands.cancel_scope.cancelled_caught:
-                for person in self.people:
-                    person.give_up(f"no end within {ERRANDS_S_MAX:g} s after the last kill")
+                for each in self._everybody():
+                    each.give_up(f"no end within {ERRANDS_S_MAX:g} s after the last kill")
             await self._come_to_rest()
             last = [await self._told_from_start(person) for person in self.people]
             await self._come_to_rest()
@@ -135,15 +156,16 @@ class Trial:
         await self._end()
 
     async def _live_until_chance(self, kill: RandomKill) -> None:
-        await self.lives.start()
+        await self.lives.start(allowed=self._allowed())
         if kill.after_events is not None:
             if not await self._serve():
                 return
             await self._work_is_done(kill.after_events)
+        self._kill_a_runner()
         await self.lives.ends(kill.after_ms / 1_000)
 
     async def _live_until_step(self, kill: StepKill) -> None:
-        await self.lives.start(kill.point)
+        await self.lives.start(kill.point, allowed=self._allowed())
         if not await self._serve():
             return
         if kill.stop_after_ms is None:
@@ -151,6 +173,26 @@ class Trial:
         elif not await self.lives.ends(kill.stop_after_ms / 1_000):
             await self.lives.stop()
             await self.lives.ends(STOP_S_MAX)
+
+    def _kill_a_runner(self) -> None:
+        """Now and then a command dies with its runner, and nothing tells how it ended."""
+        dice = self.platform.dice
+        if dice.random() < RUNNER_SHARE:
+            killed = kill_a_runner(self.lives.home, dice)
+            if killed is not None:
+                self.runners_killed.add(killed)
+
+    def _everybody(self) -> "list[Person | Visitor]":
+        return [*self.people, *self.visitors]
+
+    def _all_visitors(self) -> list[int]:
+        return [visitor.user for visitor in self.visitors]
+
+    def _allowed(self) -> list[int]:
+        """Whom the bot of the next life heeds: those who come always, and the others by chance."""
+        by_chance = self.platform.dice.random() < 0.5
+        self.tally.rights_taken += not by_chance
+        return [visitor.user for visitor in self.visitors if visitor.is_regular or by_chance]
 
     async def _serve(self) -> bool:
         """Wait until it serves, and let people in. False if it ends before."""
@@ -187,7 +229,10 @@ class Trial:
     async def _is_quiet(self) -> bool:
         connection = await self.comes_up()
         try:
-            return not has_runners(self.lives.home) and await connection.is_quiet()
+            is_over = self.platform.is_taken and not has_runners(
+                self.lives.home, self.runners_killed
+            )
+            return is_over and await connection.is_quiet()
         except (*LOST, NotNow):
             return False
 
@@ -214,7 +259,11 @@ class Trial:
             from_start=dict(from_start),
             remains=read_remains(self.lives.home),
             ledger=read_ledger(self.workdir),
-            unfinished=[words for person in self.people for words in person.unfinished],
+            visits=[each for visitor in self.visitors for each in visitor.visits],
+            posted=list(self.platform.posted),
+            acknowledged=self.platform.acknowledged,
+            runners_killed=frozenset(self.runners_killed),
+            unfinished=[words for each in self._everybody() for words in each.unfinished],
         )
 
     def _complain(self, fault: Fault, words: str) -> None:

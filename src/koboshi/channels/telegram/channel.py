@@ -1,5 +1,6 @@
 """The Telegram channel: one bot, by long polling or by webhook."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -62,7 +63,13 @@ class TooMany(Exception):
 
 
 class TelegramChannel:
-    def __init__(self, options: TelegramOptions, clock: Clock) -> None:
+    def __init__(
+        self,
+        options: TelegramOptions,
+        clock: Clock,
+        on_back: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_back` is called when the platform can be had again."""
         self._options = options
         self._clock = clock
         self._manners = Manners(clock, options.per_second)
@@ -72,7 +79,7 @@ class TelegramChannel:
         self._api = BotApi(lanes=lanes, base=options.api_base, token=options.token)
         self._passing = Passing(api=self._api, manners=self._manners)
         self._receiving = Receiving(
-            api=self._api, options=options, clock=clock, passing=self._passing
+            api=self._api, options=options, clock=clock, passing=self._passing, on_back=on_back
         )
 
     @property
@@ -93,6 +100,7 @@ class TelegramChannel:
             finds_sent=self._options.ambiguous == "probe",
             holds_unsure=self._options.ambiguous == "hold",
             interactive=True,
+            takes_files=True,
         )
 
     @property

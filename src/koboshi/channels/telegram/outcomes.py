@@ -7,7 +7,6 @@ from koboshi.domain.outbox import Later, Moved, Refused, SendOutcome, Sent, Unsu
 TOO_MANY = 429
 UNAUTHORIZED = frozenset({401, 404})
 """The token is wrong or was taken back: 404 is what an unknown one gets."""
-TOKEN_WAIT_MS = 60_000
 
 NOT_MODIFIED = "message is not modified"
 NOT_THERE = ("message to edit not found", "message_id_invalid", "message not found")
@@ -28,7 +27,8 @@ def outcome_of(answer: Answer) -> SendOutcome:
     if answer.error_code == TOO_MANY:
         return Later(wait_ms=wait_ms_of(answer), reason=answer.description)
     if answer.error_code in UNAUTHORIZED and "bad request" not in answer.description.casefold():
-        return Later(wait_ms=TOKEN_WAIT_MS, reason=f"the token is refused: {answer.description}")
+        # The platform does not ask for quiet: it goes out at once when the token is taken again.
+        return Later(wait_ms=0, reason=f"the token is refused: {answer.description}")
     return Refused(reason=answer.description or f"the platform answered {answer.error_code}")
 
 

@@ -29,7 +29,7 @@ from koboshi.domain.route import Route
 from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.views import Views
-from koboshi.ports.wakeups import Wakeups
+from koboshi.ports.wakeups import OUTBOX, Wakeups
 
 
 class WebChannel:
@@ -86,6 +86,8 @@ class WebChannel:
             idempotent_send=True,
             finds_sent=True,
             interactive=True,
+            # As many as the longest stored answer has: a page shows any length.
+            parts_max=64,
         )
 
     @property
@@ -188,6 +190,7 @@ class WebChannel:
                 await server.is_serving.wait()
                 self._bound_port = listener.getsockname()[1]
                 self._is_listening.set()
+                self._wakeups.hint(OUTBOX)
                 await sleep_forever()
             finally:
                 followers.dismiss()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from koboshi.domain.command import (
     Command,
+    CommandName,
     JobGlance,
     QuestionEnd,
     QuestionGlance,
@@ -96,6 +97,8 @@ def _facts(
     session_id, words = session.session_id, inbound.words
     newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=2)]
     jobs = _jobs(tx, session_id)
+    is_stop = command.name is CommandName.STOP and open_row is None
+    unsent, on_the_way = _answers_on_the_way(tx, session_id) if is_stop else (0, 0)
     return SessionFacts(
         session=session,
         now_ms=tx.now_ms,
@@ -103,6 +106,8 @@ def _facts(
         last_turn=_glance(tx, ground, newest[0]) if newest else None,
         waiting=tx.number("entries_waiting_count", session_id=session_id),
         owed=tx.number("deliveries_unsettled_count", session_id=session_id),
+        unsent=unsent,
+        on_the_way=on_the_way,
         running_processes=tuple(
             f"{shown('process', job.process_id)} {job.command}"
             for job in jobs
@@ -116,6 +121,12 @@ def _facts(
         busy=Busy(ground.world.busy),
         policy=ground.world.policy.recovery,
     )
+
+
+def _answers_on_the_way(tx: Reading, session_id: SessionId) -> tuple[int, int]:
+    """How many parts of answers have certainly not been sent, and how many may have been."""
+    (row,) = tx.rows("answers_unsent", session_id=session_id)
+    return number(row[0]), number(row[1])
 
 
 def _jobs(tx: Reading, session_id: SessionId) -> tuple[JobGlance, ...]:

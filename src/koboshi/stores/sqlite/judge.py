@@ -93,12 +93,7 @@ def _apply(
         case VerdictKind.ASK_USER:
             _ask_user(tx, ground, turn, session, verdict)
         case VerdictKind.CLEAR:
-            resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
-            _move(tx, turn, TurnEvent.CLEARED, verdict)
-            if turn.state is TurnState.WAITING:
-                why = "its question is closed"
-                abandon_deliveries(tx, turn.session_id, turn.turn_id, why)
-            open_next(tx, ground, turn.session_id)
+            _clear(tx, ground, turn, verdict)
         case VerdictKind.GIVE_UP if turn.state in (TurnState.WAITING, TurnState.ANSWERED):
             return  # a contradiction in a turn that nobody works on: said aloud, left for a person
         case VerdictKind.GIVE_UP:
@@ -108,6 +103,16 @@ def _apply(
             words = _apology(tx, turn, facts, verdict)
             owe(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
             open_next(tx, ground, turn.session_id)
+
+
+def _clear(tx: Transaction, ground: Ground, turn: TurnRow, verdict: Verdict) -> None:
+    """The turn ends, and what waits behind it goes on."""
+    resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
+    _move(tx, turn, TurnEvent.CLEARED, verdict)
+    if turn.state is TurnState.WAITING:
+        why = "its question is closed"
+        abandon_deliveries(tx, turn.session_id, turn.turn_id, why)
+    open_next(tx, ground, turn.session_id)
 
 
 def _tell_the_others(tx: Transaction, ground: Ground, turn: TurnRow, session: Session) -> None:
@@ -120,7 +125,7 @@ def _tell_the_others(tx: Transaction, ground: Ground, turn: TurnRow, session: Se
 def _hold_back(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
     """Nobody looks at it before the breaker closes."""
     until_ms = breaker_now(tx, ground)[1]
-    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms)
+    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms, now=tx.now_ms)
 
 
 def _move(

@@ -6,19 +6,25 @@ from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, WorkerId
 from koboshi.domain.outbox import (
     HELD_MS,
+    STRIKES_MAX,
     Delivery,
     DeliveryChange,
+    DeliveryLimits,
     DeliveryState,
+    GivenUp,
     Near,
     Postpone,
     Reroute,
     Settle,
+    ending_of,
 )
 from koboshi.domain.route import Route
-from koboshi.ports.wakeups import JOURNAL, OUTBOX
+from koboshi.ports.outbox import Due
+from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.notices import tell_of_loss
 from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.rows import delivery_of, file_of, number, text
+from koboshi.stores.sqlite.rows import delivery_of, file_of, maybe_number, number, text
 from koboshi.stores.sqlite.sessions import move_session
 from koboshi.stores.sqlite.transaction import Reading, Row, Transaction, Value
 from koboshi.stores.sqlite.writer import Writer
@@ -27,6 +33,8 @@ NEAR_MAX = 50
 UNSURE_MS = 48 * 3_600_000
 """Longer than anything stays owed."""
 BY_OPERATOR = "dropped by the operator"
+LINES_LOOKED_AT = 20_000
+"""How far back in the journal a sign is looked for that a channel works."""
 
 
 class SqliteOutbox:
@@ -35,39 +43,37 @@ class SqliteOutbox:
         self._readers = readers
         self._ground = ground
 
-    async def due(self, after: DeliveryId) -> tuple[tuple[DeliveryId, SessionId, Route], ...]:
-        def look(tx: Reading) -> tuple[tuple[DeliveryId, SessionId, Route], ...]:
+    async def due(self, after: DeliveryId) -> tuple[Due, ...]:
+        def look(tx: Reading) -> tuple[Due, ...]:
             rows = (
                 tx.rows("deliveries_due_new", after=after)
                 if after
                 else tx.rows("deliveries_due_all")
             )
-            return tuple(
-                (
-                    DeliveryId(number(row[0])),
-                    SessionId(number(row[1])),
-                    Route(
-                        channel=ChannelName(text(row[2])), chat=text(row[3]), thread=text(row[4])
-                    ),
-                )
-                for row in rows
-            )
+            return tuple(_due_of(row, tx.now_ms) for row in rows)
 
         return await self._readers.read(look)
 
-    async def claim(self, session_id: SessionId, worker_id: WorkerId) -> Delivery | int | None:
+    async def claim(
+        self,
+        session_id: SessionId,
+        worker_id: WorkerId,
+        *,
+        is_up: bool = True,
+        limits: DeliveryLimits = DeliveryLimits(),  # noqa: B008  (frozen)
+    ) -> Delivery | GivenUp | int | None:
         return await self._writer.write(
-            "outbox.claim", lambda tx: _claim(tx, session_id, worker_id)
+            "outbox.claim", lambda tx: _claim(tx, session_id, worker_id, limits, is_up=is_up)
         )
 
     async def near(self, delivery: Delivery) -> Near:
         def look(tx: Reading) -> Near:
             place = {"channel": delivery.route.channel, "chat": delivery.route.chat}
             this = {"session_id": delivery.session_id, "delivery_id": delivery.delivery_id}
-            created_ms, since_ms = delivery.created_ms, tx.now_ms - UNSURE_MS
-            around: dict[str, Value] = {**place, **this, "created_ms": created_ms}
+            begun_ms = tx.number("delivery_begun", delivery_id=delivery.delivery_id)
+            around: dict[str, Value] = {**place, **this, "begun_ms": begun_ms}
             rows = tx.rows("chat_known", **around, limit=NEAR_MAX)
-            unsure = tx.number("chat_unsure_count", **around, since_ms=since_ms)
+            unsure = tx.number("chat_unsure_count", **around, since_ms=begun_ms - UNSURE_MS)
             # Where so many came after it, there may be more, which we would take for this one.
             is_crowded = len(rows) == NEAR_MAX and not any(row[1] for row in rows)
             return Near(
@@ -87,14 +93,24 @@ class SqliteOutbox:
             "outbox.settle", lambda tx: _settle(tx, delivery, worker_id, change)
         )
 
-    async def label(self, delivery: Delivery, worker_id: WorkerId) -> None:
+    async def label(
+        self, delivery: Delivery, worker_id: WorkerId, *, may_be_duplicate: bool = True
+    ) -> None:
         def operation(tx: Transaction) -> None:
             touched = tx.change(
-                "delivery_label", delivery_id=delivery.delivery_id, worker_id=worker_id
+                "delivery_label",
+                delivery_id=delivery.delivery_id,
+                worker_id=worker_id,
+                labelled=int(may_be_duplicate),
             )
             _check(touched, delivery)
 
         await self._writer.write("outbox.label", operation)
+
+    async def hasten(self, channel: ChannelName) -> int:
+        return await self._writer.write(
+            "outbox.hasten", lambda tx: tx.change("deliveries_hasten", channel=channel)
+        )
 
     async def retry(self, delivery_id: DeliveryId) -> DeliveryId | None:
         return await self._writer.write("outbox.retry", lambda tx: _retry(tx, delivery_id))
@@ -108,27 +124,91 @@ class SqliteOutbox:
         )
 
 
-def _claim(tx: Transaction, session_id: SessionId, worker_id: WorkerId) -> Delivery | int | None:
+def _due_of(row: Row, now_ms: int) -> Due:
+    reply_ms = maybe_number(row[7])
+    return Due(
+        delivery_id=DeliveryId(number(row[0])),
+        session_id=SessionId(number(row[1])),
+        route=Route(channel=ChannelName(text(row[2])), chat=text(row[3]), thread=text(row[4])),
+        wait_ms=max(0, number(row[5]) - now_ms),
+        needs_channel=bool(row[6]),
+        reply_wait_ms=None if reply_ms is None else max(0, reply_ms - now_ms),
+    )
+
+
+def _claim(
+    tx: Transaction,
+    session_id: SessionId,
+    worker_id: WorkerId,
+    limits: DeliveryLimits,
+    *,
+    is_up: bool,
+) -> Delivery | GivenUp | int | None:
     row = tx.row("delivery_head", session_id=session_id)
     if row is None or row[14] == DeliveryState.DRAFT:
         return None
     is_left = row[14] == DeliveryState.SENDING
     if is_left and row[16] == worker_id:
         return None
-    wait_ms = max(number(row[15]) if not is_left else 0, _quiet_until(tx, row)) - tx.now_ms
-    if wait_ms > 0:
-        return wait_ms
-    is_ambiguous = is_left or bool(row[12])
+    quiet_ms = _quiet_until(tx, row) - tx.now_ms
+    if quiet_ms > 0:
+        return quiet_ms
+    delivery = _delivery_at(tx, row, worker_id)
+    wait_ms = 0 if is_left else number(row[15]) - tx.now_ms
+    if wait_ms <= 0:
+        ending = ending_of(delivery, limits)
+        if ending is not None:
+            return _give_up(tx, delivery, ending)
+    if wait_ms > 0 or (delivery.needs_channel and not is_up):
+        overtaking = tx.row("delivery_overtaking", session_id=session_id, now=tx.now_ms)
+        if overtaking is None:
+            return wait_ms if wait_ms > 0 else None
+        delivery = _delivery_at(tx, overtaking, worker_id)
     tx.change(
         "delivery_send",
-        delivery_id=row[0],
+        delivery_id=delivery.delivery_id,
         worker_id=worker_id,
-        ambiguous=int(is_ambiguous),
+        ambiguous=int(delivery.is_ambiguous),
         now=tx.now_ms,
     )
-    # What has its label was looked for before it got it; what was sent since was not taken.
-    is_open = is_left or (is_ambiguous and not row[13])
-    return delivery_of(row, is_ambiguous=is_open)
+    return delivery
+
+
+def _delivery_at(tx: Transaction, row: Row, worker_id: WorkerId) -> Delivery:
+    is_ambiguous = row[14] == DeliveryState.SENDING or bool(row[12])
+    return delivery_of(row, is_ambiguous=is_ambiguous, now_ms=tx.now_ms, worker_id=worker_id)
+
+
+def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
+    """End a delivery that is not tried again, and tell the person where they are to know."""
+    assert ending.reason is not None
+    tx.change(
+        "delivery_give_up",
+        delivery_id=delivery.delivery_id,
+        state=ending.state,
+        reason=ending.reason,
+        now=tx.now_ms,
+    )
+    tx.hints.add(JOURNAL)
+    _settle_turn(tx, delivery)
+    if ending.is_told:
+        tell_of_loss(tx, delivery)
+    return GivenUp(
+        delivery_id=delivery.delivery_id,
+        route=delivery.route,
+        reason=ending.reason,
+        is_told=ending.is_told,
+    )
+
+
+def _settle_turn(tx: Transaction, delivery: Delivery) -> None:
+    if delivery.turn_id is not None:
+        tx.change(
+            "turn_settle",
+            turn_id=delivery.turn_id,
+            session_id=delivery.session_id,
+            now=tx.now_ms,
+        )
 
 
 def _quiet_until(tx: Transaction, row: Row) -> int:
@@ -153,21 +233,19 @@ def _settle(
                 now=tx.now_ms,
             )
             _check(touched, delivery)
-            if delivery.turn_id is not None:
-                tx.change(
-                    "turn_settle",
-                    turn_id=delivery.turn_id,
-                    session_id=delivery.session_id,
-                    now=tx.now_ms,
-                )
-        case Postpone(not_before_ms=not_before_ms, is_ambiguous=is_ambiguous, reason=reason):
-            _postpone(tx, delivery, worker_id, not_before_ms, is_ambiguous, reason)
+            _settle_turn(tx, delivery)
+        case Postpone():
+            _postpone(tx, delivery, worker_id, change)
             if change.is_chat_wide:
-                session_id = delivery.session_id
-                tx.change("quiet_set", session_id=session_id, until_ms=not_before_ms)
+                session_id, wait_ms = delivery.session_id, change.wait_ms
+                tx.change("quiet_set", session_id=session_id, wait_ms=wait_ms, now=tx.now_ms)
         case Reroute(chat=chat):
-            reason = f"the chat moved to {chat}"
-            _postpone(tx, delivery, worker_id, tx.now_ms, delivery.may_be_there, reason)
+            follow = Postpone(
+                wait_ms=0,
+                is_ambiguous=delivery.is_ambiguous,
+                reason=f"the chat moved to {chat}",
+            )
+            _postpone(tx, delivery, worker_id, follow)
             move_session(tx, delivery.session_id, chat)
         case _:
             assert_never(change)
@@ -175,7 +253,7 @@ def _settle(
 
 
 def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
-    tx.hints.add(OUTBOX)
+    tx.hints.update((OUTBOX, OUTBOX_SOONER))
     if tx.change("delivery_hasten", delivery_id=delivery_id, now=tx.now_ms):
         return delivery_id
     # A settled row never changes: the new one is known by its cause, and there is one for each.
@@ -185,7 +263,7 @@ def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
 
 
 def _release(tx: Transaction, delivery_id: DeliveryId | None) -> int:
-    tx.hints.add(OUTBOX)
+    tx.hints.update((OUTBOX, OUTBOX_SOONER))
     released = tx.change(
         "deliveries_release", delivery_id=delivery_id, held_ms=HELD_MS, now=tx.now_ms
     )
@@ -205,31 +283,45 @@ def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) 
         return False
     tx.change("gaps_settle", held_ms=HELD_MS, now=tx.now_ms)
     # What stands behind it is due now, and a turn that owed nothing else is done.
-    tx.hints.update((OUTBOX, JOURNAL))
+    tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
     if row[1] is not None:
         tx.change("turn_settle", session_id=row[0], turn_id=row[1], now=tx.now_ms)
     return True
 
 
-def _postpone(
-    tx: Transaction,
-    delivery: Delivery,
-    worker_id: WorkerId,
-    not_before_ms: int,
-    is_ambiguous: bool,
-    reason: str,
-) -> None:
+def _postpone(tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: Postpone) -> None:
+    strike = int(_is_strike(tx, delivery, change))
+    # One that is poisoned ends at once: its session waits behind it.
+    wait_ms = 0 if strike and delivery.strikes + strike >= STRIKES_MAX else change.wait_ms
+    is_held = wait_ms >= HELD_MS
     touched = tx.change(
         "delivery_postpone",
         delivery_id=delivery.delivery_id,
         worker_id=worker_id,
-        not_before_ms=not_before_ms,
-        ambiguous=int(is_ambiguous),
-        reason=reason,
+        not_before_ms=HELD_MS if is_held else tx.now_ms + wait_ms,
+        wait_ms=0 if is_held else wait_ms,
+        ambiguous=int(change.is_ambiguous),
+        unsure=int(change.is_unsure),
+        strike=strike,
+        reason=change.reason,
         now=tx.now_ms,
     )
     _check(touched, delivery)
     tx.hints.add(OUTBOX)
+
+
+def _is_strike(tx: Transaction, delivery: Delivery, change: Postpone) -> bool:
+    """Whether the outcome is unknown although the channel works: it accepted another delivery since
+    the last attempt. A platform that asks for patience is no sign against the message."""
+    if not change.is_unsure or change.is_chat_wide:
+        return False
+    row = tx.row(
+        "channel_accepted_lately",
+        delivery_id=delivery.delivery_id,
+        channel=delivery.route.channel,
+        looked_at=LINES_LOOKED_AT,
+    )
+    return row is not None
 
 
 def _check(touched: int, delivery: Delivery) -> None:

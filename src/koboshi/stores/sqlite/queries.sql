@@ -75,14 +75,41 @@ WHERE settled_ms IS NULL AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
 
 -- name: turn_hold
 -- It is not tried before a moment; nothing else changes.
-UPDATE turns SET not_before_ms = :not_before_ms
+UPDATE turns SET not_before_ms = :not_before_ms, wait_ms = max(0, :not_before_ms - :now)
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms < :not_before_ms;
 
--- name: turns_wait_bounded
--- Whoever waits for longer than anybody may wait was told to by a clock that was set back since.
-UPDATE turns SET not_before_ms = :latest
+-- name: waits_cap_turns
+-- A wait that has more left than its length means that the clock was set back.
+UPDATE turns SET not_before_ms = :now + wait_ms
 WHERE closed_ms IS NULL AND state = 'queued' AND (recoveries > 0 AND event <> 'replied') IN (0, 1)
-    AND not_before_ms > :latest;
+    AND not_before_ms > :now AND not_before_ms > :now + wait_ms;
+
+-- name: waits_cap_outbox
+-- The same for what is owed; what is held has no length.
+UPDATE outbox SET not_before_ms = :now + wait_ms
+WHERE settled_ms IS NULL AND not_before_ms > 0 AND not_before_ms > :now
+    AND not_before_ms < 4611686018427387904 AND not_before_ms > :now + wait_ms;
+
+-- name: waits_cap_quiet
+-- The same for chats that want quiet.
+UPDATE quiet SET until_ms = :now + wait_ms WHERE until_ms > :now + wait_ms;
+
+-- name: quiet_expire
+-- Chats that were quiet long enough.
+DELETE FROM quiet WHERE until_ms <= :now;
+
+-- name: ages_move_outbox
+-- The clock on the wall jumped: what is owed is as old as it was before.
+UPDATE outbox SET aged_from_ms = aged_from_ms + :jump_ms WHERE settled_ms IS NULL;
+
+-- name: ages_move_questions
+-- The same for questions that are open.
+UPDATE turns SET expires_ms = expires_ms + :jump_ms
+WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
+
+-- name: worker_last_beat
+-- The last sign of life of the boots before.
+SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_end
 -- The last word of a boot.
@@ -521,7 +548,7 @@ SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'run
 -- From one state to another; the only statement beside `turn_claim` that changes a state.
 UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason, worker_id = NULL,
     question_seq = :question_seq, expires_ms = :expires_ms, closed_ms = :closed_ms,
-    changed_ms = :now, not_before_ms = :not_before_ms,
+    changed_ms = :now, not_before_ms = :not_before_ms, wait_ms = max(0, :not_before_ms - :now),
     progressed_ms = CASE WHEN :progressed = 1 THEN :now ELSE progressed_ms END,
     worked_ms = max(worked_ms, :worked_ms),
     recoveries = CASE WHEN :renewed = 1 THEN 0 ELSE recoveries + :recovered END,
@@ -699,9 +726,9 @@ SELECT count(*) FROM calls WHERE turn_id = :turn_id AND finished_ms IS NULL
 -- name: delivery_insert
 -- Something is owed to a person.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
-                    state, created_ms, changed_ms)
+                    state, created_ms, changed_ms, aged_from_ms)
 VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, :file,
-        'owed', :now, :now);
+        'owed', :now, :now, :now);
 
 -- name: delivery_by_cause
 -- Whether something was ever owed for this cause.
@@ -712,15 +739,29 @@ SELECT 1 FROM outbox WHERE session_id = :session_id AND cause = :cause LIMIT 1;
 -- does not hold up what is said since.
 SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
        o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
-       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file
+       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
+       o.tried_by, o.unsure, o.strikes
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.not_before_ms < 4611686018427387904
+ORDER BY o.delivery_id LIMIT 1;
+
+-- name: delivery_overtaking
+-- The oldest reply to a command that is due, in a session whose oldest delivery has to wait.
+SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
+       o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
+       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
+       o.tried_by, o.unsure, o.strikes
+FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state = 'owed' AND o.ambiguous = 0
+    AND o.not_before_ms <= :now AND o.cause GLOB 'command:*'
 ORDER BY o.delivery_id LIMIT 1;
 
 -- name: delivery_send
 -- It is about to be sent: until it is settled, nobody knows whether it arrived.
 UPDATE outbox SET state = 'sending', worker_id = :worker_id, attempts = attempts + 1,
-    ambiguous = :ambiguous, changed_ms = :now
+    ambiguous = :ambiguous, changed_ms = :now, tried_by = :worker_id,
+    tried_seq = CASE attempts WHEN 0 THEN (SELECT coalesce(max(seq), 0) FROM journal)
+                              ELSE tried_seq END
 WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
 
 -- name: delivery_settle
@@ -729,17 +770,60 @@ UPDATE outbox SET state = :state, worker_id = NULL, platform_id = :platform_id, 
     settled_ms = :now, changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
 
+-- name: delivery_give_up
+-- It ends before it is tried again.
+UPDATE outbox SET state = :state, worker_id = NULL, reason = :reason, settled_ms = :now,
+    changed_ms = :now
+WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
+
 -- name: delivery_postpone
 -- Owed again, later.
 UPDATE outbox SET state = 'owed', worker_id = NULL, not_before_ms = :not_before_ms,
-    ambiguous = :ambiguous, reason = :reason, changed_ms = :now
+    wait_ms = :wait_ms, ambiguous = :ambiguous, reason = :reason, changed_ms = :now,
+    unsure = unsure + :unsure, strikes = strikes + :strike,
+    tried_seq = (SELECT coalesce(max(seq), 0) FROM journal)
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
+
+-- name: channel_accepted_lately
+-- Whether the channel of a delivery accepted another one since the last attempt. The newest lines
+-- are looked at.
+SELECT 1 FROM journal AS j JOIN sessions AS s ON s.session_id = j.session_id
+WHERE j.seq > (SELECT tried_seq FROM outbox WHERE delivery_id = :delivery_id)
+    AND j.seq > (SELECT max(seq) FROM journal) - :looked_at
+    AND j.subject = 'delivery' AND j.event = 'delivered' AND s.channel = :channel LIMIT 1;
+
+-- name: deliveries_hasten
+-- The channel is back: what was provably not sent is due now. What is held, and what is of unknown
+-- outcome, keeps its time.
+UPDATE outbox SET not_before_ms = 0, wait_ms = 0
+WHERE settled_ms IS NULL AND not_before_ms > 0 AND not_before_ms < 4611686018427387904
+    AND state = 'owed' AND ambiguous = 0
+    AND (SELECT channel FROM sessions WHERE session_id = outbox.session_id) = :channel;
+
+-- name: notice_open
+-- The notice of a chat that tells of lost deliveries, while it has certainly not been sent.
+SELECT o.delivery_id FROM sessions AS s JOIN outbox AS o ON o.session_id = s.session_id
+WHERE s.channel = :channel AND s.chat = :chat AND o.settled_ms IS NULL AND o.state = 'owed'
+    AND o.ambiguous = 0 AND o.labelled = 0 AND o.cause GLOB 'undelivered:*' LIMIT 1;
+
+-- name: notice_add
+-- A notice tells of one more delivery.
+INSERT INTO undelivered (notice_id, delivery_id) VALUES (:notice_id, :delivery_id);
+
+-- name: notice_deliveries
+-- What a notice tells of.
+SELECT delivery_id FROM undelivered WHERE notice_id = :notice_id ORDER BY delivery_id;
+
+-- name: notice_reword
+-- A notice that has not been sent gets other words.
+UPDATE outbox SET text = :text WHERE delivery_id = :notice_id AND settled_ms IS NULL;
 
 -- name: quiet_set
 -- The platform wants quiet in the chat of a session.
-INSERT INTO quiet (channel, chat, until_ms)
-SELECT channel, chat, :until_ms FROM sessions WHERE session_id = :session_id
-ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms);
+INSERT INTO quiet (channel, chat, until_ms, wait_ms)
+SELECT channel, chat, :now + :wait_ms, :wait_ms FROM sessions WHERE session_id = :session_id
+ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms),
+    wait_ms = max(wait_ms, excluded.wait_ms);
 
 -- name: quiet_forget
 -- Nobody has to be left in peace on a channel.
@@ -752,7 +836,7 @@ SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 -- name: chat_known
 -- The newest messages of ours in a chat that have an id, and whether they came before a delivery.
 -- Of one from before a move nobody can tell: it may have been sent among other numbers.
-SELECT o.platform_id, s.moved_ms < :created_ms AND (o.settled_ms <= :created_ms
+SELECT o.platform_id, s.moved_ms < :begun_ms AND (o.settled_ms <= :begun_ms
     OR (o.session_id = :session_id AND o.delivery_id < :delivery_id))
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
@@ -763,43 +847,61 @@ WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
 -- again with a label may be there twice; the first copy matters unless the second came before.
 SELECT count(*) FROM outbox
 WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
-    AND delivery_id <> :delivery_id AND changed_ms > :since_ms
-    AND (platform_id IS NULL AND (state = 'sending' OR ambiguous = 1)
-        OR labelled = 1 AND settled_ms > :created_ms
+    AND delivery_id <> :delivery_id AND (settled_ms IS NULL OR changed_ms > :since_ms)
+    AND (platform_id IS NULL AND (state = 'sending' OR ambiguous = 1 OR labelled = 1)
+        OR labelled = 1 AND settled_ms > :begun_ms
             AND NOT (session_id = :session_id AND delivery_id < :delivery_id));
 
+-- name: delivery_begun
+-- When it was first owed, by the older of two clocks: others that were settled before are certainly
+-- not it.
+SELECT min(created_ms, aged_from_ms) FROM outbox WHERE delivery_id = :delivery_id;
+
 -- name: delivery_label
--- It says from now on that it may be a duplicate.
-UPDATE outbox SET labelled = 1
+-- Whether it says from now on that it may be a duplicate.
+UPDATE outbox SET labelled = :labelled
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
 
 -- name: deliveries_abandon
 -- A turn was ended: what it still owed is not said, except what may already be on its way.
 UPDATE outbox SET state = 'abandoned', reason = :reason, settled_ms = :now, changed_ms = :now
 WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
-    AND state IN ('draft', 'owed') AND ambiguous = 0;
+    AND state IN ('draft', 'owed') AND ambiguous = 0 AND labelled = 0;
+
+-- name: answers_unsent
+-- How many parts of a session's answers have certainly not been sent, and how many may have been.
+SELECT coalesce(sum(o.state = 'owed' AND o.ambiguous = 0 AND o.labelled = 0), 0),
+       coalesce(sum(o.state <> 'owed' OR o.ambiguous = 1 OR o.labelled = 1), 0)
+FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn_id
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND t.state = 'answered';
+
+-- name: turns_answered
+-- The turns of a session whose answers are on their way.
+SELECT DISTINCT o.turn_id FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn_id
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND t.state = 'answered';
 
 -- name: delivery_hasten
 -- What is owed is due now, whatever it waited for.
 -- Whoever sends on what may have arrived means it: the person is told that they may see it twice.
-UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason = NULL,
-    changed_ms = :now
+UPDATE outbox SET not_before_ms = 0, wait_ms = 0, labelled = max(labelled, ambiguous), ambiguous = 0,
+    strikes = 0, reason = NULL, changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'owed';
 
 -- name: deliveries_release
 -- What is held, one or all, is due now; what may have arrived before is labelled.
-UPDATE outbox SET not_before_ms = 0, labelled = max(labelled, ambiguous), reason = NULL,
-    changed_ms = :now
+UPDATE outbox SET not_before_ms = 0, wait_ms = 0, labelled = max(labelled, ambiguous), ambiguous = 0,
+    strikes = 0, reason = NULL, changed_ms = :now
 WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms
     AND (:delivery_id IS NULL OR delivery_id = :delivery_id);
 
 -- name: delivery_again
 -- What was rejected or abandoned is owed once more; the row that ended stays as it is.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
-                    state, created_ms, changed_ms)
+                    state, created_ms, changed_ms, aged_from_ms)
 SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question,
-       CASE WHEN outbox.changed_ms > moved_ms THEN anchor ELSE '' END, file, 'owed', :now, :now
-FROM outbox JOIN sessions USING (session_id) WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
+       CASE WHEN outbox.changed_ms > moved_ms THEN anchor ELSE '' END, file, 'owed', :now, :now, :now
+FROM outbox JOIN sessions USING (session_id)
+WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
 ON CONFLICT (session_id, cause, part) DO NOTHING;
 
 -- name: delivery_retried
@@ -847,15 +949,26 @@ SELECT file FROM outbox INDEXED BY outbox_unsettled
 WHERE settled_ms IS NULL AND file IS NOT NULL;
 
 -- name: deliveries_due_all
--- Sessions to which something is owed.
-SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread
-FROM outbox AS o INDEXED BY outbox_unsettled JOIN sessions AS s USING (session_id)
-WHERE o.settled_ms IS NULL AND o.state <> 'draft' AND o.not_before_ms < 4611686018427387904
-GROUP BY o.session_id;
+-- Sessions to which something is owed: what is next, when it is due, whether it waits for its
+-- channel, and when the first reply to a command is due, which may overtake it.
+WITH owed AS (
+    SELECT session_id, max(delivery_id) AS newest, min(delivery_id) AS head,
+           min(CASE WHEN cause GLOB 'command:*' AND ambiguous = 0 THEN not_before_ms END) AS reply_ms
+    FROM outbox INDEXED BY outbox_unsettled
+    WHERE settled_ms IS NULL AND state <> 'draft' AND not_before_ms < 4611686018427387904
+    GROUP BY session_id
+)
+SELECT owed.newest, owed.session_id, s.channel, s.chat, s.thread,
+       max(iif(o.state = 'sending', 0, o.not_before_ms), coalesce(q.until_ms, 0)),
+       o.ambiguous = 1 OR o.state = 'sending' OR o.cause GLOB 'undelivered:*',
+       max(owed.reply_ms, coalesce(q.until_ms, 0))
+FROM owed JOIN outbox AS o ON o.delivery_id = owed.head
+JOIN sessions AS s ON s.session_id = owed.session_id
+LEFT JOIN quiet AS q ON q.channel = s.channel AND q.chat = s.chat;
 
 -- name: deliveries_due_new
--- The same, by deliveries that came after one.
-SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread
+-- Sessions to which something is owed that came after a delivery.
+SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread, 0, 0, NULL
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state <> 'draft'
     AND o.not_before_ms < 4611686018427387904
@@ -1026,6 +1139,7 @@ SELECT 'inbox', count(*) FROM inbox UNION ALL
 SELECT 'steps', count(*) FROM steps UNION ALL
 SELECT 'calls', count(*) FROM calls UNION ALL
 SELECT 'outbox', count(*) FROM outbox UNION ALL
+SELECT 'undelivered', count(*) FROM undelivered UNION ALL
 SELECT 'processes', count(*) FROM processes UNION ALL
 SELECT 'watchers', count(*) FROM watchers UNION ALL
 SELECT 'journal', count(*) FROM journal;
@@ -1124,7 +1238,7 @@ SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),
        (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
         WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms),
        (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
-        WHERE settled_ms IS NULL AND ambiguous = 1),
+        WHERE settled_ms IS NULL AND (ambiguous = 1 OR labelled = 1)),
        (SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL);
 
 -- name: tally_boots

@@ -226,8 +226,8 @@ def call_of(row: Row) -> CallRecord:
     )
 
 
-def delivery_of(row: Row, *, is_ambiguous: bool) -> Delivery:
-    """From a row of `delivery_head`, as it is with one more attempt."""
+def delivery_of(row: Row, *, is_ambiguous: bool, now_ms: int, worker_id: WorkerId) -> Delivery:
+    """From a row of `delivery_head`, as it is with one more attempt of this worker."""
     turn_id, question = maybe_number(row[2]), maybe_number(row[8])
     return Delivery(
         delivery_id=DeliveryId(number(row[0])),
@@ -246,6 +246,10 @@ def delivery_of(row: Row, *, is_ambiguous: bool) -> Delivery:
         may_be_duplicate=bool(row[13]),
         file=None if row[20] is None else file_of(row[20]),
         route=Route(channel=ChannelName(text(row[17])), chat=text(row[18]), thread=text(row[19])),
+        age_ms=now_ms - number(row[21]),
+        is_tried=row[22] == worker_id,
+        unsure=number(row[23]),
+        strikes=number(row[24]),
     )
 
 

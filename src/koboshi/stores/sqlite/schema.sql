@@ -116,6 +116,7 @@ CREATE TABLE turns (
     model_tries   INTEGER NOT NULL DEFAULT 0,
     model_waited_ms INTEGER NOT NULL DEFAULT 0, -- since the first failure of the present request
     model_failure TEXT,                         -- why the newest try of it failed
+    wait_ms       INTEGER NOT NULL DEFAULT 0,  -- how long it was to wait until not_before_ms
     -- A worker that holds a turn nobody runs, or a running turn that nobody holds.
     CHECK ((state = 'running') = (worker_id IS NOT NULL)),
     -- A closed turn without an end, or an end of a turn that goes on.
@@ -254,6 +255,12 @@ CREATE TABLE outbox (
     created_ms    INTEGER NOT NULL,
     changed_ms    INTEGER NOT NULL,
     settled_ms    INTEGER,
+    wait_ms       INTEGER NOT NULL DEFAULT 0,  -- how long it was to wait until not_before_ms
+    aged_from_ms  INTEGER NOT NULL DEFAULT 0,  -- its age counts from here; moves with the clock
+    tried_by      INTEGER REFERENCES workers,  -- who made the newest attempt
+    unsure        INTEGER NOT NULL DEFAULT 0,  -- sends of unknown outcome
+    strikes       INTEGER NOT NULL DEFAULT 0,  -- those while other sends were accepted
+    tried_seq     INTEGER NOT NULL DEFAULT 0,  -- the newest journal line at the last attempt's end
     -- The same words owed twice.
     UNIQUE (session_id, cause, part),
     -- A send that nobody makes.
@@ -266,13 +273,24 @@ CREATE TABLE outbox (
 ) STRICT;
 
 CREATE INDEX outbox_unsettled ON outbox (session_id, delivery_id) WHERE settled_ms IS NULL;
+-- Finding what waits for a time costs nothing per delivery that does not.
+CREATE INDEX outbox_postponed ON outbox (not_before_ms)
+    WHERE settled_ms IS NULL AND not_before_ms > 0;
 
 -- Chats in which a platform asked for quiet; it does not care that we died since.
 CREATE TABLE quiet (
     channel  TEXT NOT NULL,
     chat     TEXT NOT NULL,
     until_ms INTEGER NOT NULL,
+    wait_ms  INTEGER NOT NULL DEFAULT 0,       -- how long it was to last
     PRIMARY KEY (channel, chat)
+) STRICT, WITHOUT ROWID;
+
+-- What a notice tells of: deliveries of its chat that were given up.
+CREATE TABLE undelivered (
+    notice_id   INTEGER NOT NULL REFERENCES outbox,
+    delivery_id INTEGER NOT NULL REFERENCES outbox,
+    PRIMARY KEY (notice_id, delivery_id)
 ) STRICT, WITHOUT ROWID;
 
 -- Starts that held everything owed: the database went back in time, or the operator asked for it.

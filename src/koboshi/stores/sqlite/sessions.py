@@ -4,7 +4,7 @@ from koboshi.domain.ids import Seq, SessionId, TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
 from koboshi.domain.turn import TurnEvent
-from koboshi.ports.wakeups import OUTBOX
+from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.reads import find_session, read_open_turn
@@ -77,6 +77,8 @@ def cut_session(tx: Transaction, ground: Ground, session: Session, kind: CutKind
         resolve_calls(tx, session_id, turn.turn_id, turn.epoch, by)
         move_turn(tx, turn.turn_id, turn.epoch, turn.state, TurnEvent.CUT, reason=by)
         abandon_deliveries(tx, session_id, turn.turn_id, by)
+    elif kind is not CutKind.NEW:
+        _stop_answers(tx, session_id)
     tx.change("entries_cut", session_id=session_id, now=tx.now_ms)
     turn_id = None if turn is None else turn.turn_id
     ask_processes_to_end(tx, session_id, turn_id, everything=cut.ends_background)
@@ -89,6 +91,16 @@ def cut_session(tx: Transaction, ground: Ground, session: Session, kind: CutKind
         now=tx.now_ms,
     )
     open_next(tx, ground, session_id)
+
+
+def _stop_answers(tx: Transaction, session_id: SessionId) -> None:
+    """No turn is open, so what is stopped is the answer that is on its way: what has certainly not
+    been sent of it is not sent any more."""
+    for row in tx.rows("turns_answered", session_id=session_id):
+        turn_id = TurnId(number(row[0]))
+        abandon_deliveries(tx, session_id, turn_id, "stopped by the person")
+        tx.change("turn_settle", turn_id=turn_id, session_id=session_id, now=tx.now_ms)
+    tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
 
 
 def abandon_deliveries(

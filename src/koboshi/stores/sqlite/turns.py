@@ -6,7 +6,7 @@ from dataclasses import replace
 from koboshi.domain import phrases
 from koboshi.domain.command import Standing, Will
 from koboshi.domain.errors import Fenced
-from koboshi.domain.files import Parcel
+from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
     CallId,
     ProcessId,
@@ -211,6 +211,7 @@ class SqliteTurns:
         reply: Reply,
         parts: Sequence[str],
         log_sizes: Mapping[ProcessId, int] = NO_SIZES,
+        file: OutFile | None = None,
     ) -> None:
         if not parts:
             raise ValueError("an answer has at least one part")
@@ -228,7 +229,7 @@ class SqliteTurns:
             resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, by)
             step = own_step(tx, claim, "model", answer)
             cause, anchor = f"step:{step.seq}", anchor_of(tx, claim)
-            owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor)
+            owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor, file=file)
             for process_id, size in log_sizes.items():
                 mark_log_size(tx, claim.turn_id, process_id, size)
             open_next(tx, self._ground, claim.session_id)

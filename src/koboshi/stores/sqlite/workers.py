@@ -8,12 +8,12 @@ from koboshi.domain.witness import Witness
 from koboshi.domain.worker import (
     MEMORY_MS_MAX,
     NO_KILLS,
-    WAIT_MS_MAX,
     EndedHow,
     MemoryKills,
     Worker,
 )
 from koboshi.ports.wakeups import WORKERS
+from koboshi.stores.sqlite.clocks import cap_waits, come_back
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.rows import number, text, worker_of
@@ -44,6 +44,7 @@ class SqliteWorkers:
         counts = _counts(kills)
 
         def operation(tx: Transaction) -> Worker:
+            come_back(tx)
             soon_ms = tx.now_ms - MEMORY_MS_MAX
             tx.change("workers_bury", host=host, boot=boot, soon_ms=soon_ms, **counts)
             tx.insert(
@@ -71,7 +72,7 @@ class SqliteWorkers:
 
         def operation(tx: Transaction) -> tuple[bool, Witness | None]:
             row = tx.row("worker_beat", worker_id=worker_id, now=tx.now_ms, **counts)
-            tx.change("turns_wait_bounded", latest=tx.now_ms + WAIT_MS_MAX)
+            cap_waits(tx)
             return row is not None and bool(row[0]), self._seen(tx, worker_id)
 
         is_restart_asked, seen = await self._writer.write("workers.beat", operation)

@@ -32,6 +32,7 @@ from koboshi.domain.timing import Timing
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
+from koboshi.stores.sqlite.clocks import JumpWatch
 from koboshi.stores.sqlite.open_files import NO_FILES, HomeGone, OpenFiles
 from koboshi.stores.sqlite.transaction import Transaction
 
@@ -82,6 +83,7 @@ class Writer:
         self._connection = connection
         self._control = connection.cursor()
         self._clock = clock
+        self._jumps = JumpWatch(clock)
         self._wakeups = wakeups
         self._crash_point = crash_point
         self._batch_max = batch_max
@@ -200,17 +202,19 @@ class Writer:
         execute = self._control.execute
         began = self._clock.monotonic()
         execute("BEGIN IMMEDIATE")
-        transaction.now_ms = self._clock.now_ms()
+        self._jumps.begin(transaction)
         if not self._carry_out_together(transaction, batch):
             # Somebody's operation failed, which is rare: once more, each under a savepoint of its
             # own, so that the failure is that caller's alone.
             execute("ROLLBACK")
             transaction.hints = set()
             execute("BEGIN IMMEDIATE")
+            self._jumps.begin(transaction)
             for submitted in batch:
                 self._carry_out_alone(transaction, submitted)
         self._check(self._files.check_lock)
         execute("COMMIT")
+        self._jumps.committed()
         self._check(self._files.check_database)
         self.commits += 1
         self.commit_times.note(self._clock.monotonic() - began)

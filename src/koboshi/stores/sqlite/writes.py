@@ -152,7 +152,7 @@ def owe(
             choices=encoded(choices) if choices and is_last else "[]",
             question=question,
             anchor=anchor,
-            file=None if file is None else encoded(file),
+            file=encoded(file) if file is not None and is_last else None,
             now=tx.now_ms,
         )
     tx.hints.add(OUTBOX)

@@ -1,0 +1,89 @@
+"""What is wrong with what people saw on the platform. Pure."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from koboshi.torture.errands import LETTER_PARAGRAPHS, Kind
+from koboshi.torture.faults import Fault, Violation
+from koboshi.torture.platform import Posted, Spot
+from koboshi.torture.seen import EntryRow, Seen, TurnRow, Visit
+from koboshi.torture.visitors import is_answer, is_apology
+
+NOT_ALLOWED = "not-allowed"
+
+
+def check_visits(seen: Seen) -> Iterator[Violation]:
+    """Each acknowledged message has its answer once, in order, where it was asked, or a told end.
+    A copy that says it may be one counts as that."""
+    entries = {entry.external_id: entry for entry in seen.remains.entries}
+    turns = {turn.turn_id: turn for turn in seen.remains.turns}
+    spots: dict[Spot, list[Posted]] = defaultdict(list)
+    for each in seen.posted:
+        spots[each.spot].append(each)
+    answered: dict[Spot, list[tuple[int, int]]] = defaultdict(list)
+    for visit in seen.visits:
+        entry = entries.get(visit.key)
+        if entry is None:
+            if visit.update <= seen.acknowledged:
+                yield _violation(Fault.LOST, visit, "was acknowledged and is not stored")
+            continue
+        here = spots[visit.spot]
+        yield from _check_place(visit, seen.posted)
+        yield from _check_end(visit, entry, turns, here)
+        first = next((each.number for each in here if is_answer(visit, each)), None)
+        if first is not None:
+            answered[visit.spot].append((entry.entry_id, first))
+    for spot, found in answered.items():
+        if any(before[1] >= after[1] for before, after in pairwise(sorted(found))):
+            words = f"{spot} was not answered in the order it was asked"
+            yield Violation(fault=Fault.DISORDER, words=words)
+
+
+def _check_place(visit: Visit, posted: Sequence[Posted]) -> Iterator[Violation]:
+    elsewhere = [each for each in posted if each.spot != visit.spot and is_answer(visit, each)]
+    if elsewhere:
+        yield _violation(Fault.WRONG, visit, f"was answered in {elsewhere[0].spot}")
+
+
+def _check_end(
+    visit: Visit, entry: EntryRow, turns: Mapping[int, TurnRow], here: Sequence[Posted]
+) -> Iterator[Violation]:
+    answers = [each for each in here if is_answer(visit, each)]
+    apologies = [each for each in here if is_apology(visit, each)]
+    turn = turns.get(entry.turn_id or 0)
+    if turn is None:
+        if visit.is_regular or entry.reason != NOT_ALLOWED:
+            yield _violation(Fault.LOST, visit, f"is {entry.state} ({entry.reason})")
+        elif answers:
+            yield _violation(Fault.WRONG, visit, "was answered, and the person is not allowed")
+        return
+    if turn.state == "done" and not answers:
+        yield _violation(Fault.LOST, visit, f"is done as t{turn.turn_id}, and nobody saw it")
+    if turn.state == "failed" and not apologies:
+        yield _violation(Fault.LOST, visit, f"failed ({turn.reason}), and nobody was told")
+    if turn.state == "stopped":
+        yield _violation(Fault.LOST, visit, f"was stopped ({turn.reason}), and nobody asked")
+    for found in (answers, apologies):
+        if sum(not each.is_labelled for each in found) > 1:
+            yield _violation(Fault.DOUBLED, visit, "was answered twice, without a label")
+    if turn.state == "done" and visit.errand.kind is Kind.LONG:
+        yield from _check_parts(visit, here)
+
+
+def _check_parts(visit: Visit, here: Sequence[Posted]) -> Iterator[Violation]:
+    """All paragraphs in their order, copies left out."""
+    numbered = re.compile(rf"^{visit.errand.mark} (\d+) ", re.MULTILINE)
+    heard: list[int] = []
+    for each in here:
+        found = [int(number) for number in numbered.findall(each.text)]
+        if not each.is_labelled or not set(found) <= set(heard):
+            heard += found
+    if heard != list(range(LETTER_PARAGRAPHS)):
+        yield _violation(Fault.WRONG, visit, f"was answered with the paragraphs {heard}")
+
+
+def _violation(fault: Fault, visit: Visit, words: str) -> Violation:
+    name = f"{visit.errand.kind} {visit.errand.mark} in {visit.spot.chat}/{visit.spot.thread}"
+    return Violation(fault=fault, words=f"{name} {words}")
