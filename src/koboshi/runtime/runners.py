@@ -24,6 +24,7 @@ from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Birth, is_same
 from koboshi.ports.runners import CommandSpec, Life, LogSlice, Seen
 from koboshi.runner.tree import START, find_tree, send_all, stat_of
+from koboshi.runtime.installed import INSTALLED
 from koboshi.runtime.pinned import BEGIN, PROGRAM_FILE, open_program, pinned_program
 from koboshi.runtime.process_files import ProcessFiles
 
@@ -65,6 +66,8 @@ class LocalRunners:
         """None only if somebody looked too early, and so settled that it never begins."""
         if math.isnan(spec.timeout_seconds):
             raise OSError(errno.EINVAL, "the time limit is not a number")
+        # It is given our own program, whatever is installed by now; people are told of that.
+        INSTALLED.look()
         for each in list(self._children):
             self._bury(each)
         files = self._files(process_id)
