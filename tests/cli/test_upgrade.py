@@ -138,6 +138,6 @@ def test_a_model_whose_code_was_replaced_is_asked_again_later(package: Path) -> 
     done = ended([sys.executable, "-c", LATE_MODEL], {**environment(), "PYTHONPATH": path})
 
     *_, busy, loaded = done.out.splitlines()  # after a line of the log
-    assert busy.startswith("koboshi.models.chat is not loaded: koboshi ")
+    assert busy.startswith("koboshi.models.opening is not loaded: koboshi ")
     assert busy.endswith(f"{WORDS}; it goes on after a restart of the gateway")
     assert loaded == "[]"

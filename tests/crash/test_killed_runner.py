@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from tests.cli.process import until as until_found
 from tests.crash.telling import checked
 from tests.harness.lives import KILLED_BY_HAND
 from tests.harness.modelled import Modelled, gate, modelled, run, waits
-from tests.harness.polling import until
 from tests.models.forms import OPENAI
 
 ESCAPED = "(setsid env -i PATH=$PATH sh -c 'echo $$ > escaped; exec sleep 1000' &); "
@@ -71,7 +71,7 @@ class Job:
         items = [{"calls": [{"tool": "terminal", "arguments": arguments}]}, {"text": "left"}]
         one.wait_state(one.say("room", f"script: {json.dumps(items)}"), "done")
         names = ["shell", "escaped"] if more else ["shell"]
-        self.pids = [until_found(lambda n=name: pid_in(workdir / n), name) for name in names]
+        self.pids = [until_found(partial(pid_in, workdir / name), name) for name in names]
         folder = one.home / "processes" / "1"
         self.born: dict[str, int] = json.loads((folder / "born.json").read_text(encoding="utf-8"))
 

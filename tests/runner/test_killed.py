@@ -104,7 +104,7 @@ def appears(path: Path) -> None:
 # The system calls around each durable step of a runner, as (call, how many of it came before).
 STEPS = [
     ("chdir", 1), ("setsid", 1), ("prctl", 1), ("pipe2", 1), ("ftruncate", 1),
-    ("fsync", 1), ("rename", 1), ("fsync", 2), ("fsync", 3), ("pipe2", 3), ("clone", 1),
+    ("fsync", 1), ("rename", 1), ("fsync", 2), ("fsync", 3), ("pipe2", 2), ("clone", 1),
     ("wait4", 1), ("fsync", 4), ("rename", 2), ("fsync", 5), ("exit_group", 1),
 ]  # fmt: skip
 

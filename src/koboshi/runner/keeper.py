@@ -8,6 +8,7 @@ since nobody knows how far the command came.
 """
 
 import posix
+import select
 import time
 
 TYPE_CHECKING = False
@@ -27,18 +28,23 @@ LOOK_EVERY_SECONDS = 0.02
 KILL_WITHIN_SECONDS = 2.0
 
 
-def part() -> int:
+def part(writing: int) -> int:
     """Go on as two processes. Returns only in the one that is to be the runner, with the pid of its
-    keeper; 0 if there is none, for want of processes: a runner can do without."""
+    keeper; 0 if there is none, for want of processes: a runner can do without.
+
+    `writing` is the end of the output that the command gets. The keeper keeps the other one open:
+    a command that is asked to end must not die of its last words.
+    """
     reaper.become_reaper()
     keeper = posix.getpid()
     try:
         runner = posix.fork()
     except OSError:
         return 0
-    if runner == 0:
-        return keeper
-    keep(runner)
+    if runner:
+        posix.close(writing)
+        keep(runner)
+    return keeper
 
 
 def keep(runner: int) -> "NoReturn":
@@ -79,9 +85,13 @@ def end_all(find: "Callable[[], dict[int, bytes]]", grace: float) -> None:
         tree.send_all(find(), number)
     limit = time.monotonic() + grace
     while time.monotonic() < limit and find():
-        time.sleep(LOOK_EVERY_SECONDS)
+        pause()
     limit = time.monotonic() + KILL_WITHIN_SECONDS
     while time.monotonic() < limit and (found := find()):
         tree.send_all(found, signal.SIGSTOP)
         tree.send_all(find(), signal.SIGKILL)
-        time.sleep(LOOK_EVERY_SECONDS)
+        pause()
+
+
+def pause() -> None:
+    select.select((), (), (), LOOK_EVERY_SECONDS)

@@ -39,14 +39,15 @@ def main(folder: str) -> "NoReturn":
     posix.chdir(folder)
     lead_session()
     posix.closerange(3, STRAY_FILES_MAX)
-    parent = keeper.part()
+    output = posix.pipe()
+    parent = keeper.part(output[1])
     lead_session()
     # What escapes the command's session falls to us, and to our keeper when we are gone.
     reaper.become_reaper()
     signals = listen()
     if tree.exists("void"):
         posix._exit(0)
-    runner = Runner(Spec(tree.read("spec")), signals)
+    runner = Runner(Spec(tree.read("spec")), signals, output)
     reserve("exit.json")
     publish("born.json", birth(parent))
     sync("..")
@@ -100,14 +101,14 @@ class Spec:
 class Runner:
     """One command, from its start to its record."""
 
-    def __init__(self, spec: Spec, signals: int) -> None:
+    def __init__(self, spec: Spec, signals: int, output: tuple[int, int]) -> None:
         self.spec = spec
         self.signals = signals
         self.log = log.Log(spec.head_max, spec.tail_max)
         self.poll = select.poll()
         self.poll.register(signals, select.POLLIN)
         self.input = open_input(spec.takes_input)
-        self.output = -1
+        self.output, self.command_output = output
         self.troubles = -1
         self.child = 0
         self.status: int | None = None
@@ -121,15 +122,14 @@ class Runner:
     def start(self) -> bool:
         """Start the command. False if not even a process could be made for it."""
         try:
-            self.output, output = posix.pipe()
             self.troubles, troubles = posix.pipe()
             self.child = posix.fork()
         except OSError as error:
             self.by, self.error = "start", str(error)
             return False
         if self.child == 0:
-            become(self.spec, self.input, output, troubles)
-        for file in (self.input, output, troubles):
+            become(self.spec, self.input, self.command_output, troubles)
+        for file in (self.input, self.command_output, troubles):
             posix.close(file)
         posix.set_blocking(self.output, False)
         posix.set_blocking(self.troubles, False)

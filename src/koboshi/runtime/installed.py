@@ -8,7 +8,6 @@ people are told to restart. A look costs one `stat`.
 import os
 import re
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ import structlog
 
 import koboshi
 from koboshi.domain.errors import CodeChanged
+from koboshi.runtime.clock import SystemClock
 
 log = structlog.get_logger()
 
@@ -137,5 +137,7 @@ def _version_in(file: Path) -> str:
     return found[1] if found else UNKNOWN
 
 
-INSTALLED = Installed(running=koboshi.__version__, file=Path(koboshi.__file__), begun_s=time.time())
+INSTALLED = Installed(
+    running=koboshi.__version__, file=Path(koboshi.__file__), begun_s=SystemClock().now_ms() / 1000
+)
 """Of this process: there is one of it, as there is one code that it has loaded."""

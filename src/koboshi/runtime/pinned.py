@@ -22,7 +22,7 @@ LOADER_BYTES = 1_024
 BEGIN: Final = (
     f"exec(__import__('posix').pread({PROGRAM_FILE}, {LOADER_BYTES}, 0))  # koboshi runner"
 )
-"""What the interpreter is told on its command line, which everyone sees in the list of processes."""
+"""What the interpreter is told on its command line, which the list of processes shows."""
 
 LOADER: Final = b"""
 import marshal, posix, sys

@@ -138,7 +138,9 @@ class LocalRunners:
 
     async def write(self, process_id: ProcessId, content: bytes) -> bool:
         """False also if it did not read all of it in time; then it may have got a part."""
-        file = self._files(process_id).open_input()
+        files = self._files(process_id)
+        # A runner that has written its record still holds the input for a moment.
+        file = None if files.read_ending() is not None else files.open_input()
         if file is None:
             return False
         rest = memoryview(content)
@@ -306,8 +308,10 @@ class LocalRunners:
         for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
             send_all(remains.tree, number)
         with move_on_after(grace_s):
-            while (await self._remains(process_id)).tree:
+            while True:
                 await sleep(LOOK_AT_REMAINS_S)
+                if not (await self._remains(process_id)).tree:
+                    return
 
     async def _kill(self, process_id: ProcessId) -> None:
         """KILL to the tree, to the runner and to its keeper, which had their chance, until nobody
