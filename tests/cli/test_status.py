@@ -42,6 +42,7 @@ KEYS = [
     "outbox_held",
     "gap",
     "unreached",
+    "neighbours",
     "home",
 ]
 WORKER_KEYS = [
