@@ -1,4 +1,4 @@
-"""Copies of files on their way to people: kept until nobody is owed them any more."""
+"""Copies of files for people: kept until nobody is owed them any more, or can fetch them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,19 +31,19 @@ class Parcels:
             await sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> None:
-        owed = await self.store.outbox.files_owed()
+        kept = await self.store.outbox.files_kept()
         before_ms = self.clock.now_ms() - KEEP_MS
-        gone = await to_thread.run_sync(_remove, self.home, owed, before_ms)
+        gone = await to_thread.run_sync(_remove, self.home, kept, before_ms)
         if gone:
             log.info("sent_files_removed", count=gone)
 
 
-def _remove(home: Path, owed: frozenset[str], before_ms: int) -> int:
-    """Take away what is old and not owed. Returns how many that were."""
+def _remove(home: Path, kept: frozenset[str], before_ms: int) -> int:
+    """Take away what is old and of no use any more. Returns how many that were."""
     count = 0
     for path in (home / SENT).glob("*"):
-        is_owed = f"{SENT}/{path.name}" in owed
-        if not is_owed and path.stat().st_mtime_ns // 1_000_000 < before_ms:
+        is_kept = f"{SENT}/{path.name}" in kept
+        if not is_kept and path.stat().st_mtime_ns // 1_000_000 < before_ms:
             path.unlink(missing_ok=True)
             count += 1
     return count
