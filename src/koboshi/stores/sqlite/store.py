@@ -243,10 +243,9 @@ def _open_or_replace(
     if is_restoring(home):
         finish_restore(home, stamp)
         return open_writer(path), ("a restore was interrupted; it is finished, its outbox is held",)
-    if options.may_replace:
-        forget_restore(home)
+    left = forget_restore(home) if options.may_replace else ""
     try:
-        return open_writer(path), ()
+        return open_writer(path), (left,) if left else ()
     except Damaged as damage:
         if not options.may_replace:
             raise
