@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from koboshi.app.tokens import secrets_set_aside
 from tests.crash.stories import CHAT
 from tests.harness.client import Client
 from tests.harness.disk import failing
@@ -57,14 +58,18 @@ async def test_a_damaged_web_token_is_set_aside_and_made_anew(
         assert "secret_replaced" not in gateway.log
 
 
-async def test_a_folder_with_the_name_of_the_token_is_set_aside(home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+async def test_what_is_no_file_and_has_the_name_of_the_token_is_set_aside(
+    home: Path, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
     """Issue 13, A3."""
     async with _gateway(home, tmp_path / "log") as gateway:
-        (home / "web-token").mkdir()
+        make(home / "web-token")
         gateway.start()
         await gateway.wait_ready()
         await Client(gateway, CHAT).say("echo hello", "1")
-        assert len(list((home / "quarantine").glob("*/web-token"))) == 1
+        (kept,) = (home / "quarantine").glob("*/web-token")
+        assert secrets_set_aside(home) == (kept,)
 
 
 def _dangling_link(path: Path) -> None:

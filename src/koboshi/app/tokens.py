@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,12 +43,16 @@ def kept_token(home: Path) -> str | None:
     Raises OSError where it cannot be looked at: it may be a good one.
     """
     try:
-        with (home / WEB_TOKEN_NAME).open("rb") as file:
-            found = file.read(TOKEN_CHARS_MAX + 1)
+        # A pipe of that name must not hold up the start.
+        descriptor = os.open(home / WEB_TOKEN_NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return ""
-    except IsADirectoryError:
-        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        found = os.read(descriptor, TOKEN_CHARS_MAX + 1)
+    finally:
+        os.close(descriptor)
     token = found.strip()
     is_token = len(found) <= TOKEN_CHARS_MAX and all(0x21 <= byte <= 0x7E for byte in token)
     return token.decode("ascii") if is_token else None
