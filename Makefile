@@ -28,10 +28,10 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: test
 test: environment-dev ## lint and run all tests; ARGS="…" goes to pytest, WORKERS=n to xdist
 	@scripts/system_packages.sh
-	@$(MAKE) -j3 lint environment-ptb test-all
+	@$(MAKE) -j3 lint environment-side test-all
 
-# Beside lint, which takes one core for a minute, and an environment that one test needs and else
-# makes itself. Where files have changed they are compiled first, once instead of once in each
+# Beside lint, which takes one core for a minute, and environments that single tests need and else
+# make themselves. Where files have changed they are compiled first, once instead of once in each
 # process.
 .PHONY: test-all
 test-all: build/.collected
@@ -113,17 +113,20 @@ lock: ## write requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer ver
 
 .PHONY: clean
 clean: ## remove the environments and everything the tools left behind
-	@rm -rf .venv .venv-bench .venv-ptb .venv-tools .venv.lock .venv-ptb.lock .bench build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf .venv .venv-bench .venv-ptb .venv-openapi .venv-tools .venv.lock .venv-ptb.lock .venv-openapi.lock .bench
+	@rm -rf .npm-neighbours .npm-neighbours.lock build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests scripts $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: environment-runtime environment-dev environment-ptb
+.PHONY: environment-runtime environment-dev environment-side
 environment-runtime:
 	@scripts/environment.sh runtime
 
 environment-dev:
 	@scripts/environment.sh dev
 
-# The client that the fake Telegram is checked with.
-environment-ptb: environment-dev
-	@scripts/ptb_environment.sh
+# Programs of others that something of ours is checked with. Without npm the last one has none.
+environment-side: environment-dev
+	@scripts/side_environment.sh ptb
+	@scripts/side_environment.sh openapi
+	@scripts/npm_environment.sh 2>/dev/null || true

@@ -14,6 +14,7 @@ def within(part: float, name: str) -> str:
 # Title, unit, and the lines: an expression and what stands beside it.
 PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("Ready", "none", (("koboshi_ready", "{{check}}"), ("koboshi_adapter_up", "{{platform}}"))),
+    ("Model and servers", "none", (("koboshi_neighbour_up", "{{neighbour}}"),)),
     ("Turns", "none", (("koboshi_turns_running", "running"), ("koboshi_turns_waiting", "{{for}}"))),
     (
         "Messages a second",

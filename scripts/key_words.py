@@ -16,8 +16,8 @@ KEY_WORDS: dict[str, str] = {
     "gateway.max_commands": "foreground commands that run at once; the others are "
     "started when one has ended",
     "gateway.workdir": "where commands run",
-    "model.name": "`scripted`, `openai:<model>`, `anthropic:<model>`, `google:<model>`, "
-    "`ollama:<model>`, or the prefix of a [plug-in](writing-a-model.md)",
+    "model.name": "`scripted`, `openai:<model>`, `openai-responses:<model>`, `anthropic:<model>`, "
+    "`google:<model>`, `ollama:<model>`, or the prefix of a [plug-in](writing-a-model.md)",
     "model.base_url": "a compatible endpoint of your own",
     "model.api_key_env": "the variable that holds the key; for other providers their own: "
     "`ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`, none for a plug-in",

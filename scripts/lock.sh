@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 
 # What the benchmarks compare us with lives in an environment of its own.
 PEERS=benchmarks/peers/requirements.in
-# So does the client that our fake Telegram is checked with.
-CLIENT=requirements/ptb.in
+# So do the programs of others that our fake Telegram and our OpenAPI document are checked with.
+SIDE=(ptb openapi)
 
 main() {
     local uv
@@ -16,7 +16,8 @@ main() {
     compile "$uv" runtime --group build pyproject.toml
     compile "$uv" dev --group build --group dev --constraints requirements/runtime.txt pyproject.toml
     if [[ -e $PEERS ]]; then compile "$uv" bench "$PEERS"; fi
-    compile "$uv" ptb "$CLIENT"
+    local name
+    for name in "${SIDE[@]}"; do compile "$uv" "$name" "requirements/$name.in"; done
     if grep -nE '://|^-|--(index|find|extra)' requirements/*.txt; then
         echo "lock: the requirements files must not name an index" >&2
         exit 1

@@ -73,7 +73,8 @@ MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root|home)/")
 REGISTRY_HOST = re.compile(r"\b(?:pypi|debian|npmjs|pythonhosted)[.](?:org|com)\b")
 CHANGE_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*[.](?:added|changed|fixed)[.]md")
 NOT_OURS = re.compile(
-    r"[.]git|[.]venv.*|[.]bench|[.].*_cache|[.]hypothesis|[.]coverage.*|__pycache__|htmlcov|build|dist"
+    r"[.]git|[.]venv.*|[.]npm-neighbours.*|[.]bench|[.].*_cache|[.]hypothesis|[.]coverage.*|__pycache__"
+    r"|htmlcov|build|dist"
 )
 
 PARSES_MARKUP = re.compile(

@@ -87,6 +87,9 @@ class FakeHealth:
     def readiness(self) -> tuple[tuple[str, bool, str], ...]:
         return self.checks
 
+    def neighbours(self) -> tuple[tuple[str, bool, str], ...]:
+        return ()
+
 
 @dataclass
 class FakeGateway:

@@ -21,7 +21,7 @@ CHECK_S_MAX = 100
 def python_with_client() -> Path:
     """The interpreter that has python-telegram-bot. Quick when `make test` has made it."""
     made = subprocess.run(
-        [ROOT / "scripts" / "ptb_environment.sh"],
+        [ROOT / "scripts" / "side_environment.sh", "ptb"],
         capture_output=True,
         text=True,
         timeout=INSTALL_S_MAX,

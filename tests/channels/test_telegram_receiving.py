@@ -24,6 +24,7 @@ from koboshi.lanes import Lanes
 from koboshi.ports.channel import Inbound, Receipt
 from tests.channels.fakes import NOW_MS, FakeClock, FakeGateway, until
 from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, owed, receiving, route_of
+from tests.fakes.telegram import server
 from tests.fakes.telegram.params import Params
 from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, User
@@ -383,3 +384,42 @@ def test_a_place_that_can_not_be_read_is_the_beginning(cursor: str | None) -> No
 
     assert offset >= 0
     assert at_ms >= 0
+
+
+async def test_a_server_that_holds_no_question_open_is_asked_once_a_second(
+    fake: FakeTelegram,
+    channel: TelegramChannel,
+    chat: Chat,
+    ann: User,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Issue 13, C17: a Bot API that answers `getUpdates` at once was asked 1,400 times a second."""
+    monkeypatch.setattr(server, "POLL_S_MAX", 0)
+    inbox = Inbox()
+    began = time.monotonic()
+    async with receiving(channel, inbox.accept):
+        await until(lambda: len(fake.history.of("getUpdates")) >= 7)
+        assert time.monotonic() - began >= 0.05 + 0.1 + 0.2 + 0.4 + 0.8 + 1.0
+
+        fake.world.say(chat, ann, "hello")
+        await until(lambda: inbox.texts == ["hello"])
+
+
+def test_the_pause_behind_empty_answers_grows_to_a_second_and_ends_with_an_answer_that_was_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Issue 13, C17: a long poll that a server held open is followed by the next one at once."""
+    now = 100.0
+    monkeypatch.setattr(module, "current_time", lambda: now)
+    floor = module.EmptyFloor()
+
+    def pause_after(seconds: float) -> float:
+        nonlocal now
+        floor.begin()
+        now += seconds
+        return round(floor.rest_s(), 3)
+
+    assert [pause_after(0.01) for _ in range(7)] == [0.04, 0.09, 0.19, 0.39, 0.79, 0.99, 0.99]
+    assert pause_after(0.3) == 0.7
+    assert pause_after(50.0) == 0.0
+    assert pause_after(0.01) == 0.04

@@ -138,7 +138,7 @@ async def read_whole_events(client: httpx2.AsyncClient, place: str, seen: list[s
         try:
             async for event in httpx2.EventSource(response):
                 place = event.id
-                if event.data:
+                if event.event != "place":
                     seen.append(event.data.split('"text":"')[1])
                 if len(seen) == 6:
                     break

@@ -282,9 +282,10 @@ def test_words_can_not_break_out_of_their_event() -> None:
     assert decoded(gateway.journal[0])[1]["text"] == words
 
 
-def test_a_place_has_an_id_and_no_data_and_typing_has_data_and_no_id() -> None:
-    """A client that comes back must not count what is not in the journal."""
-    assert place_frame(7) == b": koboshi\nid: 7\n\n"
+def test_a_place_has_an_id_and_typing_has_none_and_both_carry_data() -> None:
+    """A client that comes back must not count what is not in the journal. Issue 13, C20: the first
+    event of a stream is a place, and many clients take an event without data for a broken one."""
+    assert place_frame(7) == b'id: 7\nevent: place\ndata: {"seq":7}\n\n'
     assert b"id:" not in typing_frame(ROUTE, NOW_MS)
     assert b"event: typing\ndata: {" in typing_frame(ROUTE, NOW_MS)
 

@@ -123,7 +123,7 @@ async def test_a_follower_from_now_on_learns_its_place_before_anything_happens(
         async with following(client, headers={"Last-Event-ID": place.id}) as events:
             assert await texts(events, 1) == ["new"]
 
-    assert (place.id, place.data) == ("1", "")
+    assert (place.id, place.event, place.data) == ("1", "place", '{"seq":1}')
 
 
 async def test_a_place_that_the_journal_has_not_reached_is_no_place_to_wait_at(
@@ -163,7 +163,7 @@ async def test_a_quiet_connection_is_kept_alive_with_its_place(gateway: FakeGate
         await texts(events, 1)
         quiet = await anext(events)
 
-    assert (quiet.id, quiet.data) == ("2", "")
+    assert (quiet.id, quiet.event, quiet.data) == ("2", "place", '{"seq":2}')
 
 
 async def test_typing_is_shown_to_those_who_follow_and_is_no_place(gateway: FakeGateway) -> None:
@@ -198,7 +198,7 @@ async def test_nothing_is_skipped_or_repeated_across_many_restarts(gateway: Fake
             with fail_after(30):
                 async for event in events:
                     place = {"Last-Event-ID": event.id}
-                    seen += [json.loads(event.data)["text"]] if event.data else []
+                    seen += [json.loads(event.data)["text"]] if event.event != "place" else []
                     if len(seen) >= 20 * round_number + 13:
                         break
     assert seen == [f"{a}.{b}" for a in range(5) for b in range(20)][: len(seen)]
@@ -302,6 +302,6 @@ async def texts(events: AsyncIterator[httpx2.ServerSentEvent], count: int) -> li
     with fail_after(30):
         while len(found) < count:
             event = await anext(events)
-            if event.data:
+            if event.event != "place":
                 found.append(json.loads(event.data)["text"])
     return found

@@ -17,6 +17,7 @@ import pytest
 from tests.cli.process import (
     KOBOSHI,
     NOBODY,
+    WITHIN_S,
     as_nobody,
     can_nobody_look,
     environment,
@@ -153,7 +154,7 @@ def test_a_terminal_that_inherited_a_variable_is_no_service_manager(home: Path) 
             stdout=terminal,
             stderr=terminal,
             check=False,
-            timeout=30,
+            timeout=WITHIN_S,
         )
         shown = os.read(controller, 65_536)
         os.close(controller)
@@ -388,10 +389,10 @@ def test_it_serves_though_nobody_listens_to_what_it_prints(home: Path) -> None:
         assert koboshi("status", "--json", home=home).document["is_running"] is True
         process.terminate()
 
-        assert process.wait(20) == 0
+        assert process.wait(WITHIN_S) == 0
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(WITHIN_S)
 
 
 def has_open(pid: int, file: os.stat_result) -> bool:

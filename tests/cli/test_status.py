@@ -16,6 +16,7 @@ from koboshi.cli import ask_owner
 from koboshi.cli.options import Failure
 from tests.cli.process import (
     KOBOSHI,
+    WITHIN_S,
     as_nobody,
     environment,
     gateway,
@@ -216,7 +217,7 @@ def test_many_commands_at_once_take_turns(home: Path) -> None:
         for _ in range(5)
     ]
 
-    ended = [(process.communicate(timeout=60), process.returncode) for process in processes]
+    ended = [(process.communicate(timeout=WITHIN_S), process.returncode) for process in processes]
 
     assert [code for _, code in ended] == [0] * 5, [err for (_, err), _ in ended]
 
@@ -229,7 +230,7 @@ def test_a_gateway_that_starts_meanwhile_waits_for_the_command(home: Path) -> No
     ) as command:
         with gateway(home) as again:
             assert again.stop() == 0
-        assert command.wait(30) == 0
+        assert command.wait(WITHIN_S) == 0
 
 
 def test_a_home_that_is_held_by_something_silent_is_named(home: Path) -> None:

@@ -19,6 +19,7 @@ from koboshi.cli.supervise import (
     pause_after,
 )
 from tests.cli.process import (
+    WITHIN_S,
     Gateway,
     children,
     environment,
@@ -125,13 +126,14 @@ def test_the_gateway_stops_without_its_parent_after_a_restart_that_was_asked_for
 
 
 def test_what_a_restart_does_not_mend_is_not_restarted(home: Path) -> None:
-    """The gateway finds the port in use; its parent has nothing to add."""
+    """The gateway finds the port in use, in its log and in its last words; its parent has nothing
+    to add."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         told = koboshi("run", "--supervise", home=home, KOBOSHI__CHANNELS__WEB__MAIN__PORT=port)
 
     assert told.code == 78
-    assert told.err.count("is in use by another program") == 1
+    assert told.err.count(f"koboshi: 127.0.0.1 port {port} is in use by another program") == 1
     assert "gets up again" not in told.err
 
 
@@ -197,7 +199,7 @@ def test_a_gateway_that_does_not_stop_is_killed() -> None:
         (child,) = children(parent.pid)
         parent.terminate()
 
-        assert parent.wait(10) == 0
+        assert parent.wait(WITHIN_S) == 0
         assert not is_there(child)
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,7 +28,9 @@ COMPOSE = documents((ROOT / "compose.yaml").read_text())[0]["services"]["koboshi
 CLAIM, DEPLOYMENT = documents((ROOT / "deploy" / "kubernetes" / "koboshi.yaml").read_text())
 POD = DEPLOYMENT["spec"]["template"]["spec"]
 CONTAINER = POD["containers"][0]
-RULES = documents((ROOT / "deploy" / "prometheus" / "koboshi.rules.yaml").read_text())[0]
+RULES_FILE = ROOT / "deploy" / "prometheus" / "koboshi.rules.yaml"
+RULES_TEST = ROOT / "tests" / "deploy" / "koboshi.rules.test.yaml"
+RULES = documents(RULES_FILE.read_text())[0]
 DEFAULTS = Config(home=Path("home"))
 STOP_MARGIN_S = 30
 """What a stop may take beyond the drain: farewells, sends that are under way, the store."""
@@ -246,7 +249,18 @@ def test_only_metrics_that_exist_are_looked_at(expression: str) -> None:
         "increase(koboshi_unclean_boots_total[10m]) >= 3",
         "koboshi_db_backup_age_seconds > 93600",
         "increase(koboshi_lease_fenced_total[1h]) > 0",
+        'increase(koboshi_turns_total{outcome="failed"}[15m]) >= 3',
+        'koboshi_neighbour_up{neighbour="model"} == 0',
+        "koboshi_adapter_up == 0",
     ],
 )
 def test_somebody_is_told_of_what_needs_them(expression: str) -> None:
     assert [rule for rule in RULES["groups"][0]["rules"] if expression in rule["expr"]]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_prometheus_itself_fires_the_alerts_when_it_should() -> None:
+    """Issue 13, C21: for failing turns, a failing model and a channel that is not heard."""
+    for command in (["check", "rules", str(RULES_FILE)], ["test", "rules", str(RULES_TEST)]):
+        ended = subprocess.run(["promtool", *command], capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -29,6 +29,13 @@ class FakeHttpServer:
     port: int = 0
     calls: list[JSON] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)
+    lives: int = 1
+    refuses_with: int = 404
+    """How it answers a session of an earlier life."""
+
+    def restart(self) -> None:
+        """Forget every session."""
+        self.lives += 1
 
     @property
     def url(self) -> str:
@@ -40,7 +47,8 @@ class FakeHttpServer:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
                 length = head.partition("content-length: ")[2].partition("\r\n")[0]
                 body = await reader.readexactly(int(length or 0))
-                response = self.answer(head.partition(" ")[0], body)
+                session = head.partition("mcp-session-id: ")[2].partition("\r\n")[0]
+                response = self.answer(head.partition(" ")[0], body, session)
                 writer.write(encoded(response))
                 await writer.drain()
                 if response.breaks:
@@ -50,12 +58,14 @@ class FakeHttpServer:
         finally:
             writer.close()
 
-    def answer(self, verb: str, body: bytes) -> Response:
+    def answer(self, verb: str, body: bytes, session: str) -> Response:
         if verb != "post":
             return Response(status=405)
         message: JSON = json.loads(body)
         method = message["method"]
         self.methods.append(method)
+        if session not in ("", f"s{self.lives}"):
+            return Response(status=self.refuses_with, kind="text/plain", body=b"no such session")
         match method:
             case "initialize":
                 result = {
@@ -63,7 +73,7 @@ class FakeHttpServer:
                     "capabilities": {"tools": {}},
                     "serverInfo": {"name": "fake", "version": "1"},
                 }
-                return answer_to(message, result, "Mcp-Session-Id: s1")
+                return answer_to(message, result, f"Mcp-Session-Id: s{self.lives}")
             case "tools/list":
                 tool = {"name": "act", "inputSchema": {"type": "object"}}
                 return answer_to(message, {"tools": [tool]})

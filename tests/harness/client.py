@@ -210,7 +210,7 @@ class Operator:
 
 def _parsed(fields: dict[str, str]) -> tuple[int | None, Event | None]:
     place = int(fields["id"]) if "id" in fields else None
-    if "data" not in fields:
+    if "data" not in fields or fields.get("event") == "place":
         return place, None
     return place, Event(place=place, kind=fields["event"], fields=json.loads(fields["data"]))
 

@@ -138,7 +138,7 @@ def failing_calls(
     finally:
         # Asked to, it lets go of the process and leaves it alive.
         process.terminate()
-        process.wait(10)
+        process.wait(100)
 
 
 def failing(calls: str, error: str, files: Sequence[Path] = (), when: str = "1+") -> list[str]:

@@ -16,7 +16,7 @@ from tests.harness.disk import killed_at_change, killed_at_flush
 from tests.harness.holds import Hold
 from tests.harness.http import connection
 from tests.harness.moved_clock import Wall
-from tests.harness.polling import until, until_asked
+from tests.harness.polling import WITHIN_S, until, until_asked
 from tests.harness.process import KILLED, GatewayProcess
 from tests.harness.rows import Rows, read_rows
 from tests.harness.seen import Seen, read_seen
@@ -170,7 +170,7 @@ class Lives:
             await self._is_stopped_again()
             self.gateway.start()
 
-    async def _ends(self, within_s: float = 60) -> int:
+    async def _ends(self, within_s: float = WITHIN_S) -> int:
         return await self.gateway.wait_exit(within_s)
 
     async def _is_stopped_again(self) -> None:

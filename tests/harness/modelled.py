@@ -196,6 +196,9 @@ def ask(question: str, *choices: str) -> Called:
 
 def results_in(body: dict[str, Any]) -> list[str]:
     """The results of calls that a request shows the model, whatever its form."""
+    if "input" in body:
+        items = body["input"]
+        return [item["output"] for item in items if item.get("type") == "function_call_output"]
     found: list[str] = []
     for message in body["messages"]:
         content = message.get("content")
@@ -208,7 +211,7 @@ def results_in(body: dict[str, Any]) -> list[str]:
 
 def words_in(body: dict[str, Any]) -> str:
     """All that a request shows the model, as one text."""
-    return json.dumps(body["messages"], ensure_ascii=False)
+    return json.dumps(body.get("messages") or body["input"], ensure_ascii=False)
 
 
 class Gate:

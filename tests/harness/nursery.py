@@ -45,7 +45,7 @@ LOADED = (
 )
 ROOT = Path(__file__).resolve().parents[2]
 _PR_SET_PDEATHSIG = 1
-_READY_S = 30.0
+_READY_S = 100.0
 
 
 class Forked:

@@ -15,7 +15,7 @@ import httpx2
 from koboshi.stores.faults import VARIABLE as CRASH_AT
 from tests.harness import nursery
 from tests.harness.http import connection
-from tests.harness.polling import until, until_asked
+from tests.harness.polling import WITHIN_S, until, until_asked
 
 KILLED = -signal.SIGKILL
 _ADDRESS = re.compile(r"koboshi is at (http://[0-9.:]+)")
@@ -122,11 +122,11 @@ class GatewayProcess:
             log.seek(self._log_begin)
             return log.read().decode(errors="replace")
 
-    async def wait_listening(self, within_s: float = 30.0) -> str:
+    async def wait_listening(self, within_s: float = WITHIN_S) -> str:
         """Wait until it takes requests. Returns the address."""
         return await until(self._listening, "the gateway listens", within_s=within_s)
 
-    async def wait_ready(self, within_s: float = 30.0) -> str:
+    async def wait_ready(self, within_s: float = WITHIN_S) -> str:
         """Wait until it says that it is ready, recovery included. Returns the address."""
         address = await self.wait_listening(within_s)
         async with connection(address) as client:
@@ -141,7 +141,7 @@ class GatewayProcess:
             await until_asked(ask, "the gateway is ready", within_s=within_s)
         return address
 
-    async def wait_exit(self, within_s: float = 30.0) -> int:
+    async def wait_exit(self, within_s: float = WITHIN_S) -> int:
         """Wait until this life is over. Returns its exit code."""
         await until(
             lambda: not self.is_running,
@@ -156,7 +156,7 @@ class GatewayProcess:
         """End this life with SIGKILL, at whatever instruction it is."""
         self._signal(signal.SIGKILL)
         assert self._process is not None
-        self._process.wait(10)
+        self._process.wait(WITHIN_S)
 
     def terminate(self) -> None:
         """Ask it to stop."""
@@ -166,7 +166,7 @@ class GatewayProcess:
         """Leave nothing behind, whatever state it is in."""
         if self._process is not None:
             self._signal(signal.SIGKILL)
-            self._process.wait(10)
+            self._process.wait(WITHIN_S)
 
     def _signal(self, number: int) -> None:
         if self.is_running:

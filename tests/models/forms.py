@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.fakes.model_servers import anthropic_form, openai_form
+from tests.fakes.model_servers import anthropic_form, openai_form, responses_form
 from tests.fakes.model_servers.server import Answer, Complaint
 
 Called = tuple[str, str, tuple[str, ...]]
@@ -50,6 +50,17 @@ def _anthropic_reply(
     return form.stream(*pieces, **more)
 
 
+def _responses_reply(
+    texts: tuple[str, ...], calls: tuple[Called, ...], finish: str, **more: Any
+) -> Answer:
+    form = responses_form
+    said = [form.message(*texts)] if texts else []
+    output = [*said, *(form.call(*each[:2], *each[2]) for each in calls)]
+    is_whole = finish == "completed"
+    pieces = form.events(*output) if is_whole else form.incomplete(finish, *output)
+    return Answer(pieces=tuple(pieces), **more)
+
+
 OPENAI = Form(
     name="openai",
     path="/v1",
@@ -71,5 +82,16 @@ ANTHROPIC = Form(
     stop="end_turn",
     calls="tool_use",
     length="max_tokens",
+)
+RESPONSES = Form(
+    name="openai-responses",
+    path="/v1",
+    complain=responses_form.complain,
+    reply=_responses_reply,
+    error=openai_form.error,
+    event=lambda line: f"event: response.output_text.delta\ndata: {line}\n\n".encode(),
+    stop="completed",
+    calls="completed",
+    length="max_output_tokens",
 )
 FORMS = (OPENAI, ANTHROPIC)

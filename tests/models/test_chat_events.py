@@ -67,7 +67,7 @@ def test_the_ends_of_lines_do_not_matter(told: list[bytes], end: bytes) -> None:
         (b": hello\n\ndata: a\n\n", [b"a"]),
         (b"event: x\nid: 1\ndata: a\nretry: 5\n\n", [b"a"]),
         (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
-        (b"data\n\n", [b""]),
+        (b"data\n\n", []),
         (b"\n\n\ndata: a\r\n\r\n", [b"a"]),
         (b"data: a\n", []),
         (b"data: a", []),
@@ -100,3 +100,9 @@ def test_events_that_are_short_may_be_many() -> None:
     reader = EventReader(bytes_max=100)
 
     assert [reader.feed(b"data: 0123456789\n\n") for _ in range(100)] == [[b"0123456789"]] * 100
+
+
+@pytest.mark.parametrize("first", [b"data:\n\n", b"data: \n\n", b"id: 1\ndata\n\n", b"id: 1\n\n"])
+def test_a_first_event_without_data_is_no_event(first: bytes) -> None:
+    """Issue 13, C20: a reply that began with one was taken for a broken one."""
+    assert events_in(first, b"data: one\n\n") == [b"one"]

@@ -22,6 +22,7 @@ STREAMS = sorted(path.name for path in FOLDER.glob("*.sse"))
 # What the provider's last word about a reply looks like. Before it, nothing counts.
 LAST_WORDS = {
     "openai": b'"finish_reason":"',
+    "openai-responses": b'"type":"response.completed"',
     "anthropic": b'"stop_reason":"',
     "google": b'"finishReason":"',
 }
@@ -43,8 +44,8 @@ class Scissors:
 
 
 def test_there_are_streams_enough() -> None:
-    for form, count in {"openai": 3, "anthropic": 3, "google": 2}.items():
-        assert sum(name.startswith(form) for name in STREAMS) >= count
+    for form, count in {"openai": 3, "openai-responses": 3, "anthropic": 3, "google": 2}.items():
+        assert sum(name.startswith(f"{form}_") for name in STREAMS) >= count
 
 
 # Four tests for each stream, so that they run side by side: together they cut at every byte.

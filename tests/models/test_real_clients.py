@@ -5,13 +5,19 @@ import openai
 import pytest
 from anthropic.types import Message, ToolUseBlock
 from openai.types.chat import ChatCompletionChunk
+from openai.types.responses import (
+    ResponseCompletedEvent,
+    ResponseInputItemParam,
+    ResponseOutputItemDoneEvent,
+)
 from pydantic import ValidationError
 
-from tests.fakes.model_servers import anthropic_form, openai_form
+from tests.fakes.model_servers import anthropic_form, openai_form, responses_form
 from tests.fakes.model_servers.server import Answer, serving
 from tests.models.test_cuts import STREAMS, stream_in
 
-OPENAI_STREAMS = [name for name in STREAMS if name.startswith("openai")]
+OPENAI_STREAMS = [name for name in STREAMS if name.startswith("openai_")]
+RESPONSES_STREAMS = [name for name in STREAMS if name.startswith("openai-responses")]
 ANTHROPIC_STREAMS = [name for name in STREAMS if name.startswith("anthropic")]
 
 
@@ -40,6 +46,68 @@ async def test_openai_reads_the_stream_strictly(name: str) -> None:
     assert chunks[-1].usage is not None
     assert chunks[-1].usage.total_tokens == 18
     assert chunks[-2].choices[0].finish_reason in ("stop", "tool_calls")
+
+
+@pytest.mark.parametrize("name", RESPONSES_STREAMS)
+async def test_openai_reads_the_stream_of_a_response_strictly(name: str) -> None:
+    """Issue 13, C19: the fake is held to the provider's own library."""
+    async with (
+        serving(responses_form.complain) as server,
+        openai.AsyncOpenAI(
+            api_key="k",
+            base_url=f"{server.url}/v1",
+            max_retries=0,
+            _strict_response_validation=True,
+        ) as client,
+    ):
+        server.answers.append(Answer(pieces=(stream_in(name),)))
+        stream = await client.responses.create(
+            model="m1",
+            input="hello",
+            stream=True,
+            store=False,
+            include=["reasoning.encrypted_content"],
+        )
+        told = [event async for event in stream]
+
+    for event in told:
+        type(event).model_validate(event.model_dump(warnings="none"))
+    assert [event.sequence_number for event in told] == list(range(len(told)))
+    last = told[-1]
+    assert isinstance(last, ResponseCompletedEvent)
+    assert last.response.usage is not None
+    assert last.response.usage.total_tokens == 18
+    done = [event.item for event in told if isinstance(event, ResponseOutputItemDoneEvent)]
+    assert done == last.response.output
+
+
+@pytest.mark.parametrize(
+    "told,kind",
+    [
+        (responses_form.incomplete("max_output_tokens", responses_form.message("I")), "incomplete"),
+        (responses_form.failed("server_error", "oh no"), "failed"),
+        (responses_form.events(responses_form.refusal("No.")), "completed"),
+    ],
+)
+async def test_openai_knows_the_other_ends_of_a_response(told: list[bytes], kind: str) -> None:
+    """Issue 13, C19."""
+    async with (
+        serving(responses_form.complain) as server,
+        openai.AsyncOpenAI(
+            api_key="k",
+            base_url=f"{server.url}/v1",
+            max_retries=0,
+            _strict_response_validation=True,
+        ) as client,
+    ):
+        server.answers.append(Answer(pieces=tuple(told)))
+        items: list[ResponseInputItemParam] = [{"role": "user", "content": "hello"}]
+        stream = await client.responses.create(model="m1", input=items, stream=True, store=False)
+        events = [event async for event in stream]
+
+    for event in events:
+        type(event).model_validate(event.model_dump(warnings="none"))
+    assert events[-1].type == f"response.{kind}"
 
 
 @pytest.mark.parametrize("name", ANTHROPIC_STREAMS)

@@ -39,7 +39,7 @@ from tests.sim.weather import Weather
 Value = TypeVar("Value")
 
 LOOK_SECONDS = 5.0
-PATIENCE_SECONDS = 3 * 3_600.0
+PATIENCE_SECONDS = 2 * 3_600.0 + 900.0
 """More than every question, back-off and pause of a run takes together."""
 BOUNDS = Bounds(
     question_age_ms_max=QUESTION_AGE_MS,

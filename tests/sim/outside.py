@@ -95,13 +95,16 @@ def _olds_of(platform: SimPlatform, chat: str) -> list[str]:
 
 
 def _is_told(platform: SimPlatform, rows: Rows, lost: Row) -> bool:
-    """Whether the chat saw, later, words that are there to say that something did not come."""
-    told = {
-        row["delivery_id"]
-        for row in rows.of("outbox", session_id=lost["session_id"])
-        if row["cause"].partition(":")[0] not in CAUSES and row["created_ms"] >= lost["settled_ms"]
-    }
-    return any(seen.delivery_id in told for seen in platform.seen)
+    """Whether the chat saw words that are there to say that this one did not come."""
+    routes = {row["session_id"]: row["chat"] for row in rows.sessions}
+    causes = {row["delivery_id"]: row["cause"].partition(":")[0] for row in rows.outbox}
+    chat, named = routes[lost["session_id"]], re.compile(rf"\bd{lost['delivery_id']}\b")
+    return any(
+        seen.chat in (chat, *_olds_of(platform, chat))
+        and causes[seen.delivery_id] not in CAUSES
+        and named.search(seen.text)
+        for seen in platform.seen
+    )
 
 
 def unknown_outcomes_are_looked_for(setting: Setting, rows: Rows) -> None:

@@ -123,6 +123,9 @@ class SimPlatform:
             and (not self.account or update.number > offset)
         ]
         there = [update for update in mine if update.at_s <= now_s]
+        if self.account:
+            # Naming a number acknowledges all before it, so they come in order.
+            return sorted(there, key=lambda update: update.number)[: self.dice.randint(1, 3)]
         fresh = [update for update in there if update.key not in self.acknowledged]
         if not fresh:
             return []
@@ -234,11 +237,17 @@ class SimPlatform:
                     channel=route.channel,
                     chat=route.chat,
                     thread=route.thread,
+                    account=self.account,
+                    number=self._next_number(),
                     text="" if picks else words,
                     question=delivery.question if picks else None,
                     choice=self.dice.choice(choices) if picks else None,
                 )
             )
+
+    def _next_number(self) -> int:
+        mine = [update.number for update in self.updates if update.account == self.account]
+        return max(mine, default=0) + 1 if self.account else 0
 
 
 def _reader_of(chat: str) -> str:
@@ -276,8 +285,6 @@ class SimChannel(QuietChannel):
                 await sleep(self.platform.quiet_seconds(self.clock.monotonic()))
                 continue
             await self.power.takes(0.001, 0.2)
-            # In the order of their numbers: naming one acknowledges those before it.
-            batch.sort(key=lambda update: update.number)
             offset = max([offset, *(update.number for update in batch)])
             await accept([self._inbound(update) for update in batch], str(offset))
             await self.power.takes(0.0, 0.001)

@@ -74,7 +74,6 @@ async def contents_along_the_story(path: Path) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_each_verb_is_all_or_nothing_at_both_of_its_crash_points(tmp_path: Path) -> None:
     """S6, S10, S158: killed before, nothing of it is stored; killed after, all of it is."""
     verbs, contents = asyncio.run(contents_along_the_story(tmp_path / "whole"))

@@ -125,7 +125,6 @@ async def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_strace
-@pytest.mark.timeout(120)
 async def test_a_first_start_may_be_killed_anywhere(tmp_path: Path) -> None:
     """S10: the schema is made in one transaction; the next start finds all of it or nothing."""
     whole = run_traced("open", str(tmp_path / "whole"), calls="pwrite64,fdatasync")
@@ -495,7 +494,6 @@ async def test_whoever_only_looks_replaces_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_strace
-@pytest.mark.timeout(120)
 async def test_a_restore_may_be_killed_anywhere(tmp_path: Path) -> None:
     """S8, S10: the next start restores again; it never starts empty as if nothing had been."""
     await home_with_backups(tmp_path / "broken")

@@ -192,7 +192,6 @@ async def test_a_migrated_home_is_worked_on(
 
 
 @needs_strace
-@pytest.mark.timeout(120)
 def test_a_migration_may_be_killed_anywhere(tmp_path: Path) -> None:
     """The next start finds the old version or the new one, whole, and goes on."""
     if newest_version() == FIRST_VERSION:

@@ -110,6 +110,15 @@ def children_of(parent: int) -> list[int]:
     return [int(pid) for pid, of in pairs if int(of) == parent]
 
 
+def descendants_of(ancestor: int) -> list[int]:
+    found: list[int] = []
+    grown = [ancestor]
+    while grown:
+        grown = [child for pid in grown for child in children_of(pid)]
+        found += grown
+    return found
+
+
 class HttpServer:
     """The counting server as somebody else's process."""
 

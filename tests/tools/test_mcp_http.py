@@ -133,7 +133,8 @@ async def test_a_call_that_was_turned_away_was_not_started(status: int) -> None:
         with pytest.raises(ToolFailed, match=f"it was not started: .* away with status {status}"):
             await call(mcp, "x_act")
 
-        assert len(server.calls) == 1
+        # 404 is how a server says that it does not know the session: that is tried once more.
+        assert len(server.calls) == (2 if status == 404 else 1)
 
 
 def one_event_and_no_more(message: JSON) -> Response:
@@ -184,22 +185,60 @@ async def test_an_error_is_the_servers_answer() -> None:
     assert not answer.is_unknown
 
 
-async def test_a_server_that_forgot_the_session_is_connected_to_anew() -> None:
-    has_forgotten = [True]
+def done(message: JSON) -> Response:
+    return answer_to(message, {"content": [{"type": "text", "text": "done"}]})
 
-    def forget_once(message: JSON) -> Response:
-        if has_forgotten:
-            has_forgotten.clear()
-            return error_to(message, -32600, "Session not found", status=404)
-        return answer_to(message, {"content": [{"type": "text", "text": "back"}]})
 
-    async with serving(forget_once) as server, running(spec(Address(url=server.url))) as mcp:
-        with pytest.raises(ToolFailed, match="with status 404: Session not found"):
-            await call(mcp, "x_act")
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 410, 422])
+async def test_a_call_in_a_forgotten_session_is_sent_once_more_in_a_new_one(status: int) -> None:
+    """Issue 13, C16: a session that any 4xx refuses before the call was taken is made anew."""
+    async with serving(done) as server, running(spec(Address(url=server.url))) as mcp:
+        await reach(mcp, "x_act")
+        server.restart()
+        server.refuses_with = status
         answer = await call(mcp, "x_act")
 
-        assert told(answer)["output"] == "back"
+        assert told(answer)["output"] == "done"
+        assert len(server.calls) == 1
         assert server.methods.count("initialize") == 2
+        assert server.methods.count("tools/call") == 2
+
+
+async def test_a_session_that_is_refused_again_is_not_made_anew_without_end() -> None:
+    """Issue 13, C16: the new session is refused as well, so the call was not started."""
+
+    def forget(message: JSON) -> Response:
+        server.restart()
+        return error_to(message, -32600, "Session not found", status=404)
+
+    async with serving(forget) as server, running(spec(Address(url=server.url))) as mcp:
+        with pytest.raises(ToolFailed, match="with status 404: Session not found"):
+            await call(mcp, "x_act")
+
+        assert len(server.calls) == 2
+
+
+async def test_a_call_that_is_refused_for_itself_keeps_the_session() -> None:
+    """Issue 13, C16: the session may hold what the person would miss."""
+    async with serving(refused(400)) as server, running(spec(Address(url=server.url))) as mcp:
+        with pytest.raises(ToolFailed, match="away with status 400"):
+            await call(mcp, "x_act")
+
+        assert server.methods.count("initialize") == 1
+
+
+async def test_a_status_that_may_come_after_the_call_began_renews_the_session_alone() -> None:
+    """Issue 13, C16: what may have been taken is never sent again."""
+    async with serving(done) as server, running(spec(Address(url=server.url))) as mcp:
+        await reach(mcp, "x_act")
+        server.restart()
+        server.refuses_with = 409
+        first = await call(mcp, "x_act")
+        second = await call(mcp, "x_act")
+
+        assert first.is_unknown
+        assert told(second)["output"] == "done"
+        assert len(server.calls) == 1
 
 
 async def test_what_became_of_one_call_is_not_mistaken_for_another() -> None:

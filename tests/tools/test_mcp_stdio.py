@@ -25,6 +25,7 @@ from tests.tools.servers import (
     call,
     children_of,
     counting,
+    descendants_of,
     executions,
     is_alive,
     reach,
@@ -264,12 +265,110 @@ async def test_servers_die_when_the_gateway_is_killed_in_the_middle_of_a_call(
     gateway = subprocess.Popen([sys.executable, "-c", GATEWAY, str(count_file), loop])
     try:
         await until(lambda: executions(count_file) == ["count"])
-        servers = children_of(gateway.pid)
+        servers = descendants_of(gateway.pid)
         os.kill(gateway.pid, signal.SIGKILL)
         gateway.wait()
 
-        assert len(servers) == 2
+        # Each with the process that looks after it.
+        assert len(servers) == 4
         await until(lambda: not any(is_alive(server) for server in servers), seconds=60)
     finally:
         gateway.kill()
     assert executions(count_file) == ["count"]
+
+
+FAMILY = """
+trap '' TERM HUP
+setsid sh -c 'sleep 600 & echo $! >> "$0"; exec sleep 600' "$1" &
+(setsid sh -c 'trap "" TERM HUP INT; sleep 600 & echo $! >> "$0"; wait' "$1" &)
+sleep 600 &
+echo $! >> "$1"
+shift
+exec "$@"
+"""
+"""A server behind a shell, as `npx` starts it, beside children in sessions of their own and one
+that has lost its parent."""
+
+
+def family(tmp_path: Path) -> tuple[Program, Path]:
+    pids, inner = tmp_path / "pids", counting(tmp_path / "count")
+    args = (
+        "-c",
+        FAMILY,
+        "sh",
+        str(pids),
+        "sh",
+        "-c",
+        '"$@"; exit',
+        "sh",
+        inner.command,
+        *inner.args,
+    )
+    return Program(command="sh", args=args, environment=ENVIRONMENT, workdir="/"), pids
+
+
+def pids_in(file: Path) -> list[int]:
+    return [int(pid) for pid in file.read_text().split()] if file.exists() else []
+
+
+RELATIVES = """
+import sys
+from pathlib import Path
+import anyio
+from tests.tools.servers import call, running, spec
+from tests.tools.test_mcp_stdio import family
+
+async def main() -> None:
+    program, _ = family(Path(sys.argv[1]))
+    async with running(spec(program)) as servers:
+        await call(servers, "x_count")
+        Path(sys.argv[1], "called").touch()
+        await anyio.sleep_forever()
+
+anyio.run(main, backend_options={"use_uvloop": True})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of a death")
+async def test_all_that_a_server_has_started_dies_when_the_gateway_is_killed(
+    tmp_path: Path,
+) -> None:
+    """Issue 13, C20: the kernel tells only a direct child of the death of its parent."""
+    gateway = subprocess.Popen([sys.executable, "-c", RELATIVES, str(tmp_path)])
+    try:
+        await until((tmp_path / "called").exists)
+        everybody = {*descendants_of(gateway.pid), *pids_in(tmp_path / "pids")}
+        assert len(pids_in(tmp_path / "pids")) == 3
+        assert len(everybody) >= 7
+        os.kill(gateway.pid, signal.SIGKILL)
+        gateway.wait()
+
+        await until(lambda: not any(is_alive(pid) for pid in everybody), seconds=20)
+    finally:
+        gateway.kill()
+        for pid in pids_in(tmp_path / "pids"):
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+async def test_all_that_a_server_has_started_ends_with_the_connection(tmp_path: Path) -> None:
+    """Issue 13, C20: the same when the gateway leaves in peace."""
+    program, pids = family(tmp_path)
+    async with running(spec(program)) as servers:
+        await call(servers, "x_count")
+        everybody = {*descendants_of(os.getpid()), *pids_in(pids)}
+
+    await until(lambda: not any(is_alive(pid) for pid in everybody), seconds=20)
+
+
+async def test_how_a_server_ended_is_told_as_it_was(tmp_path: Path) -> None:
+    """Issue 13, C20: the process in between ends as the server did."""
+    reasons = {}
+    for name, command in {"code": "exit 7", "signal": "kill -SEGV $$"}.items():
+        program = Program(command="sh", args=("-c", command), environment=ENVIRONMENT, workdir="/")
+        async with running(spec(program)) as servers:
+            await servers.settle()
+            reasons[name] = servers.standing()["x"]
+
+    assert reasons["code"] == "it ended with 7"
+    assert reasons["signal"] == f"it ended with {-signal.SIGSEGV}"

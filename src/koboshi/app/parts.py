@@ -49,6 +49,7 @@ from koboshi.runtime.leave import Leave
 from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.meter import Meter, labelled
+from koboshi.runtime.neighbours import Neighbours
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.runners import LocalRunners
@@ -88,6 +89,7 @@ class Parts:
     wakeups: LocalWakeups
     has_recovered: Event
     runners: LocalRunners
+    neighbours: Neighbours
     meter: Meter = field(default_factory=Meter)
     is_supervised: bool = False
     """Whether a parent of ours starts the gateway again whenever it dies."""
@@ -113,6 +115,7 @@ class Parts:
             has_recovered=self.has_recovered,
             stop_asked=self.drain.asked,
             channels=lambda: {channel.name: channel.trouble for channel in reached},
+            neighbours=self.neighbours.told,
         )
 
     def telegram_channels(self) -> "list[TelegramChannel]":
@@ -237,12 +240,7 @@ class Parts:
         async def output(process_id: ProcessId) -> str:
             return redact(await output_of(self.runners, process_id))
 
-        return Intake(
-            store=self.store,
-            clock=self.clock,
-            respond=respond,
-            output_of=output,
-        )
+        return Intake(store=self.store, clock=self.clock, respond=respond, output_of=output)
 
     def turn_runner(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> TurnRunner:
         limits = self.config.limits
@@ -294,7 +292,11 @@ class Parts:
             drafts=Drafts(channels=channels),
             store=self.store,
             model=MeasuredModel(
-                model=self.model, meter=self.meter, clock=self.clock, name=self.config.model.name
+                model=self.model,
+                meter=self.meter,
+                clock=self.clock,
+                name=self.config.model.name,
+                standing=self.neighbours.model,
             ),
             clock=self.clock,
             system=system_prompt(self.config.model.system_prompt),
@@ -363,6 +365,7 @@ def build(
         leave=parts.drain.ask,
         login_link=lambda: next((channel.login_link() for channel in web), None),
         channels=health.channels,
+        neighbours=health.neighbours,
         web_address=lambda: next((channel.address for channel in web), None),
     )
     web += parts.web_channels(health, jobs)
@@ -370,6 +373,7 @@ def build(
     own_tools = parts.own_tools()
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
+    parts.neighbours.servers = servers.standing
     plugins = open_plugins(parts.config, environment, taken=taken)
     channels: dict[ChannelName, Channel] = {
         channel.name: MeasuredChannel(channel, parts.meter, parts.clock) for channel in reached

@@ -26,6 +26,7 @@ from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
+from koboshi.runtime.neighbours import Neighbours
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.opening import Opening
 from koboshi.runtime.parcels import Parcels
@@ -93,6 +94,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             wakeups=wakeups,
             has_recovered=Event(),
             runners=LocalRunners(config.home / PROCESSES_NAME),
+            neighbours=Neighbours(clock=clock),
             is_supervised=options.is_supervised,
         )
         built = build(parts, lambda: _begin_stop(options), options.notifier.extend)

@@ -22,6 +22,11 @@ MODEL_SECONDS = 60.0
 class Disappointed(Exception):
     """What was tried does not work, in words for a person."""
 
+    def __init__(self, words: str, *, status: int | None = None) -> None:
+        super().__init__(words)
+        self.status = status
+        """The status that a provider answered with; None if it did not."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookStanding:
@@ -123,7 +128,9 @@ async def try_model(config: Config) -> str:
                 reply = await model.respond(_tiny_request())
     except TimeoutError as error:
         raise Disappointed(f"there was no reply within {MODEL_SECONDS:g} s") from error
-    except (ModelBusy, ModelRefused, Unusable) as error:
+    except (ModelBusy, ModelRefused) as error:
+        raise Disappointed(str(error), status=error.status) from error
+    except Unusable as error:
         raise Disappointed(str(error)) from error
     return reply.text.strip()[:80]
 

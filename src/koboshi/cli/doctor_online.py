@@ -15,14 +15,16 @@ from koboshi.app.trying import (
 )
 from koboshi.cli.doctor_checks import Finding, Severity
 from koboshi.cli.progress_bar import Show
-from koboshi.config import Config, TelegramConfig, secrets_of
+from koboshi.config import Config, ModelConfig, TelegramConfig, secrets_of
 from koboshi.domain.durations import duration
 from koboshi.runtime.clock import SystemClock
 
 AHEAD_S_MAX = 60
 FORBIDDEN = 403
 """What our webhook answers to whoever does not know its secret."""
-REMEDY = "koboshi config show says what is set; is the key the right one, and the address?"
+REMEDY = (
+    "koboshi config show says what is set; is the address right, and can it be reached from here?"
+)
 
 
 def examine_online(config: Config, show: Show) -> Iterator[tuple[str, Finding]]:
@@ -84,7 +86,44 @@ def _model(config: Config) -> Finding:
     try:
         return _ok(f"{config.model.name} says: {anyio.run(try_model, config)}")
     except Disappointed as error:
-        return Finding(severity=Severity.ERROR, words=str(error), remedy=REMEDY)
+        remedy = remedy_for_model(error.status, config.model)
+        return Finding(severity=Severity.ERROR, words=str(error), remedy=remedy)
+
+
+def remedy_for_model(status: int | None, model: ModelConfig) -> str:
+    """What helps against this answer of the provider."""
+    place = f"the variable {model.api_key_env}" if model.api_key_env else "model.api_key_env"
+    match status:
+        case 401:
+            return f"the key is wrong or has ended: put a good one into {place}"
+        case 402:
+            return "the account has no credit: add some at the provider"
+        case 403:
+            return (
+                f"the key has no permission for {model.name}: allow it at the provider, or set "
+                "another model.name"
+            )
+        case 404:
+            address = ", and whether base_url ends as the provider says" if model.base_url else ""
+            return f"see whether model.name ({model.name}) is spelled as the provider does{address}"
+        case 408 | 409 | 425:
+            return "this passes: try again in a minute"
+        case 429:
+            return (
+                "the quota or the rate of the key is used up: wait, or raise the limit or add "
+                "credit at the provider"
+            )
+        case int() if status >= 500:
+            return (
+                "the provider is down or overloaded, and nothing is to be changed here: see its "
+                "status page and try again; messages are kept meanwhile"
+            )
+        case int() if status >= 400:
+            return (
+                "the provider does not like the request: its words say why; is it the right model?"
+            )
+        case _:
+            return REMEDY
 
 
 def _ok(words: str) -> Finding:

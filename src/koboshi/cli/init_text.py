@@ -8,6 +8,7 @@ TELEGRAM_BASE = "https://api.telegram.org"
 PORT = 8642
 KEY_VARIABLES = {
     "openai": "OPENAI_API_KEY",
+    "openai-responses": "OPENAI_API_KEY",
     "anthropic": "ANTHROPIC_API_KEY",
     "google": "GOOGLE_API_KEY",
 }

@@ -79,6 +79,13 @@ def version(as_json: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourAnswer:
+    name: str
+    ok: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusAnswer:
     home: str
     is_running: bool
@@ -94,6 +101,8 @@ class StatusAnswer:
     gap: str | None = None
     unreached: dict[str, str] = field(default_factory=dict)
     """Channels that can not be reached, and why."""
+    neighbours: tuple[NeighbourAnswer, ...] = ()
+    """The model and the MCP servers."""
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
@@ -110,6 +119,9 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     lines.append(f"sessions   {said.sessions}")
     if said.is_running and said.worker is not None and said.worker.report:
         lines.append(f"boot       {escaped(said.worker.report)}")
+    for each in said.neighbours:
+        name = "model" if each.name == "model" else f"server     {escaped(each.name)}"
+        lines.append(f"{name:<10} {'' if each.ok else 'trouble: '}{escaped(each.reason)}")
     held_back = BREAKER_WORDS.get(Breaker(said.breaker))
     trouble = said.trouble or _silence(said, now_ms) or held_back
     if trouble:

@@ -39,6 +39,7 @@ KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
     "google": "GOOGLE_API_KEY",
     "openai": "OPENAI_API_KEY",
+    "openai-responses": "OPENAI_API_KEY",
 }
 """Where the key of a provider lies if nothing else is said; all others get none."""
 

@@ -2,18 +2,26 @@
 
 from typing import Any, TypeAlias
 
-from koboshi.domain.worker import Worker
-from koboshi.ports import views
+import msgspec
+
+from koboshi.dashboard import shapes
 
 # JSON has no types to offer; this is a codec.
 Json: TypeAlias = dict[str, Any]
 
-SHAPES: tuple[type, ...] = (
-    *(getattr(views, name) for name in sorted(vars(views)) if name.endswith("View")),
-    views.JournalLine,
-    Worker,
+SHAPES: tuple[type, ...] = tuple(
+    shape
+    for shape in vars(shapes).values()
+    if isinstance(shape, type) and issubclass(shape, msgspec.Struct) and shape is not msgspec.Struct
 )
-"""What rows look like: every view of the store, and what has none of its own."""
+"""What the answers look like."""
+
+EXPLAINED = (
+    shapes.TurnExplained,
+    shapes.MessageExplained,
+    shapes.DeliveryExplained,
+    shapes.ProcessExplained,
+)
 
 KILL_PATH = "/api/v1/try/kill"
 
@@ -31,6 +39,7 @@ _OPEN = {
     "deliveries": "only those that are owed",
     "lines": "only what recovery decided and how boots began and ended, of the newest lines",
 }
+_PAGE = "limit before"
 
 
 def paths() -> Json:
@@ -48,65 +57,128 @@ def _named(path: str) -> Json:
 
 
 def _told() -> Json:
+    return {**_conversations(), **_surroundings(), **_done()}
+
+
+def _conversations() -> Json:
+    """What people said and what became of it."""
+    s = shapes
     return {
-        "/api/v1/sessions": _list("Sessions, newest first", "sessions", views.SessionView, "chat"),
-        "/api/v1/sessions/{what}": _show("A session, `s1`, and its newest turns"),
-        "/api/v1/turns": _list("Turns, newest first", "turns", views.TurnView, "session"),
-        "/api/v1/turns/{what}": _show("A turn, `t1`: why it is where it is, and its timeline"),
-        "/api/v1/turns/{what}/resume": _do("Go on at once, as `/resume` does"),
-        "/api/v1/turns/{what}/drop": _do("End it for good, as `/drop` does"),
-        "/api/v1/inbox": _list("What arrived, newest first", "messages", views.EntryView),
-        "/api/v1/inbox/{what}": _show("A message, `m1`"),
-        "/api/v1/inbox/{what}/retry": _do("Ask again what was dropped or not answered, once"),
-        "/api/v1/inbox/{what}/drop": _do("Do not take up a message that waits"),
-        "/api/v1/explain/{what}": _show("Why it is where it is, as `koboshi explain` tells it"),
-        "/api/v1/troubles": _show("What keeps messages from being answered now, and what helps"),
-        "/api/v1/outbox": _list(
-            "What is or was owed, newest first", "deliveries", views.DeliveryView
+        "/api/v1/sessions": _list(
+            "listSessions", "Sessions, newest first", s.SessionList, "limit before chat"
         ),
-        "/api/v1/outbox/{what}": _show("A delivery, `d1`"),
-        "/api/v1/outbox/{what}/retry": _do("Send again what was refused, given up or put off"),
-        "/api/v1/outbox/{what}/drop": _do("Give up what is owed"),
-        "/api/v1/processes": _list("Background processes", "processes", views.ProcessView),
-        "/api/v1/processes/{what}": _show("A process, `p1`, and what was said about it"),
-        "/api/v1/processes/{what}/log": _show("The end of its output, `chars` of it"),
-        "/api/v1/processes/{what}/kill": _do("End it, with everything it has started"),
-        "/api/v1/workers": _list("Boots and how each ended, newest first", "workers", Worker),
-        "/api/v1/journal": _list("What happened, newest first", "lines", views.JournalLine),
-        "/api/v1/questions": _list("Open questions and approvals", "questions", views.QuestionView),
-        "/api/v1/chats": _list("Chats of this channel, lately used", "chats", views.ChatView),
-        "/api/v1/page": _show("What this page can offer"),
-        KILL_PATH: _do("`kill -9` the gateway; only under `koboshi run --supervise`"),
+        "/api/v1/sessions/{what}": _show(
+            "showSession", "A session, `s1`, and its newest turns", s.SessionShown
+        ),
+        "/api/v1/turns": _list(
+            "listTurns", "Turns, newest first", s.TurnList, "limit before session", _OPEN["turns"]
+        ),
+        "/api/v1/turns/{what}": _show(
+            "showTurn", "A turn, `t1`: why it is where it is, and its timeline", s.TurnExplained
+        ),
+        "/api/v1/inbox": _list(
+            "listInbox", "What arrived, newest first", s.InboxList, _PAGE, _OPEN["messages"]
+        ),
+        "/api/v1/inbox/{what}": _show("showMessage", "A message, `m1`", s.MessageShown),
+        "/api/v1/explain/{what}": _show(
+            "explain", "Why it is where it is, as `koboshi explain` tells it", *EXPLAINED
+        ),
+        "/api/v1/troubles": _show(
+            "listTroubles",
+            "What keeps messages from being answered now, and what helps",
+            s.Troubles,
+        ),
+        "/api/v1/outbox": _list(
+            "listOutbox",
+            "What is or was owed, newest first",
+            s.DeliveryList,
+            _PAGE,
+            _OPEN["deliveries"],
+        ),
+        "/api/v1/outbox/{what}": _show("showDelivery", "A delivery, `d1`", s.DeliveryShown),
+        "/api/v1/questions": _list(
+            "listQuestions", "Open questions and approvals", s.QuestionList, ""
+        ),
+        "/api/v1/chats": _list("listChats", "Chats of this channel, lately used", s.ChatList, ""),
     }
 
 
-def _list(summary: str, name: str, shape: type, *more: str) -> Json:
-    queries = ["limit", "before", *more]
-    optional = [_in("query", query, is_required=False) for query in queries]
-    if name in _OPEN:
-        optional.append(_in("query", "open", is_required=False) | {"description": _OPEN[name]})
-    rows = {"type": "array", "items": {"$ref": f"#/components/schemas/{shape.__name__}"}}
-    document = {
-        "type": "object",
-        "properties": {
-            "ok": {"const": True},
-            name: rows,
-            "next": {"type": ["string", "null"], "description": "`before` of the next page"},
-        },
+def _surroundings() -> Json:
+    """What is around them."""
+    s = shapes
+    return {
+        "/api/v1/processes": _list("listProcesses", "Background processes", s.ProcessList, ""),
+        "/api/v1/processes/{what}": _show(
+            "showProcess", "A process, `p1`, and what was said about it", s.ProcessExplained
+        ),
+        "/api/v1/processes/{what}/log": _show(
+            "showProcessLog", "The end of its output, `chars` of it", s.ProcessOutput
+        ),
+        "/api/v1/workers": _list(
+            "listBoots", "Boots and how each ended, newest first", s.WorkerList, _PAGE
+        ),
+        "/api/v1/journal": _list(
+            "listJournal", "What happened, newest first", s.LineList, _PAGE, _OPEN["lines"]
+        ),
+        "/api/v1/page": _show("describePage", "What this page can offer", s.PageOffer),
     }
-    content = {"application/json": {"schema": document}}
-    told = {"200": {"description": name, "content": content}, **_failures("400", "401", "503")}
-    return {"get": {"summary": summary, "parameters": optional, "responses": told}}
 
 
-def _show(summary: str) -> Json:
-    told = {"200": {"description": "what is known"}, **_failures("401", "404", "503")}
-    return {"get": {"summary": summary, "responses": told}}
+def _done() -> Json:
+    s = shapes
+    return {
+        "/api/v1/turns/{what}/resume": _do(
+            "resumeTurn", "Go on at once, as `/resume` does", s.TurnShown
+        ),
+        "/api/v1/turns/{what}/drop": _do(
+            "dropTurn", "End it for good, as `/drop` does", s.TurnShown
+        ),
+        "/api/v1/inbox/{what}/retry": _do(
+            "retryMessage", "Ask again what was dropped or not answered, once", s.MessageShown
+        ),
+        "/api/v1/inbox/{what}/drop": _do(
+            "dropMessage", "Do not take up a message that waits", s.MessageShown
+        ),
+        "/api/v1/outbox/{what}/retry": _do(
+            "retryDelivery", "Send again what was refused, given up or put off", s.DeliveryShown
+        ),
+        "/api/v1/outbox/{what}/drop": _do("dropDelivery", "Give up what is owed", s.DeliveryShown),
+        "/api/v1/processes/{what}/kill": _do(
+            "killProcess", "End it, with everything it has started", s.ProcessEnded
+        ),
+        KILL_PATH: _do(
+            "killGateway",
+            "`kill -9` the gateway; only under `koboshi run --supervise`",
+            s.Done,
+            status="202",
+        ),
+    }
 
 
-def _do(summary: str) -> Json:
-    told = {"200": {"description": "done"}, **_failures("401", "403", "404", "409", "503")}
-    return {"post": {"summary": summary, "responses": told}}
+def _list(name: str, summary: str, shape: type, queries: str, is_open: str = "") -> Json:
+    optional = [_in("query", query, is_required=False) for query in queries.split()]
+    if is_open:
+        optional.append(_in("query", "open", is_required=False) | {"description": is_open})
+    told = {"200": _answer(shape), **_failures("400", "401", "503")}
+    operation = {"operationId": name, "summary": summary, "responses": told}
+    return {"get": {**operation, "parameters": optional}}
+
+
+def _show(name: str, summary: str, *answers: type) -> Json:
+    told = {"200": _answer(*answers), **_failures("401", "404", "503")}
+    return {"get": {"operationId": name, "summary": summary, "responses": told}}
+
+
+def _do(name: str, summary: str, shape: type, *, status: str = "200") -> Json:
+    told = {status: _answer(shape), **_failures("401", "403", "404", "409", "503")}
+    return {"post": {"operationId": name, "summary": summary, "responses": told}}
+
+
+def _answer(*answers: type) -> Json:
+    refs = [{"$ref": f"#/components/schemas/{shape.__name__}"} for shape in answers]
+    schema = refs[0] if len(refs) == 1 else {"anyOf": refs}
+    names = " or ".join(shape.__name__ for shape in answers)
+    return {"description": names, "content": {"application/json": {"schema": schema}}}
 
 
 def _in(place: str, name: str, *, is_required: bool = True) -> Json:

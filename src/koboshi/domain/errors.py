@@ -61,18 +61,24 @@ class FileNotHad(KoboshiError):
 class ModelBusy(KoboshiError):
     """The model did not answer this time: ask again after `retry_after_ms`."""
 
-    def __init__(self, reason: str, retry_after_ms: int | None = None) -> None:
+    def __init__(
+        self, reason: str, retry_after_ms: int | None = None, *, status: int | None = None
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retry_after_ms = retry_after_ms
+        self.status = status
+        """The status that the provider answered with; None if it did not."""
 
 
 class ModelRefused(KoboshiError):
     """The model will not answer this request, however often it is asked."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, status: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.status = status
+        """The status that the provider answered with; None if it did not."""
 
 
 class ModelOverfull(ModelRefused):

@@ -12,6 +12,7 @@ class Provider(StrEnum):
     GOOGLE = "google"
     OLLAMA = "ollama"
     OPENAI = "openai"
+    OPENAI_RESPONSES = "openai-responses"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +25,9 @@ class Endpoint:
     api_key: str = field(default="", repr=False)
 
     @property
-    def speaks_chat(self) -> bool:
-        """Whether it is asked for chat completions, which takes no library."""
-        return self.provider in (Provider.OLLAMA, Provider.OPENAI)
+    def needs_library(self) -> bool:
+        """Whether it is asked by the provider's library; the others we speak to ourselves."""
+        return self.provider in (Provider.ANTHROPIC, Provider.GOOGLE)
 
     @property
     def name(self) -> str:

@@ -108,8 +108,15 @@ class Engine:
                 response = stream.get()
             yield response
         except PROVIDER_ERRORS as error:
-            log.info("model_request_failed", model=self._endpoint.name, error=trace_of(error))
-            raise failure_of(error, self._endpoint) from error
+            failure = failure_of(error, self._endpoint)
+            log.info(
+                "model_request_failed",
+                model=self._endpoint.name,
+                status=failure.status,
+                reason=failure.reason,
+                error=trace_of(error),
+            )
+            raise failure from error
 
 
 @contextmanager

@@ -25,7 +25,12 @@ from koboshi.models.wording import (
     ENDED_EARLY,
     MALFORMED,
     OVERFULL,
+    OVERLOADED,
+    SPENT,
+    TOO_FAST,
+    UNAVAILABLE,
     is_overfull,
+    quoted,
     rejected,
     unauthorised,
     unknown_model,
@@ -81,15 +86,24 @@ def failure_of(error: Exception, endpoint: Endpoint) -> ModelBusy | ModelRefused
 def _of_api(
     error: ModelAPIError, endpoint: Endpoint, wait_ms: int | None
 ) -> ModelBusy | ModelRefused:
+    failure = _judged(error, endpoint, wait_ms)
+    failure.status = _status_of(error)
+    return failure
+
+
+def _judged(
+    error: ModelAPIError, endpoint: Endpoint, wait_ms: int | None
+) -> ModelBusy | ModelRefused:
+    said = quoted(error.body, endpoint)
     match error:
         case ModelRateLimitError():
-            return ModelBusy("the provider asks for fewer requests", wait_ms)
+            return ModelBusy(f"{TOO_FAST}{said}", wait_ms)
         case ModelQuotaExceededError():
-            return ModelRefused("the account at the provider has no credit left")
+            return ModelRefused(f"{SPENT}{said}")
         case ModelOverloadedError():
-            return ModelBusy("the provider is overloaded", wait_ms)
+            return ModelBusy(f"{OVERLOADED}{said}", wait_ms)
         case ModelUnavailableError():
-            return ModelBusy("the provider is not available at the moment", wait_ms)
+            return ModelBusy(f"{UNAVAILABLE}{said}", wait_ms)
         case ModelContextWindowExceededError():
             return ModelOverfull(OVERFULL)
         case ModelHTTPError(status_code=400 | 413 | 422) if is_overfull(error.body):
@@ -98,23 +112,27 @@ def _of_api(
             return ModelRefused(_rejected(error, endpoint))
         case ModelHTTPError(status_code=status):
             if status >= 500 or status in _PASSING:
-                return ModelBusy(f"the provider failed with status {status}", wait_ms)
+                return ModelBusy(f"the provider failed with status {status}{said}", wait_ms)
             return ModelRefused(_rejected(error, endpoint))
         case _ if "finish_reason" in error.message:
             return ModelBusy(ENDED_EARLY)
         case _ if error.in_stream:
-            return ModelBusy("the provider broke off with an error", wait_ms)
+            return ModelBusy(f"the provider broke off with an error{said}", wait_ms)
         case _:
             return ModelBusy(MALFORMED, wait_ms)
 
 
+def _status_of(error: ModelAPIError) -> int | None:
+    return error.status_code if isinstance(error, ModelHTTPError) else None
+
+
 def _rejected(error: ModelAPIError, endpoint: Endpoint) -> str:
-    status = error.status_code if isinstance(error, ModelHTTPError) else None
+    status, said = _status_of(error), quoted(error.body, endpoint)
     match error:
         case ModelAuthenticationError():
-            return unauthorised(status, endpoint)
+            return f"{unauthorised(status, endpoint)}{said}"
         case ModelNotFoundError():
-            return unknown_model(endpoint)
+            return f"{unknown_model(endpoint)}{said}"
         case _:
             return rejected(status, error.body, endpoint)
 

@@ -22,6 +22,7 @@ KEY_VARIABLES = {
     Provider.ANTHROPIC: "ANTHROPIC_API_KEY",
     Provider.GOOGLE: "GOOGLE_API_KEY",
     Provider.OPENAI: "OPENAI_API_KEY",
+    Provider.OPENAI_RESPONSES: "OPENAI_API_KEY",
 }
 """Where each provider's own tools look for the key. Ollama needs none."""
 

@@ -90,10 +90,10 @@ class RemoteModel:
 
     def _open(self) -> _Engine:
         # Not at the top: these imports are what takes the time and most of the memory.
-        if self._endpoint.speaks_chat:
-            from koboshi.models.chat.engine import ChatEngine
+        if self._endpoint.needs_library:
+            from koboshi.models.engine import Engine
 
-            return ChatEngine(self._endpoint, self._limits, self._transport)
-        from koboshi.models.engine import Engine
+            return Engine(self._endpoint, self._limits, self._transport)
+        from koboshi.models.opening import stream_engine
 
-        return Engine(self._endpoint, self._limits, self._transport)
+        return stream_engine(self._endpoint, self._limits, self._transport)

@@ -1,6 +1,12 @@
 """What is said of a provider that did not give a reply, and how its own words are made fit."""
 
+import json
+import re
+from urllib.parse import urlsplit
+
+from koboshi.domain.notes import MARK
 from koboshi.domain.phrases import excerpt
+from koboshi.domain.text import plain
 from koboshi.models.endpoint import Endpoint
 
 ENDED_EARLY = "the stream ended early"
@@ -12,6 +18,19 @@ NO_CALL = "the provider announced a call and sent none"
 NO_ARGUMENTS = "the arguments of a call are not a JSON object"
 FILTERED = "the provider's content filter stopped the answer"
 BROKE_OFF = "the model broke off with an error"
+SPENT = "the account at the provider has no credit left"
+OVERLOADED = "the provider is overloaded"
+TOO_FAST = "the provider asks for fewer requests"
+UNAVAILABLE = "the provider is not available at the moment"
+
+QUOTED_CHARS_MAX = 200
+"""Of a provider's own words."""
+READ_CHARS_MAX = 10_000
+"""Of what a provider says; the rest is not looked at."""
+
+# Providers repeat the key that they refuse, whole or with stars in it.
+_KEY_LIKE = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|hf)[-_]|AIza)[-_*A-Za-z0-9]{8,}|\bBearer\s+\S+")
+_STARRED = re.compile(r"\S*\*{3,}\S*")
 
 _OVERFULL_WORDS = (
     "prompt is too long",  # anthropic, and what imitates it
@@ -41,8 +60,33 @@ def words_in(body: object) -> str:
             return words
         case {"error": str() as words} | {"detail": str() as words}:
             return words
+        case {"error": {"message": dict() | list() as inner}} | {"error": list() as inner}:
+            return words_in(inner)
+        case {"errors": [first, *_]} | {"detail": [first, *_]} | [first, *_]:
+            return words_in(first)
+        case {"msg": str() as words}:
+            return words
+        case str() as text:
+            return _words_in_text(text)
         case _:
             return ""
+
+
+def _words_in_text(text: str) -> str:
+    """The words of an answer that was not read as JSON. A page of a proxy has none."""
+    text = text[:READ_CHARS_MAX].strip()
+    if text.startswith(("{", "[")):
+        try:
+            return words_in(json.loads(text))
+        except (ValueError, RecursionError):
+            return text
+    return "" if text.startswith("<") else text
+
+
+def quoted(body: object, endpoint: Endpoint) -> str:
+    """The provider's own sentence, to stand behind ours; nothing if it has none."""
+    said = without_secrets(words_in(body), endpoint)
+    return f": {said}" if said else ""
 
 
 def declined(refusal: str) -> str:
@@ -51,8 +95,7 @@ def declined(refusal: str) -> str:
 
 def rejected(status: int | None, body: object, endpoint: Endpoint) -> str:
     code = "" if status is None else f" (status {status})"
-    said = without_secrets(words_in(body), endpoint)
-    return f"the provider rejected the request{code}{': ' if said else ''}{said}"
+    return f"the provider rejected the request{code}{quoted(body, endpoint)}"
 
 
 def unauthorised(status: int | None, endpoint: Endpoint) -> str:
@@ -67,9 +110,21 @@ def unknown_model(endpoint: Endpoint) -> str:
 
 
 def without_secrets(text: str, endpoint: Endpoint) -> str:
-    """The beginning of the text, without the key."""
-    secret = endpoint.api_key
-    return excerpt(text.replace(secret, "***") if secret else text, 200)
+    """The beginning of somebody else's text, on one line: without keys, without what is not
+    printed, and without our mark, by which the model knows our words."""
+    text = plain(clean(text[:READ_CHARS_MAX]))
+    for secret in _secrets_of(endpoint):
+        text = text.replace(secret, "***")
+    text = _STARRED.sub("***", _KEY_LIKE.sub("***", text))
+    return excerpt(text.replace(MARK, "(koboshi)"), QUOTED_CHARS_MAX)
+
+
+def _secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
+    try:
+        password = urlsplit(endpoint.base_url).password or ""
+    except ValueError:
+        password = ""
+    return tuple(secret for secret in (endpoint.api_key, password) if secret)
 
 
 def clean(text: str) -> str:

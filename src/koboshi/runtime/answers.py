@@ -27,6 +27,7 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
         is_running=jobs.is_running,
         trouble=store.trouble,
         channels=jobs.channels(),
+        neighbours=jobs.neighbours(),
     )
     found = await looks.answer(request)
     if found is not None:

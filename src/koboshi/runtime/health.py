@@ -7,6 +7,7 @@ from anyio import Event
 
 from koboshi.ports.store import Store
 from koboshi.runtime.heartbeat import Heartbeat
+from koboshi.runtime.neighbours import Neighbour
 
 STUCK_SECONDS = 15.0
 
@@ -19,6 +20,8 @@ class GatewayHealth:
     stop_asked: Event
     channels: Callable[[], Mapping[str, str | None]] = dict
     """The channels that have to be reached, and why one can not be."""
+    neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
+    """Whom the gateway asks for help. It serves without them: messages are accepted and kept."""
 
     def is_alive(self) -> bool:
         """The event loop answers (this runs on it), and the writer has committed lately, or waits

@@ -10,6 +10,7 @@ from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
 from koboshi.runtime.leave import Leave
+from koboshi.runtime.neighbours import Neighbour
 
 LISTED_MAX = 200
 LOG_CHARS_MAX = 200_000
@@ -34,6 +35,7 @@ class Jobs:
     """An address that lets one browser in, once; None where nobody serves pages."""
     channels: Callable[[], Mapping[str, str | None]] = dict
     """The channels that have to be reached, and why one can not be."""
+    neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
 
     async def listed(self) -> Mapping[str, object]:
         views = await self.store.views.processes(LISTED_MAX)

@@ -12,6 +12,7 @@ from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.domain.worker import Breaker
 from koboshi.ports.views import DeliveryView, EntryView, Explanation, OwnerViews
 from koboshi.runtime.browse import Browse, refusal
+from koboshi.runtime.neighbours import Neighbour
 from koboshi.runtime.reasons import Reasons
 
 ALIVE = tuple(state for state in TurnState if state not in CLOSED)
@@ -30,6 +31,8 @@ class Looks:
     """Why nothing can be written."""
     channels: Mapping[str, str | None]
     """The channels that have to be reached, and why one can not be."""
+    neighbours: tuple[Neighbour, ...] = ()
+    """Whom the gateway asks for help."""
 
     async def answer(self, request: Mapping[str, object]) -> Mapping[str, object] | None:
         """The answer; None if it needs more than a look."""
@@ -53,7 +56,11 @@ class Looks:
         status = asdict(await self.views.status())
         turns = {str(state): status["turns"].get(state, 0) for state in ALIVE}
         begin = {"ok": True, "is_running": self.is_running, "trouble": self.trouble}
-        return {**begin, **status, "turns": turns, "unreached": self._unreached()}
+        neighbours = [
+            {"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in self.neighbours
+        ]
+        more = {"unreached": self._unreached(), "neighbours": neighbours}
+        return {**begin, **status, "turns": turns, **more}
 
     async def _troubles(self) -> Mapping[str, object]:
         status = await self.views.status()

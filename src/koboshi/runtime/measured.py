@@ -1,7 +1,7 @@
 """A channel and a model that do what they always do, and note how long it took."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
@@ -13,6 +13,7 @@ from koboshi.ports.channel import Abilities, Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model, ModelReply, OnText, Request
 from koboshi.runtime.meter import Labels, Meter, labelled
+from koboshi.runtime.neighbours import ModelStanding
 
 
 class MeasuredChannel:
@@ -115,19 +116,24 @@ class MeasuredModel:
     clock: Clock
     name: str
     """As configured: `provider:model`."""
+    standing: ModelStanding = field(default_factory=ModelStanding)
 
     async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
-        began, outcome = self.clock.monotonic(), "ended"
+        began, outcome, reason = self.clock.monotonic(), "ended", ""
         try:
             reply = await self.model.respond(request, on_text)
             outcome = "ok"
-        except ModelBusy:
-            outcome = "busy"
+        except ModelBusy as error:
+            outcome, reason = "busy", error.reason
             raise
         except ModelRefused as error:
             outcome = "overfull" if isinstance(error, ModelOverfull) else "refused"
+            reason = error.reason
             raise
         finally:
+            # A turn that was stopped says nothing of the model.
+            if outcome != "ended":
+                self.standing.note(self.clock, outcome, reason)
             took = self.clock.monotonic() - began
             labels = self._labels(outcome=outcome)
             self.meter.time("koboshi_llm_request_duration_seconds", labels, took)

@@ -34,6 +34,10 @@ METRICS: dict[str, Told] = {
     "koboshi_draining": _gauge("1 while the gateway leaves."),
     "koboshi_ready": _gauge("1 where a check of /readyz holds.", "check"),
     "koboshi_adapter_up": _gauge("1 where a platform is reached.", "platform", "account"),
+    "koboshi_neighbour_up": _gauge(
+        "1 where a neighbour did what it was last asked for: the model, and each MCP server.",
+        "neighbour",
+    ),
     "koboshi_adapter_reconnects_total": _counter(
         "Times that a platform was connected to again.", "platform"
     ),

@@ -71,6 +71,13 @@ class Writes(Protocol):
     def fenced(self) -> int: ...
 
 
+def _from_zero() -> dict[str, Counter[Labels]]:
+    """Counters whose growth somebody is told of. They are there before anything happens: for who
+    looks from outside, what was not there before has not grown."""
+    outcomes = {labelled(outcome=outcome): 0 for outcome in ("done", "failed", "stopped")}
+    return {"koboshi_turns_total": Counter(outcomes)}
+
+
 @dataclass(slots=True, kw_only=True)
 class Metrics:
     store: Store
@@ -80,7 +87,7 @@ class Metrics:
     home: Path
     writes: Writes
     meter: Meter
-    _totals: dict[str, Counter[Labels]] = field(default_factory=dict)
+    _totals: dict[str, Counter[Labels]] = field(default_factory=_from_zero)
     _times: dict[str, dict[Labels, Timing]] = field(
         default_factory=lambda: {name: {} for name, _ in _TAKEN.values()}
     )
@@ -154,6 +161,8 @@ class Metrics:
             for name, why in self.health.channels().items()
         }
         yield Metric("koboshi_adapter_up", up)
+        well = {labelled(neighbour=name): float(ok) for name, ok, _ in self.health.neighbours()}
+        yield Metric("koboshi_neighbour_up", well)
         yield one("koboshi_event_loop_lag_seconds", self.health.heartbeat.lag_seconds)
 
     def _standing(self, status: Status, tally: Tally) -> Iterator[Metric]:

@@ -181,7 +181,7 @@ def _told(frame: bytes) -> Told | None:
     fields = dict(
         line.split(": ", 1) for line in frame.decode().split("\n") if not line.startswith(":")
     )
-    if "id" not in fields or "data" not in fields:
+    if "id" not in fields or "data" not in fields or fields.get("event") == "place":
         return None
     line = _lines.decode(fields["data"])
     return Told(

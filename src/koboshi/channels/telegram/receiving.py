@@ -13,7 +13,7 @@ from hashlib import sha256
 
 import msgspec
 import structlog
-from anyio import CapacityLimiter, create_task_group, sleep, to_thread
+from anyio import CapacityLimiter, create_task_group, current_time, sleep, to_thread
 from anyio.abc import TaskGroup
 
 from koboshi.channels.serving import one_of
@@ -39,6 +39,9 @@ BATCH_MAX = 100
 TROUBLE_CHARS_MAX = 300
 NOTHING_NEW_SECONDS = 1.0
 """A platform that brings the same again and again is not asked without end."""
+EMPTY_SECONDS = (0.05, 1.0)
+"""The shortest time from one question to the next while nothing comes, at first and in the end. A
+server that does not hold the question open would else be asked as fast as it can answer."""
 CONFLICT = 409
 CONFLICT_SECONDS = (2.0, 5.0, 15.0, 30.0, 60.0)
 NUMBERS_GOOD_MS = 6 * 86_400_000
@@ -67,6 +70,28 @@ class _Batch:
 
 
 _whole = msgspec.json.Decoder(_Whole)
+
+
+class EmptyFloor:
+    """How long to wait behind an answer without updates. Behind an answer that was held open for
+    long enough there is no wait: what is written in that time would come late."""
+
+    def __init__(self) -> None:
+        self._seconds, self._seconds_max = EMPTY_SECONDS
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """A question is asked."""
+        self._began = current_time()
+
+    def rest_s(self) -> float:
+        """The answer was empty."""
+        rest = self._began + self._seconds - current_time()
+        if rest <= 0:
+            self._seconds = EMPTY_SECONDS[0]
+            return 0.0
+        self._seconds = min(2 * self._seconds, self._seconds_max)
+        return rest
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,7 +171,9 @@ class Receiving:
         await self._require("deleteWebhook", {})
         offset, since_ms = place_of(cursor)
         conflicts = 0
+        floor = EmptyFloor()
         while True:
+            floor.begin()
             if self.clock.now_ms() - since_ms > NUMBERS_GOOD_MS:
                 offset = 0
             batch = await self._updates(offset)
@@ -162,7 +189,10 @@ class Receiving:
                 continue
             self._check(answer, "getUpdates")
             self.trouble, conflicts = None, 0
-            if updates:
+            if not updates:
+                await sleep(floor.rest_s())
+            else:
+                floor = EmptyFloor()
                 reads = [reader.read(raw) for raw in updates]
                 before = offset
                 offset, since_ms = next_offset(reads, offset), self.clock.now_ms()

@@ -25,7 +25,7 @@ from koboshi.channels.web.codec import (
 from koboshi.channels.web.entering import Entering
 from koboshi.channels.web.follow import EventStream, Followers, HintStream
 from koboshi.channels.web.guard import Guard, failure_response, is_known
-from koboshi.channels.web.health import Health
+from koboshi.channels.web.health import Alive, Check, Health, Readiness, Ready
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.login import Logins
 from koboshi.channels.web.names import Names
@@ -190,23 +190,26 @@ class Api:
 
     async def _healthz(self, _request: Request) -> Response:
         is_alive = self.health.is_alive()
-        return _json({"ok": is_alive}, 200 if is_alive else 503)
+        return _json(Alive(ok=is_alive), 200 if is_alive else 503)
 
     async def _readyz(self, request: Request) -> Response:
-        body = self._checked()
-        if not is_known(request.method, request.headers, self.logins):
-            del body["checks"]
-        return _json(body, 200 if body["ok"] else 503)
+        ready = self._checked()
+        is_told = is_known(request.method, request.headers, self.logins)
+        body = ready if is_told else Readiness(ok=ready.ok)
+        return _json(body, 200 if ready.ok else 503)
 
     async def _ready(self, _request: Request) -> Response:
         """The same for a page, whose cookie is for the API alone; what is asked here is known,
         whatever it is."""
         return _json(self._checked())
 
-    def _checked(self) -> dict[str, object]:
-        checks = self.health.readiness()
-        told = [{"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in checks]
-        return {"ok": all(is_ok for _, is_ok, _ in checks), "checks": told}
+    def _checked(self) -> Ready:
+        checks, neighbours = self.health.readiness(), self.health.neighbours()
+        return Ready(
+            ok=all(is_ok for _, is_ok, _ in checks),
+            checks=tuple(_check(*each) for each in checks),
+            neighbours=tuple(_check(*each) for each in neighbours),
+        )
 
     async def _metrics(self, _request: Request) -> Response:
         return Response(await self.metrics(), media_type="text/plain; version=0.0.4")
@@ -260,6 +263,10 @@ async def _confess(_request: Request, _error: Exception) -> Response:
     return failure_response(
         Unacceptable(500, "bug", "something went wrong here; the log says what")
     )
+
+
+def _check(name: str, is_ok: bool, reason: str) -> Check:
+    return Check(name=name, ok=is_ok, reason=reason)
 
 
 def _json(body: object, status: int = 200) -> Response:

@@ -8,7 +8,15 @@ on one line each.
 import msgspec
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.channels.web.lines import DraftLine, HintLine, Line, TypingLine, line_of, moment
+from koboshi.channels.web.lines import (
+    DraftLine,
+    HintLine,
+    Line,
+    PlaceLine,
+    TypingLine,
+    line_of,
+    moment,
+)
 from koboshi.domain.ids import ChannelName, Seq, TurnId, shown
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.route import Route
@@ -178,8 +186,8 @@ def frame(kind: str, line: Line, seq: int | None) -> bytes:
 
 def place_frame(seq: int) -> bytes:
     """Tells a follower how far it has been served. It is also what keeps a quiet connection
-    open."""
-    return b": koboshi\nid: %d\n\n" % seq
+    open. It carries data: many clients take an event without any for a broken one."""
+    return b"id: %d\nevent: place\ndata: %s\n\n" % (seq, msgspec.json.encode(PlaceLine(seq=seq)))
 
 
 def hint_frame(seq: int) -> bytes:

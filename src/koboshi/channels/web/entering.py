@@ -27,6 +27,10 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True):
     proof: str
 
 
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """The cookie is forgotten, and there is nothing to say about it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entering:
     logins: Logins

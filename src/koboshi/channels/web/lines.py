@@ -109,6 +109,12 @@ class HintLine(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
 
 
+class PlaceLine(msgspec.Struct, frozen=True, kw_only=True):
+    """`place`: all of the chat up to `seq` has been told."""
+
+    seq: int
+
+
 LINES: dict[str, type[Line]] = {
     "message": MessageLine,
     "entry": EntryLine,

@@ -1,12 +1,15 @@
 """The description of the API, for programs that read such things."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
-from koboshi.channels.web.entering import LOGIN_PATH, LOGOUT_PATH, Code, Entered
-from koboshi.channels.web.lines import LINES, HintLine
+from koboshi.channels.web.entering import LOGIN_PATH, LOGOUT_PATH, Code, Entered, Left
+from koboshi.channels.web.health import Alive, Readiness, Ready
+from koboshi.channels.web.lines import LINES, HintLine, PlaceLine
 from koboshi.channels.web.login import PROOF
 from koboshi.channels.web.pages import Pages
 from koboshi.ports.views import Status
@@ -16,28 +19,40 @@ Json: TypeAlias = dict[str, Any]
 
 REFERENCE = "#/components/schemas/{name}"
 
-SAYS_SOMETHING = [
-    {"required": ["text"], "properties": {"text": {"pattern": r"\S"}}},
-    {"required": ["choice", "question"]},
-]
+SAYS_SOMETHING: Json = {
+    "if": {"properties": {"choice": {"type": "null"}}},
+    "then": {"required": ["text"], "properties": {"text": {"pattern": r"\S"}}},
+    "else": {"required": ["question"], "properties": {"question": {"type": "integer"}}},
+}
 """What a message must have: words, or the choice of an answer."""
+
+TEXT: Json = {"type": "string"}
+EVENT_STREAM: Json = {"text/event-stream": {"schema": TEXT}}
+ASKED = ("Post", "Code")
+"""What others send. Everything else is an answer of ours."""
 
 EXAMPLES = {"chat": "ann", "message": "m1", "Idempotency-Key": "3c1f0a"}
 
 EVENTS = """Server-sent events: `id` is the place in the journal, `event` one of {kinds}, `data` a
 JSON object on one line. Begins behind `Last-Event-ID` or `after` if one is given; otherwise as
 `from` says: `recent` (the newest 200 lines of the chat, the default), `start` (all of it) or `now`.
-An `id` without data only tells the place. Nothing is skipped or repeated for a client that comes
-back with the last id it saw."""
+`place` (`PlaceLine`) only tells the place, first of all and after every quiet while. Nothing is
+skipped or repeated for a client that comes back with the last id it saw."""
 
 
 def document(pages: Pages, cookie: str) -> Json:
     """The API as an OpenAPI 3.1 document, with what is served beside it, for the gateway whose
     cookie has this name."""
-    shapes = [Post, Accepted, Standing, Failure, Status, Code, Entered, HintLine]
+    shapes: list[type] = [Post, Accepted, Standing, Failure, Status, Code, Entered]
+    shapes += [HintLine, PlaceLine, Ready, Readiness, Alive, Left]
     shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
-    components["Post"]["anyOf"] = SAYS_SOMETHING
+    for name, schema in components.items():
+        if name not in ASKED and "properties" in schema:
+            schema["required"] = [
+                each for each in schema["properties"] if each not in _absent(name, shapes)
+            ]
+    components["Post"].update(SAYS_SOMETHING)
     paths = {**_own_paths(), **pages.paths}
     for operation in (each for methods in paths.values() for each in methods.values()):
         # The guard stands in front of all of them.
@@ -58,11 +73,21 @@ def document(pages: Pages, cookie: str) -> Json:
     }
 
 
+def _absent(name: str, shapes: Sequence[type]) -> frozenset[str]:
+    """The fields that an answer may lack. All others are always there, whatever their default."""
+    for shape in shapes:
+        if shape.__name__ == name and issubclass(shape, msgspec.Struct):
+            fields = msgspec.structs.fields(shape)
+            return frozenset(field.encode_name for field in fields if field.default is UNSET)
+    return frozenset()
+
+
 def _own_paths() -> Json:
     return {
         "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
         "/api/v1/sessions/{chat}/messages/{message}": {
             "get": {
+                "operationId": "getMessage",
                 "summary": "What has become of a message",
                 "parameters": [_in("path", "chat"), _in("path", "message")],
                 "responses": {"200": _answer("Standing"), **_failures("400", "401", "404")},
@@ -71,38 +96,51 @@ def _own_paths() -> Json:
         "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
         "/api/v1/status": {
             "get": {
+                "operationId": "getStatus",
                 "summary": "How the gateway is doing",
                 "responses": {"200": _answer("Status"), **_failures("401")},
             }
         },
         "/api/v1/ready": {
             "get": {
+                "operationId": "getReady",
                 "summary": "Whether it can serve, and why not; always 200",
-                "responses": {"200": {"description": "`ok`, `checks`"}, **_failures("401")},
+                "responses": {"200": _answer("Ready"), **_failures("401")},
             }
         },
         "/api/v1/journal/events": {"get": _follow_journal()},
         LOGIN_PATH: {"post": _login()},
         LOGOUT_PATH: {
             "post": {
+                "operationId": "logout",
                 "summary": "Forget the cookie",
-                "responses": {"200": {"description": "forgotten"}, **_failures("401")},
+                "responses": {"200": _answer("Left"), **_failures("401")},
             }
         },
-        "/api/v1/openapi.json": _served("This document", "application/json"),
-        "/metrics": _served("What was counted, as Prometheus reads it", "text/plain"),
-        "/healthz": {"get": _health("Whether the process makes progress")},
-        "/readyz": {"get": _health("Whether it can serve; with the token also why not")},
+        "/api/v1/openapi.json": _served(
+            "getDescription", "This document", "application/json", {"type": "object"}
+        ),
+        "/metrics": _served(
+            "getMetrics", "What was counted, as Prometheus reads it", "text/plain", TEXT
+        ),
+        "/healthz": {"get": _health("getAlive", "Whether the process makes progress", "Alive")},
+        "/readyz": {
+            "get": _health(
+                "getReadiness", "Whether it can serve; with the token also why not", "Readiness"
+            )
+        },
     }
 
 
-def _served(summary: str, kind: str) -> Json:
-    told = {"200": {"description": summary, "content": {kind: {}}}, **_failures("401", "503")}
-    return {"get": {"summary": summary, "responses": told}}
+def _served(name: str, summary: str, kind: str, schema: Json) -> Json:
+    told = {"description": summary, "content": {kind: {"schema": schema}}}
+    responses = {"200": told, **_failures("401", "503")}
+    return {"get": {"operationId": name, "summary": summary, "responses": responses}}
 
 
 def _post_message() -> Json:
     return {
+        "operationId": "postMessage",
         "summary": "Send a message",
         "description": "202 says that it is on disk. After anything else, or nothing, send it "
         "again with the same key: it is stored once.",
@@ -121,11 +159,12 @@ def _follow_events() -> Json:
         *(_in("query", name, is_required=False) for name in ("after", "from", "thread")),
     ]
     return {
+        "operationId": "followChat",
         "summary": "Follow a chat",
         "description": EVENTS.format(kinds=", ".join(f"`{kind}`" for kind in LINES)),
         "parameters": [_in("path", "chat"), *optional],
         "responses": {
-            "200": {"description": "events, for ever", "content": {"text/event-stream": {}}},
+            "200": {"description": "events, for ever", "content": EVENT_STREAM},
             **_failures("400", "401", "503"),
         },
     }
@@ -133,11 +172,12 @@ def _follow_events() -> Json:
 
 def _follow_journal() -> Json:
     return {
+        "operationId": "followJournal",
         "summary": "Be told that something has happened, anywhere",
         "description": "Server-sent events `journal`, a few a second at most: look again at what "
         "you show. They may be lost; one comes at the start, and after every quiet while.",
         "responses": {
-            "200": {"description": "`HintLine`, for ever", "content": {"text/event-stream": {}}},
+            "200": {"description": "`HintLine`, for ever", "content": EVENT_STREAM},
             **_failures("401", "503"),
         },
     }
@@ -145,6 +185,7 @@ def _follow_journal() -> Json:
 
 def _login() -> Json:
     return {
+        "operationId": "login",
         "summary": "Exchange the code of a login link for a cookie and its proof",
         "security": [],
         "requestBody": {"required": True, "content": _content("Code")},
@@ -152,9 +193,9 @@ def _login() -> Json:
     }
 
 
-def _health(summary: str) -> Json:
-    said = {"200": {"description": "yes"}, "503": {"description": "no"}}
-    return {"summary": summary, "security": [], "responses": said}
+def _health(name: str, summary: str, shape: str) -> Json:
+    said = {"200": _answer(shape), "503": _answer(shape)}
+    return {"operationId": name, "summary": summary, "security": [], "responses": said}
 
 
 def _in(place: str, name: str, *, is_required: bool = True) -> Json:

@@ -49,6 +49,8 @@ export const health = {
   },
   view: ({ status, ready }) => [
     h("ul", { class: "checks" }, ready.checks.map(check)),
+    h("h2", {}, "Model and servers"),
+    h("ul", { class: "checks" }, ready.neighbours.map(check)),
     h("dl", { class: "numbers" },
       number("turns running", status.turns.running), number("in the queue", status.turns.queued),
       number("waiting for people", status.turns.waiting), number("set aside", status.turns.suspended),

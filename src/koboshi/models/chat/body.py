@@ -127,7 +127,7 @@ def _spoken(all_said: Sequence[Said], origin: Origin) -> _Spoken:
                 case _:
                     pass
         for (call, wire_id), extra in zip(said.calls, extras, strict=True):
-            calls.append(_Call(wire_id, _Function(call.tool, _compact(call)), extra))
+            calls.append(_Call(wire_id, _Function(call.tool, compact(call)), extra))
     return _Spoken(
         content="\n\n".join(texts) or None,
         tool_calls=calls,
@@ -147,7 +147,7 @@ def _parts_of(said: Said, origin: Origin) -> list[Part]:
     ]
 
 
-def _compact(call: Call) -> str:
+def compact(call: Call) -> str:
     """Without the spaces between: the same bytes in every request, whoever stored them."""
     try:
         return msgspec.json.format(call.arguments, indent=-1)

@@ -27,6 +27,8 @@ from koboshi.ports.model import CallRequest, ModelReply
 THOUGHT_FIELDS = ("reasoning", "reasoning_content")
 """Where servers that show thoughts put them; the first that has any counts."""
 
+DONE = b"[DONE]"
+
 CALL_COST = 100
 """What a call takes of the room for a reply before it says anything."""
 
@@ -126,10 +128,15 @@ class ReplyReader:
         self._refusal = ""
         self._finish = ""
         self._usage: Any = None
+        self.is_over = False
+        """Whether the server said that nothing more will come."""
 
     def take(self, body: bytes) -> None:
         """One event. Raises ModelBusy if it is none of a reply, StreamError if it says so itself,
         ModelRefused if there is too much of it."""
+        if body == DONE:
+            self.is_over = True
+            return
         chunk = _chunk_in(body)
         if chunk.error:
             raise StreamError(chunk.error)
@@ -302,12 +309,13 @@ def _usage_in(usage: object) -> _Usage:
 
 def _call_of(call: _CallPieces) -> CallRequest:
     arguments = clean("".join(call.pieces)) or "{}"
-    if not call.tool or not _is_object(arguments):
+    if not call.tool or not is_object(arguments):
         raise ModelBusy(NO_ARGUMENTS)
     return CallRequest(provider_id=clean(call.call_id), tool=clean(call.tool), arguments=arguments)
 
 
-def _is_object(text: str) -> bool:
+def is_object(text: str) -> bool:
+    """Whether the text is one JSON object."""
     try:
         return isinstance(msgspec.json.decode(text), dict)
     except (ValueError, RecursionError):

@@ -1,7 +1,11 @@
-"""One request for a chat completion: sent, read to its end, and judged."""
+"""One request to a server that streams its reply as events: sent, read to its end, and judged.
+
+What is sent and what the events mean is a *language*: chat completions, or responses.
+"""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from typing import Protocol
 
 import httpx2
 import structlog
@@ -10,17 +14,17 @@ from anyio import CancelScope, current_time, move_on_after
 from koboshi import __version__
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.lanes import Lanes
-from koboshi.models.chat.body import body_of
-from koboshi.models.chat.chunks import ReplyReader, StreamError
+from koboshi.models.chat.chunks import StreamError
 from koboshi.models.chat.events import EventReader, LineTooLong
 from koboshi.models.chat.failures import (
     CONNECTION_ERRORS,
+    Complaint,
     broken,
     complaint_in_stream,
     complaint_of_answer,
     failure_of,
 )
-from koboshi.models.endpoint import NO_KEY, Endpoint, Provider
+from koboshi.models.endpoint import NO_KEY, Endpoint
 from koboshi.models.limits import ModelLimits
 from koboshi.models.talk import Origin
 from koboshi.models.wording import MALFORMED, TOO_LONG, trace_of
@@ -35,19 +39,58 @@ ERROR_BYTES_MAX = 1_000_000
 END_SECONDS_MAX = 1.0
 """How long the end of a connection's answer is waited for when the reply is whole."""
 
-_DONE = b"[DONE]"
+
+class Reader(Protocol):
+    """Takes the events of one stream. Nothing counts before the end."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come."""
+        ...
+
+    @property
+    def is_cut_at_length(self) -> bool: ...
+
+    def take(self, body: bytes) -> None:
+        """One event. Raises ModelBusy if it is none of a reply, StreamError if it says so itself,
+        ModelRefused if there is too much of it."""
+        ...
+
+    def reply(self, name: str, origin: Origin) -> ModelReply:
+        """The reply, if the provider said that this is all of it. Raises ModelBusy if it is not
+        whole, and ModelRefused if the model or its provider declined."""
+        ...
 
 
-class ChatEngine:
-    """A server that speaks chat completions, ready to be asked."""
+class Language(Protocol):
+    """What is spoken at an address."""
+
+    @property
+    def path(self) -> str:
+        """Where it is spoken, behind the server's address."""
+        ...
+
+    def system(self, endpoint: Endpoint) -> str:
+        """What a reply that was made in it is known by."""
+        ...
+
+    def body(self, request: Request, model: str, origin: Origin) -> bytes: ...
+
+    def reader(self, on_text: Callable[[str], None] | None, chars_max: int) -> Reader: ...
+
+
+class StreamEngine:
+    """A server that speaks a language, ready to be asked."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         limits: ModelLimits,
         transport: httpx2.AsyncBaseTransport | None,
+        language: Language,
     ) -> None:
         self._endpoint = endpoint
+        self._language = language
         self._limits = limits
         # The engine watches how long everything takes but connecting.
         timeout = httpx2.Timeout(None, connect=limits.connect_s)
@@ -56,8 +99,8 @@ class ChatEngine:
         )
         self._extensions = {"timeout": timeout.as_dict()}
         base_url = (endpoint.base_url or OPENAI_URL).rstrip("/")
-        self._url = f"{base_url}/chat/completions"
-        self._origin = Origin(system=_system_of(endpoint), url=f"{base_url}/")
+        self._url = f"{base_url}/{language.path}"
+        self._origin = Origin(system=language.system(endpoint), url=f"{base_url}/")
         self._address: httpx2.URL | None = None
         self._headers = {
             "Accept": "application/json",
@@ -69,8 +112,8 @@ class ChatEngine:
         }
 
     async def respond(self, request: Request, on_text: Callable[[str], None] | None) -> ModelReply:
-        reader = ReplyReader(on_text, self._limits.reply_chars_max)
-        body = body_of(request, self._endpoint.model, self._origin)
+        reader = self._language.reader(on_text, self._limits.reply_chars_max)
+        body = self._language.body(request, self._endpoint.model, self._origin)
         patience = _Patience(self._limits)
         with patience.scope:
             await self._read(body, reader, patience)
@@ -84,7 +127,7 @@ class ChatEngine:
     async def aclose(self) -> None:
         await self._lanes.aclose()
 
-    async def _read(self, body: bytes, reader: ReplyReader, patience: "_Patience") -> None:
+    async def _read(self, body: bytes, reader: Reader, patience: "_Patience") -> None:
         """Have the reader take every event, up to the last."""
         events = EventReader()
         pieces = self._pieces(body)
@@ -95,19 +138,18 @@ class ChatEngine:
                 except LineTooLong as error:
                     raise ModelRefused(TOO_LONG) from error
                 for each in bodies:
-                    if each == _DONE:
+                    self._take(each, reader)
+                    if reader.is_over:
                         await _finish(pieces)
                         return
-                    self._take(each, reader)
                 if bodies:
                     patience.renew()
 
-    def _take(self, body: bytes, reader: ReplyReader) -> None:
+    def _take(self, body: bytes, reader: Reader) -> None:
         try:
             reader.take(body)
         except StreamError as error:
-            log.info("model_request_failed", model=self._endpoint.name, error="StreamError")
-            raise failure_of(complaint_in_stream(error.body), self._endpoint) from error
+            raise self._failed(complaint_in_stream(error.body)) from error
 
     async def _pieces(self, body: bytes) -> AsyncGenerator[bytes]:
         """What comes from the server, as it comes. Raises ModelBusy or ModelRefused."""
@@ -147,10 +189,17 @@ class ChatEngine:
             body += piece
             if len(body) > ERROR_BYTES_MAX:
                 break
-        log.info("model_request_failed", model=self._endpoint.name, status=response.status_code)
-        return failure_of(
-            complaint_of_answer(response.status_code, response.headers, body), self._endpoint
+        return self._failed(complaint_of_answer(response.status_code, response.headers, body))
+
+    def _failed(self, complaint: Complaint) -> ModelBusy | ModelRefused:
+        failure = failure_of(complaint, self._endpoint)
+        log.info(
+            "model_request_failed",
+            model=self._endpoint.name,
+            status=complaint.status,
+            reason=failure.reason,
         )
+        return failure
 
 
 class _Patience:
@@ -186,9 +235,3 @@ async def _finish(pieces: AsyncGenerator[bytes]) -> None:
     with move_on_after(END_SECONDS_MAX), suppress(ModelBusy, ModelRefused):
         async for _ in pieces:
             pass
-
-
-def _system_of(endpoint: Endpoint) -> str:
-    if endpoint.provider is Provider.OLLAMA:
-        return "ollama"
-    return "openai-compatible" if endpoint.base_url else "openai"

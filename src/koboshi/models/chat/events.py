@@ -15,7 +15,8 @@ class LineTooLong(Exception):
 
 class EventReader:
     """Gives the body of each event as soon as it has come. Everything but bodies is passed over:
-    comments that keep the connection alive, names, ids. An event without its end is none."""
+    comments that keep the connection alive, names, ids. An event without its end is none, and
+    neither is one without a body."""
 
     def __init__(self, bytes_max: int = LINE_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
@@ -55,9 +56,10 @@ class EventReader:
         elif line == b"data":
             self._body.append(b"")
         elif not line:
-            if self._body:
+            # Some begin a stream with an empty one, to be heard at all; by the standard it is none.
+            if any(self._body):
                 bodies.append(b"\n".join(self._body))
-                self._body.clear()
+            self._body.clear()
             self._size = 0
 
     def _grow(self, size: int) -> None:

@@ -1,6 +1,7 @@
 """What went wrong at a server that speaks chat completions: in plain words, and whether asking
 again can help."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +16,12 @@ from koboshi.models.wording import (
     ENDED_EARLY,
     MALFORMED,
     OVERFULL,
+    OVERLOADED,
+    SPENT,
+    TOO_FAST,
+    UNAVAILABLE,
     is_overfull,
+    quoted,
     rejected,
     unauthorised,
     unknown_model,
@@ -38,6 +44,10 @@ _STATUS_OF = {
     "service_unavailable": 503,
     "service_unavailable_error": 503,
     "server_error": 500,
+    "invalid_prompt": 400,
+    "bio_policy": 400,
+    "cyber_policy": 400,
+    "misalignment_policy_violation": 400,
 }
 """The status of an error that comes in a stream, whose own status was 200."""
 
@@ -45,8 +55,17 @@ DIGITS_MAX = 13
 WAIT_MS_MAX = 10**15
 """Longer than anybody waits; a number that can be reckoned with and stored."""
 
+_REFUSED = frozenset({400, 403, 404, 405, 410, 422, 501})
+_NAMES_RESPONSES = re.compile(
+    r"/responses\b|\bresponses (?:api|endpoint|interface)\b", re.IGNORECASE
+)
+
 # Statuses of a moment, although they begin with a 4: time-out, conflict, too early.
 _PASSING = frozenset({408, 409, 425})
+
+
+class SpeaksResponses(ModelRefused):
+    """The server says that the model is to be spoken to by the responses interface."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +94,7 @@ def complaint_of_answer(status: int, headers: Mapping[str, str], body: bytes) ->
     try:
         told: object = msgspec.json.decode(body)
     except (ValueError, RecursionError):
-        told = None
+        told = body.decode("utf-8", "replace")
     return Complaint(status=status, body=told, wait_ms=_wait_in(headers))
 
 
@@ -89,29 +108,39 @@ def complaint_in_stream(error: object) -> Complaint:
 
 
 def failure_of(complaint: Complaint, endpoint: Endpoint) -> ModelBusy | ModelRefused:
-    """What to raise for it. The words hold no secret of `endpoint`."""
+    """What to raise for it: our words, and behind them the provider's own. They hold no secret of
+    `endpoint`."""
+    failure = _judged(complaint, endpoint)
+    failure.status = complaint.status
+    return failure
+
+
+def _judged(complaint: Complaint, endpoint: Endpoint) -> ModelBusy | ModelRefused:
     codes, status, wait_ms = complaint.codes, complaint.status, complaint.wait_ms
+    said = quoted(complaint.body, endpoint)
+    if status in _REFUSED and _NAMES_RESPONSES.search(words_in(complaint.body)):
+        return SpeaksResponses(f"the model does not speak chat completions{said}")
     if codes & _SPENT or status == 402:
-        return ModelRefused("the account at the provider has no credit left")
+        return ModelRefused(f"{SPENT}{said}")
     if "context_length_exceeded" in codes:
         return ModelOverfull(OVERFULL)
     if status in (400, 413, 422) and is_overfull(complaint.body):
         return ModelOverfull(OVERFULL)
     if codes & _OVERLOADED or status == 529 or (status == 503 and _says_overloaded(complaint)):
-        return ModelBusy("the provider is overloaded", wait_ms)
+        return ModelBusy(f"{OVERLOADED}{said}", wait_ms)
     if "model_not_found" in codes or status == 404:
-        return ModelRefused(unknown_model(endpoint))
+        return ModelRefused(f"{unknown_model(endpoint)}{said}")
     if "invalid_api_key" in codes or status in (401, 403):
-        return ModelRefused(unauthorised(status, endpoint))
+        return ModelRefused(f"{unauthorised(status, endpoint)}{said}")
     match status:
         case None:
-            return ModelBusy("the provider broke off with an error", wait_ms)
+            return ModelBusy(f"the provider broke off with an error{said}", wait_ms)
         case 429:
-            return ModelBusy("the provider asks for fewer requests", wait_ms)
+            return ModelBusy(f"{TOO_FAST}{said}", wait_ms)
         case 503:
-            return ModelBusy("the provider is not available at the moment", wait_ms)
+            return ModelBusy(f"{UNAVAILABLE}{said}", wait_ms)
         case _ if status >= 500 or status in _PASSING:
-            return ModelBusy(f"the provider failed with status {status}", wait_ms)
+            return ModelBusy(f"the provider failed with status {status}{said}", wait_ms)
         case _ if status < 400:
             return ModelBusy(MALFORMED, wait_ms)
         case _:

@@ -80,6 +80,13 @@ class McpServers:
         owner = next(having, None) or self._owner(name)
         return None if owner is None else await owner.reach(name)
 
+    def standing(self) -> dict[str, str | None]:
+        """Every server by its name, and why it is not connected; None if it is."""
+        return {
+            name: None if server.is_connected else server.reason
+            for name, server in self._servers.items()
+        }
+
     async def settle(self) -> None:
         """Wait, not for ever, until each server has come or has failed to once."""
         async with anyio.create_task_group() as tasks:

@@ -63,6 +63,11 @@ class NotTaken(Exception):
     """The server has certainly not begun with the call."""
 
 
+class SessionRefused(NotTaken):
+    """The server does not know our session, so it has certainly not begun with the call. The call
+    may be sent again in a new one."""
+
+
 class Unanswered(Exception):
     """The call was sent, and nobody knows what came of it."""
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import ClassVar, assert_never
 
 import httpx2
-from anyio import Event, create_task_group, sleep
+from anyio import Event, create_task_group, move_on_after, sleep
 from mcp import Client, MCPError
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import (
@@ -33,6 +33,7 @@ from koboshi.tools.mcp.endpoint import (
     Program,
     ServerLimits,
     ServerSpec,
+    SessionRefused,
     Unanswered,
 )
 from koboshi.tools.mcp.http import POSTED, Posted, open_address
@@ -41,6 +42,8 @@ from koboshi.tools.mcp.results import harmless
 from koboshi.tools.mcp.stdio import open_program
 
 RELISTEN_SECONDS = 60.0
+PROBE_SECONDS = 10.0
+"""For the server to say whether it knows our session."""
 _PAGES_MAX = 50
 _ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
     CallToolResult | InputRequiredResult
@@ -82,7 +85,7 @@ class Link:
             case Program() as program:
                 transport = open_program(program, self._limits, self._spec.name, self._end)
             case Address() as address:
-                transport = open_address(address, self._limits)
+                transport = open_address(address, self._limits, self._doubt)
             case endpoint:
                 assert_never(endpoint)
         client = Client(
@@ -114,7 +117,7 @@ class Link:
     async def call(self, tool: str, arguments: Mapping[str, object]) -> object:
         """The server's answer to one call, as JSON has it. It is sent once, whatever happens.
 
-        Raises NotTaken, Declined or Unanswered.
+        Raises NotTaken, SessionRefused, Declined or Unanswered.
         """
         posted = Posted()
         token = POSTED.set(posted)
@@ -126,7 +129,14 @@ class Link:
             # an answer that does not fit is an answer all the same.
             answer = await self._open.session.send_request(request, _ANSWER)
         except MCPError as error:
-            raise self._verdict(error, posted) from None
+            verdict = self._verdict(error, posted)
+            if posted.may_be_forgotten and not await self._is_known(posted):
+                self._end(f"the server does not know this session any more ({posted.status})")
+                # After a status that some send when they have begun, the session is made anew as
+                # well, but the call stays of unknown outcome.
+                if isinstance(verdict, NotTaken):
+                    raise SessionRefused(str(verdict)) from None
+            raise verdict from None
         except ValidationError:
             raise Unanswered("the server answered with something that can not be read") from None
         finally:
@@ -156,7 +166,7 @@ class Link:
                 is_answer = not is_lost and error.code != REQUEST_TIMEOUT
             case Address():
                 if posted.was_turned_away:
-                    self._renew_if_forgotten(posted)
+                    self._doubt()
                     if posted.was_never_sent:
                         return NotTaken("the server can not be reached")
                     words = f"the server turned it away with status {posted.status}"
@@ -169,10 +179,27 @@ class Link:
             return Declined(error.message)
         return Unanswered("the connection to the server was lost while it worked on this")
 
-    def _renew_if_forgotten(self, posted: Posted) -> None:
-        """A server that was started anew knows nothing of our session: begin another one."""
+    async def _is_known(self, posted: Posted) -> bool:
+        """Whether the server still knows our session, after it turned a call away with `posted`.
+
+        404 says it, by the protocol. Any other status may be about the call alone, and a session
+        may hold what the person would miss, an open page for instance. So the server is asked for
+        its tools: one that turns that away as well does not know us.
+        """
         if posted.status == 404:
-            self._end("the server does not know this session any more")
+            return False
+        probe = Posted()
+        token = POSTED.set(probe)
+        try:
+            with move_on_after(PROBE_SECONDS), suppress(MCPError, ValidationError):
+                await self._open.session.list_tools(params=PaginatedRequestParams())
+        finally:
+            POSTED.reset(token)
+        return probe.status is not None and not probe.may_be_forgotten
+
+    def _doubt(self) -> None:
+        """Have the list read again: it shows whether the server is there, and knows us."""
+        self._news.set()
 
     def _end(self, reason: str) -> None:
         self._reason = self._reason or reason

@@ -41,6 +41,12 @@ def listed_tool(raw: object) -> ListedTool:
     name = raw.get("name")
     if not isinstance(name, str) or not name or len(name) > TOOL_NAME_CHARS_MAX or _is_half(name):
         raise Unlisted("a tool has no usable name")
+    match raw.get("execution"):
+        case {"taskSupport": "required"}:
+            # A call of it is answered with a task to be asked after, which we do not speak.
+            raise Unlisted(f"the tool {shown_name(name)} can only be called as a task")
+        case _:
+            pass
     schema = _schema(raw.get("inputSchema"))
     properties = schema.get("properties")
     is_closed = schema.get("additionalProperties") is False

@@ -8,7 +8,13 @@ import structlog
 from anyio import CancelScope, Event, current_time, fail_after, move_on_after, sleep, to_thread
 
 from koboshi.ports.tool import Tool, ToolFailed
-from koboshi.tools.mcp.endpoint import NotTaken, ServerLimits, ServerSpec, Unanswered
+from koboshi.tools.mcp.endpoint import (
+    NotTaken,
+    ServerLimits,
+    ServerSpec,
+    SessionRefused,
+    Unanswered,
+)
 from koboshi.tools.mcp.hints import effect_of, need_of
 from koboshi.tools.mcp.listing import ListedTool, Unlisted, listed_tool
 from koboshi.tools.mcp.naming import names_of
@@ -74,6 +80,14 @@ class McpServer:
     async def reach(self, name: str) -> Tool | None:
         """The tool of that name, when the server is there; None if it has none. Raises ToolFailed,
         after a while, if it is not."""
+        await self._wait_connected()
+        if not self.is_connected:
+            words = f"the server {self.name} is not connected ({self._reason})"
+            raise ToolFailed(f"it was not started: {words}")
+        return self.find(name)
+
+    async def _wait_connected(self) -> None:
+        """Wait until it is there, not for ever."""
         self._waiting += 1
         self._wanted.set()
         try:
@@ -82,10 +96,6 @@ class McpServer:
                     await self._changed.wait()
         finally:
             self._waiting -= 1
-        if not self.is_connected:
-            words = f"the server {self.name} is not connected ({self._reason})"
-            raise ToolFailed(f"it was not started: {words}")
-        return self.find(name)
 
     async def settle(self) -> None:
         """Wait until it has come or has failed to once; after the first long wait, no longer."""
@@ -147,7 +157,26 @@ class McpServer:
         return f"it did not answer within {seconds:g} seconds"
 
     async def call(self, tool: str, arguments: Mapping[str, object]) -> object:
-        """The server's answer to a call. Raises NotTaken, Declined or Unanswered."""
+        """The server's answer to a call. Raises NotTaken, Declined or Unanswered.
+
+        A call that was turned away because the server does not know our session is sent once more,
+        in a new session, if the server still describes the tool in the same words.
+        """
+        known = self._listed(tool)
+        try:
+            return await self._call_once(tool, arguments)
+        except SessionRefused as refused:
+            log.warning("mcp_session_refused", server=self.name, reason=str(refused))
+            await self._wait_connected()
+            if not self.is_connected or self._listed(tool) != known:
+                raise
+        return await self._call_once(tool, arguments)
+
+    def _listed(self, tool: str) -> ListedTool | None:
+        found = (each.listed for each in self._tools.values() if each.listed.name == tool)
+        return next(found, None)
+
+    async def _call_once(self, tool: str, arguments: Mapping[str, object]) -> object:
         link = self._link
         if link is None or link.has_ended:
             raise NotTaken(f"the server {self.name} is not connected ({self._reason})")

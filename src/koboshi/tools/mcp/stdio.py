@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 import structlog
@@ -32,6 +31,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from koboshi.tools.mcp import launch
 from koboshi.tools.mcp.endpoint import Program, ServerLimits
 from koboshi.tools.mcp.results import harmless
 
@@ -40,7 +40,7 @@ log = structlog.get_logger()
 LINES_LOGGED_MAX = 200
 SILENCE_SECONDS = 5.0
 """For the pipes of a server that was killed to end; longer only if somebody else holds them."""
-_LAUNCH = str(Path(__file__).with_name("launch.py"))
+_LAUNCH = launch.__file__
 _GONE = (BrokenResourceError, ClosedResourceError, EndOfStream, OSError)
 
 Incoming: TypeAlias = SessionMessage | Exception
@@ -207,20 +207,24 @@ class _ErrorLines:
 
 
 async def _end(process: Process, farewell_s: float) -> None:
-    """End a server and everything in its session: by closing its input, by asking, by force."""
+    """End a server and everything it has started: by closing its input, by asking, by force."""
     with suppress(*_GONE):
         await _sink(process.stdin).aclose()
     if not await _wait_for_exit(process, farewell_s):
-        _signal(process, signal.SIGTERM)
-        await _wait_for_exit(process, farewell_s)
-    # Also when it ended by itself: it may have left children behind.
-    _signal(process, signal.SIGKILL)
+        _ask(process, signal.SIGTERM)
+        if not await _wait_for_exit(process, farewell_s):
+            _ask(process, launch.END)
+            await _wait_for_exit(process, launch.END_SECONDS_MAX)
+    # Also when it ended by itself: where nobody looks after its children, it may have left some.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
     await _wait_for_exit(process, farewell_s)
 
 
-def _signal(process: Process, number: signal.Signals) -> None:
+def _ask(process: Process, number: signal.Signals) -> None:
+    """Signal the process that looks after the server (`launch.py`), which passes it on."""
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        os.kill(process.pid, number)
 
 
 async def _wait_for_exit(process: Process, seconds: float) -> bool:

@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
-# Make .venv-ptb, or bring it up to date: python-telegram-bot alone, to check our fake Telegram with.
+# Make .venv-<name>, or bring it up to date: a program of others that our tests check something with.
 #
-# Installs requirements/ptb.txt by hash, with the interpreter of .venv. Says one line when there is
+#   ptb      python-telegram-bot, for our fake Telegram
+#   openapi  openapi-python-client, for our OpenAPI document
+#
+# Installs requirements/<name>.txt by hash, with the interpreter of .venv. Says one line when there is
 # something to do and nothing when there is not. Uses uv when it is on PATH, pip otherwise.
 set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
-FOLDER=.venv-ptb
-REQUIREMENTS=requirements/ptb.txt
+NAME=${1:?which one: ptb or openapi}
+FOLDER=.venv-$NAME
+REQUIREMENTS=requirements/$NAME.txt
 
 main() {
     lock
     is_current && return
-    echo "environment: installing python-telegram-bot into $FOLDER"
+    echo "environment: installing $REQUIREMENTS into $FOLDER"
     if ! { install_with_uv || install_with_pip; }; then
-        echo "environment: python-telegram-bot could not be installed from $REQUIREMENTS;" \
-            "is the package index in reach?" >&2
+        echo "environment: $REQUIREMENTS could not be installed; is the package index in reach?" >&2
         exit 1
     fi
     fingerprint >"$FOLDER/.installed"

@@ -1,0 +1,1 @@
+"""The responses interface of OpenAI, which some models speak alone."""
