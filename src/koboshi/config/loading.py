@@ -24,6 +24,7 @@ from koboshi.config.shape import (
     ModelConfig,
     RecoveryConfig,
     Section,
+    RetentionConfig,
     StoreConfig,
     TelegramConfig,
     TerminalConfig,
@@ -111,6 +112,7 @@ class _Draft:
                 **(parts["tools"] | {"terminal": TerminalConfig(**parts["tools.terminal"])})
             ),
             store=StoreConfig(**parts["store"]),
+            retention=RetentionConfig(**parts["retention"]),
             limits=Limits(**parts["limits"]),
             channels=channels,
             mcp=servers,

@@ -44,6 +44,7 @@ from koboshi.stores.sqlite.quarantine import (
     restore,
 )
 from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.retention import SqliteRetention
 from koboshi.stores.sqlite.sessions import SqliteSessions
 from koboshi.stores.sqlite.turns import SqliteTurns
 from koboshi.stores.sqlite.views import SqliteViews
@@ -105,6 +106,7 @@ class SqliteStore:
         self.people = SqlitePeople(writer, readers, ground)
         self.views = SqliteViews(readers, ground)
         self.backups = backups
+        self.retention = SqliteRetention(writer, readers)
 
     @property
     def trouble(self) -> str | None:
