@@ -85,7 +85,7 @@ def _loop(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "sign"),
+    "damage, sign",
     [
         (_dangling_link, "sent_files_removed"),
         (_folder, "sent_files_kept"),

@@ -1,4 +1,4 @@
-"""Forgetting what is older than the configuration wants to keep, when nothing else is to be done."""
+"""Forgetting what is older than the configuration wants to keep, while little else is done."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
