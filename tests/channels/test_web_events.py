@@ -160,7 +160,7 @@ async def test_a_place_older_than_what_is_kept_is_a_resync(
     comes back behind that is not told again."""
     gateway.first_seq = 8
     gateway.say(ROUTE, "new words")
-    said = (
+    said: tuple[Message | Answer, ...] = (
         Message(text="old words", sender="ann", entry_id=EntryId(1), sent_ms=1),
         Answer(text="old answer"),
     )

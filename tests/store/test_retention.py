@@ -255,9 +255,10 @@ async def size(home: Home) -> dict[str, int]:
     pages: dict[str, int] = {}
     for name, table in connection.execute("SELECT name, tbl_name FROM sqlite_schema").fetchall():
         query = "SELECT count(*) FROM dbstat WHERE name = ?"
-        (count,) = connection.execute(query, (name,)).fetchone()
+        count = connection.execute(query, (name,)).get
+        assert isinstance(count, int)
         key = str(table) if table in ("journal", "outbox") else "kept"
-        pages[key] = pages.get(key, 0) + int(count)
+        pages[key] = pages.get(key, 0) + count
     pages["file"] = connection.pragma("page_count")
     pages["free"] = connection.pragma("freelist_count")
     connection.close()

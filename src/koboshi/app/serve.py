@@ -133,6 +133,7 @@ async def _open(
         options=StoreOptions(
             lock_wait_seconds=options.lock_wait_seconds,
             accepts_loss=options.accepts_loss,
+            keeps_reserve=True,
             hold_asked_by=_asked_by(options, clock) if options.holds_outbox else "",
             crash_at=os.environ.get(faults.VARIABLE, ""),
             waiting_max=config.limits.inbox_waiting_max,

@@ -1633,3 +1633,8 @@ DELETE FROM undelivered WHERE notice_id IN (SELECT value FROM json_each(:ids));
 -- name: retention_deliveries_delete
 -- Deliveries are forgotten.
 DELETE FROM outbox WHERE delivery_id IN (SELECT value FROM json_each(:ids));
+
+-- name: turns_in_flight
+-- Turns that somebody waits for, the oldest first.
+SELECT turn_id, session_id, anchor FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state IN ('queued', 'running') ORDER BY turn_id LIMIT :limit;

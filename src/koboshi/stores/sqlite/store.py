@@ -29,6 +29,7 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
 from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
+from koboshi.stores.sqlite.notices import tell_of_full_disk
 from koboshi.stores.sqlite.open_files import look_at_open_files
 from koboshi.stores.sqlite.outbox import SqliteOutbox
 from koboshi.stores.sqlite.pairing import fresh_code
@@ -45,6 +46,7 @@ from koboshi.stores.sqlite.quarantine import (
 )
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.retention import SqliteRetention
+from koboshi.stores.sqlite.room import Room, make_way
 from koboshi.stores.sqlite.sessions import SqliteSessions
 from koboshi.stores.sqlite.turns import SqliteTurns
 from koboshi.stores.sqlite.views import SqliteViews
@@ -65,6 +67,8 @@ class StoreOptions:
     may_replace: bool = True
     """Whether a damaged file may be set aside for a backup, and what is owed held where the
     database went back; who only looks changes nothing."""
+    keeps_reserve: bool = False
+    """Whether room is kept back for a full disk; who owns the home for a moment needs none."""
     hold_asked_by: str = ""
     """Who asked that everything owed is held, once for each; empty if nobody did."""
     batch_max: int = 512
@@ -136,6 +140,11 @@ class SqliteStore:
         """How many writes were refused because their claim no longer held."""
         return self._writer.fenced
 
+    @property
+    def reserve_bytes(self) -> int:
+        """What is kept back for a full disk; 0 while it is used."""
+        return self._writer.reserve_bytes
+
     def stop_waiting(self) -> None:
         self._writer.stop_waiting()
 
@@ -174,6 +183,8 @@ async def open_store(
     with ExitStack() as undo:
         undo.callback(lock.release)
         path = home / DATABASE_NAME
+        if options.keeps_reserve:
+            make_way(home)
         now_ms = clock.now_ms()
         connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
@@ -189,6 +200,8 @@ async def open_store(
         on_failure=on_failure,
         on_trouble=on_trouble,
         files=look_at_open_files([home / LOCK_NAME], [path, home / LOG_NAME]),
+        room=Room(home, connection) if options.keeps_reserve else None,
+        on_full=tell_of_full_disk,
     )
     readers = Readers(looking, clock, on_broken=writer.give_up)
     return SqliteStore(
