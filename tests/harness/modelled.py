@@ -133,12 +133,12 @@ class Modelled:
 
 @asynccontextmanager
 async def modelled(
-    home: Path, form: Form, *arguments: str, **settings: str
+    home: Path, form: Form, *arguments: str, log: Path | None = None, **settings: str
 ) -> AsyncIterator[Modelled]:
     """A gateway that serves, configured by its file alone; it is gone after the block. `settings`
     are variables of its environment. Asserts in the end that every request was in order."""
     env = {KEY_VARIABLE: KEY, **settings}
-    gateway = GatewayProcess(home, env=env, loads=LOADS.get(form.name, ()))
+    gateway = GatewayProcess(home, env=env, log=log, loads=LOADS.get(form.name, ()))
     async with _serving(gateway, form, arguments) as it:
         yield it
 

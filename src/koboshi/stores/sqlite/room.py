@@ -24,6 +24,8 @@ ENOUGH = 3
 SHORT = 6
 """Below so many times its size, the log is kept small."""
 LOG_PAGES, LOG_PAGES_SHORT = 500, 16
+LOG_ROOM_BYTES = 3 * LOG_PAGES * 8_192
+"""Below so much, too: the log alone could fill what is left."""
 LOG_BYTES_MAX = 67_108_864
 SHRINK_MS, BUSY_MS = 200, 5_000
 COMMITS_PER_LOOK = 8
@@ -35,15 +37,16 @@ NEW_WORK = frozenset({"inbox.accept", "turns.claim"})
 class Room:
     """What a writer knows of the disk under its home. Used by the writer's thread alone."""
 
-    def __init__(self, home: Path, connection: apsw.Connection) -> None:
+    def __init__(self, home: Path, connection: apsw.Connection, *, is_short: bool = False) -> None:
         self._home = home
         self._connection = connection
         self._commits = 0
         self._is_log_small = False
-        self.is_short = False
+        self.is_short = is_short
         """The disk refused a write, and there was not enough room since."""
-        self.reserve_bytes = make_reserve(home)
+        self.reserve_bytes = 0 if is_short else make_reserve(home)
         """What is kept back now."""
+        self._size_log()
 
     def ran_out(self) -> bool:
         """The disk refused a write. Returns whether that was news."""
@@ -58,8 +61,7 @@ class Room:
         """Look around now and then, so that the log is small before there is no room for it."""
         self._commits += 1
         if not self.is_short and self._commits % COMMITS_PER_LOOK == 0:
-            size, free = _reserve_size(self._home)
-            self._keep_log_small(free < SHORT * size)
+            self._size_log()
             if not self.reserve_bytes:
                 self.reserve_bytes = make_reserve(self._home)
 
@@ -68,9 +70,13 @@ class Room:
         size, free = _reserve_size(self._home)
         if self.is_short and free >= ENOUGH * size:
             self.is_short = False
-            self._keep_log_small(free < SHORT * size)
+            self._size_log()
         if not self.is_short and not self.reserve_bytes:
             self.reserve_bytes = make_reserve(self._home)
+
+    def _size_log(self) -> None:
+        size, free = _reserve_size(self._home)
+        self._keep_log_small(self.is_short or free < max(SHORT * size, LOG_ROOM_BYTES))
 
     def _keep_log_small(self, is_small: bool) -> None:
         if is_small == self._is_log_small:
@@ -91,11 +97,14 @@ class Room:
             self._connection.set_busy_timeout(BUSY_MS)
 
 
-def make_way(home: Path) -> None:
-    """Give up the reserve of an earlier boot where not even a start has room."""
+def make_way(home: Path) -> bool:
+    """Give up the reserve of an earlier boot where not even a start has room. Returns whether that
+    was so."""
     size, free = _reserve_size(home)
-    if free < size // 4:
-        give_up_reserve(home)
+    if free >= size // 4 or not (home / RESERVE_NAME).exists():
+        return False
+    give_up_reserve(home)
+    return True
 
 
 def make_reserve(home: Path) -> int:

@@ -183,8 +183,7 @@ async def open_store(
     with ExitStack() as undo:
         undo.callback(lock.release)
         path = home / DATABASE_NAME
-        if options.keeps_reserve:
-            make_way(home)
+        is_short = options.keeps_reserve and make_way(home)
         now_ms = clock.now_ms()
         connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
@@ -200,7 +199,7 @@ async def open_store(
         on_failure=on_failure,
         on_trouble=on_trouble,
         files=look_at_open_files([home / LOCK_NAME], [path, home / LOG_NAME]),
-        room=Room(home, connection) if options.keeps_reserve else None,
+        room=Room(home, connection, is_short=is_short) if options.keeps_reserve else None,
         on_full=tell_of_full_disk,
     )
     readers = Readers(looking, clock, on_broken=writer.give_up)

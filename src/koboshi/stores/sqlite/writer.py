@@ -107,6 +107,9 @@ class Writer:
         self._failure: StoreFailed | None = None
         self._loop = asyncio.get_running_loop()
         self.trouble: str | None = None
+        if room is not None and room.is_short:
+            self.trouble = FULL
+            on_trouble(FULL)
         self.commits = 0
         self.commit_times = Timing()
         self.refusals = {"full": 0, "busy": 0}
