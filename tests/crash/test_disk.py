@@ -19,7 +19,7 @@ from tests.harness.disk import failing_flush, filled, small_disk
 from tests.harness.http import connection
 from tests.harness.invariants import answers, check_rows
 from tests.harness.lives import AT_FLUSH
-from tests.harness.modelled import modelled
+from tests.harness.modelled import modelled_logging_to
 from tests.harness.polling import until, until_asked
 from tests.harness.process import GatewayProcess, koboshi
 from tests.harness.rows import read_rows
@@ -71,7 +71,7 @@ async def test_who_waits_is_told_of_a_full_disk_and_what_is_in_flight_finishes(
     messages are not acknowledged, everything says why, and it is made again when there is room."""
     with small_disk(tmp_path / "disk", 16) as disk:
         home = disk / "home"
-        async with modelled(home, OPENAI, log=tmp_path / "log") as it:
+        async with modelled_logging_to(tmp_path / "log", home, OPENAI) as it:
             await it.gateway.wait_ready()
             reserve = (home / "reserve").stat()
             assert reserve.st_blocks * 512 >= reserve.st_size >= disk_size(disk) // 25

@@ -133,13 +133,22 @@ class Modelled:
 
 @asynccontextmanager
 async def modelled(
-    home: Path, form: Form, *arguments: str, log: Path | None = None, **settings: str
+    home: Path, form: Form, *arguments: str, **settings: str
 ) -> AsyncIterator[Modelled]:
     """A gateway that serves, configured by its file alone; it is gone after the block. `settings`
     are variables of its environment. Asserts in the end that every request was in order."""
     env = {KEY_VARIABLE: KEY, **settings}
-    gateway = GatewayProcess(home, env=env, log=log, loads=LOADS.get(form.name, ()))
+    gateway = GatewayProcess(home, env=env, loads=LOADS.get(form.name, ()))
     async with _serving(gateway, form, arguments) as it:
+        yield it
+
+
+@asynccontextmanager
+async def modelled_logging_to(log: Path, home: Path, form: Form) -> AsyncIterator[Modelled]:
+    """Likewise, with its log on another disk than the home."""
+    env, loads = {KEY_VARIABLE: KEY}, LOADS.get(form.name, ())
+    gateway = GatewayProcess(home, env=env, log=log, loads=loads)
+    async with _serving(gateway, form) as it:
         yield it
 
 
