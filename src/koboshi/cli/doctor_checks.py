@@ -98,6 +98,8 @@ class Facts:
     home_facts: HomeFacts | None = None
     open_secrets: tuple[Path, ...] = ()
     """Files of ours with secrets that others can read."""
+    secrets_aside: tuple[Path, ...] = ()
+    """Damaged secrets of ours that a start has replaced."""
     disk_free: int | None = None
     disk_size: int = 0
     written_ms: int | None = None
@@ -167,6 +169,10 @@ def check_secrets(facts: Facts) -> Iterator[Finding]:
     for file in facts.open_secrets:
         fix = SetMode(path=file, mode=0o600)
         yield _warning(f"{file} holds a secret and is open to others", fix.words, fix)
+    for file in facts.secrets_aside:
+        words = f"a damaged {file.name} was replaced by a new one; the old one is {file}"
+        remedy = "give the new one to programs that had the old one, then remove that file"
+        yield _warning(words, remedy)
 
 
 def check_disk(facts: Facts) -> Iterator[Finding]:

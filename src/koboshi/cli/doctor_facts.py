@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 
 import koboshi
+from koboshi.app.tokens import secrets_set_aside
 from koboshi.cli.ask_owner import ask_gateway
 from koboshi.cli.doctor_checks import ASKED, Facts, HomeFacts, LoadedUnit
 from koboshi.cli.doctor_fixes import RewriteUnit
@@ -60,6 +61,7 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         disk_size=size,
         written_ms=_changed_ms(place / "koboshi.db-wal") or _changed_ms(place / "koboshi.db"),
         open_secrets=tuple(file for name in SECRETS if _is_open(file := place / name)),
+        secrets_aside=secrets_set_aside(place),
         units=tuple(
             unit for is_user in (False, True) if (unit := loaded_unit(is_user, environ)) is not None
         ),
