@@ -3,7 +3,7 @@ a real socket."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import httpx2
 from anyio import Event as Signal
@@ -25,6 +25,7 @@ from koboshi.ports.views import (
     Event,
     Explanation,
     JournalLine,
+    Past,
     ProcessView,
     Shown,
     Status,
@@ -103,6 +104,8 @@ class FakeGateway:
     first_seq: int = 1
     may_commit: Callable[[], object] = lambda: None
     """Called before each commit; may raise."""
+    forgotten: Past | None = None
+    """What was said in every chat before the lines that are kept."""
     gate: Signal | None = None
     """Commits wait for it."""
     on_message: Callable[[Inbound, Receipt], None] = lambda inbound, receipt: None
@@ -221,6 +224,12 @@ class FakeGateway:
     ) -> Sequence[Event]:
         of_chat = [each for each in self.journal if each.route.chat == chat]
         return [each for each in of_chat if each.line.seq > after][:limit]
+
+    async def past(self, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
+        assert channel == WEB
+        if self.forgotten is None or after >= self.forgotten.seq:
+            return None
+        return replace(self.forgotten, said=self.forgotten.said[-limit:])
 
     async def chats_touched(
         self, channel: ChannelName, *, after: int

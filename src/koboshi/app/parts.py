@@ -16,8 +16,9 @@ from koboshi.app.plugins import open_plugins
 from koboshi.app.restarting import restart_tool
 from koboshi.app.servers import open_servers
 from koboshi.app.slots import slots_of
+from koboshi.app.tokens import make_tokens, web_token
 from koboshi.app.web import names_of, pages_of, web_limits
-from koboshi.app.world import environment_of_commands, make_tokens, redactor_of, web_token
+from koboshi.app.world import environment_of_commands, redactor_of
 from koboshi.channels.web.channel import WebChannel
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig

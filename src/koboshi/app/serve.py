@@ -29,6 +29,8 @@ from koboshi.domain.worker import EndedHow, Worker
 from koboshi.ports.model import Model
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.drain import Drain
+from koboshi.runtime.forgetting import Forgetting
+from koboshi.runtime.installed import INSTALLED
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.neighbours import Neighbours
@@ -73,8 +75,10 @@ async def serve(config: Config, options: RunOptions) -> bool:
 
     Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
     """
-    async with opened_model(config, usable_model(config)) as model:
-        return await _serve(config, options, model)
+    # An upgrade while we run must not mix its code with ours.
+    with INSTALLED.guarded():
+        async with opened_model(config, usable_model(config)) as model:
+            return await _serve(config, options, model)
 
 
 async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
@@ -139,6 +143,7 @@ async def _live(parts: Parts, options: RunOptions) -> None:
         tasks.start_soon(_say_ready, opening, options.notifier)
         parcels = Parcels(store=parts.store, clock=parts.clock, home=config.home)
         tasks.start_soon(parcels.keep_sweeping)
+        tasks.start_soon(_forgetting(parts).keep_forgetting)
         # What is not needed to accept messages comes after it.
         before = [opening.is_known] if built.web else []
         tasks.start_soon(keep_connected, built.servers, before)
@@ -158,6 +163,7 @@ async def _open(
         options=StoreOptions(
             lock_wait_seconds=options.lock_wait_seconds,
             accepts_loss=options.accepts_loss,
+            keeps_reserve=True,
             hold_asked_by=_asked_by(options, clock) if options.holds_outbox else "",
             crash_at=os.environ.get(faults.VARIABLE, ""),
             waiting_max=config.limits.inbox_waiting_max,
@@ -188,6 +194,17 @@ def _begin_stop(options: RunOptions) -> None:
 def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
     worker_id = parts.worker.worker_id
     return Tidings(notifier=notifier, store=parts.store, health=built.health, worker_id=worker_id)
+
+
+def _forgetting(parts: Parts) -> Forgetting:
+    retention = parts.config.retention
+    return Forgetting(
+        store=parts.store,
+        clock=parts.clock,
+        worker_id=parts.worker.worker_id,
+        journal_days=retention.journal_days,
+        deliveries_days=retention.deliveries_days,
+    )
 
 
 async def _say_ready(opening: Opening, notifier: Notifier) -> None:

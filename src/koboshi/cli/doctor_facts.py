@@ -14,10 +14,12 @@ from pathlib import Path
 import apsw
 
 import koboshi
+from koboshi.app.tokens import secrets_set_aside
 from koboshi.cli.ask_owner import ask_gateway
 from koboshi.cli.doctor_checks import ASKED, Facts, HomeFacts, LoadedUnit
 from koboshi.cli.doctor_fixes import RewriteUnit
 from koboshi.cli.holders import lock_holders
+from koboshi.cli.inspect import restart_wanted
 from koboshi.cli.options import Failure
 from koboshi.cli.service_plan import UNIT, unit_file
 from koboshi.cli.service_renewal import renewed
@@ -41,6 +43,8 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
     home_facts = _home(place)
     free, size = _disk(place)
     holders = lock_holders(place / "koboshi.lock")
+    is_home = home_facts is not None and home_facts.is_folder
+    silence, restart = _asked(place) if is_home else ("", "")
     return Facts(
         home=place,
         uid=os.geteuid(),
@@ -57,13 +61,15 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         disk_size=size,
         written_ms=_changed_ms(place / "koboshi.db-wal") or _changed_ms(place / "koboshi.db"),
         open_secrets=tuple(file for name in SECRETS if _is_open(file := place / name)),
+        secrets_aside=secrets_set_aside(place),
         units=tuple(
             unit for is_user in (False, True) if (unit := loaded_unit(is_user, environ)) is not None
         ),
         is_clock_kept=_is_clock_kept(),
         lingers=_lingers(),
         holders=holders,
-        silence=_silence(place) if home_facts and home_facts.is_folder else "",
+        silence=silence,
+        restart=restart,
     )
 
 
@@ -193,9 +199,10 @@ def _lingers() -> bool:
         return False
 
 
-def _silence(place: Path) -> str:
+def _asked(place: Path) -> tuple[str, str]:
+    """Why the gateway does not answer, and why it wants to be restarted."""
     try:
-        ask_gateway(place, {"ask": "status"})
+        answer = ask_gateway(place, {"ask": "status"})
     except Failure as failure:
-        return failure.message
-    return ""
+        return failure.message, ""
+    return "", restart_wanted(answer) or "" if answer is not None else ""

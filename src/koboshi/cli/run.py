@@ -170,7 +170,7 @@ def _serve(
     )
     try:
         is_again = anyio.run(serve, config, options, backend_options={"use_uvloop": True})
-    except (KoboshiError, OSError, ExceptionGroup) as error:
+    except (KoboshiError, OSError, RuntimeError, ExceptionGroup) as error:
         code = _told(error, config.home, is_serviced=has_manager)
         if code is None:
             raise

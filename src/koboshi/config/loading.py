@@ -23,6 +23,7 @@ from koboshi.config.shape import (
     McpConfig,
     ModelConfig,
     RecoveryConfig,
+    RetentionConfig,
     Section,
     StoreConfig,
     TelegramConfig,
@@ -119,6 +120,7 @@ class _Draft:
                 **(parts["tools"] | {"terminal": TerminalConfig(**parts["tools.terminal"])})
             ),
             store=StoreConfig(**parts["store"]),
+            retention=RetentionConfig(**parts["retention"]),
             limits=Limits(**parts["limits"]),
             channels=channels,
             mcp=servers,

@@ -10,6 +10,7 @@ from koboshi.domain.ids import (
     DeliveryId,
     EntryId,
     ProcessId,
+    Seq,
     SessionId,
     TurnId,
     WorkerId,
@@ -255,6 +256,27 @@ class ChatView:
     touched_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Words of a person, or of an answer, as the transcript has them."""
+
+    seq: Seq
+    turn_id: TurnId
+    thread: str
+    body: Body
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What was said in a chat up to the journal line `seq`; the lines themselves are gone."""
+
+    seq: int
+    said: tuple[Said, ...]
+    at_ms: int
+    """When this was looked at."""
+
+
 class Views(Protocol):
     async def status(self) -> Status: ...
 
@@ -292,6 +314,11 @@ class Views(Protocol):
         self, channel: ChannelName, chat: str, *, after: int, limit: int
     ) -> Sequence[Event]:
         """What happened in a chat after the journal line `after`, oldest first."""
+        ...
+
+    async def past(self, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
+        """The newest words of a chat whose journal lines were deleted; None if none behind the
+        line `after` were."""
         ...
 
     async def chats_touched(

@@ -9,8 +9,8 @@ from msgspec import structs
 from koboshi.domain.files import safe_name
 from koboshi.domain.ids import shown
 from koboshi.domain.outbox import DeliveryState
-from koboshi.domain.transcript import KIND_OF, Call, Message, Note, Reply, Result, Summary
-from koboshi.ports.views import Event, JournalLine, Shown
+from koboshi.domain.transcript import KIND_OF, Answer, Call, Message, Note, Reply, Result, Summary
+from koboshi.ports.views import Event, JournalLine, Said, Shown
 
 STEP_CHARS_MAX = 16_000
 """The most that an event tells of a step. The transcript has all of it."""
@@ -126,7 +126,15 @@ class PlaceLine(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
 
 
+class ResyncLine(Line, frozen=True, kw_only=True):
+    """`resync`: events between your place and `seq` are not kept any more. Forget what you have
+    shown: what people said and were answered follows, then everything behind `seq`."""
+
+    seq: int
+
+
 LINES: dict[str, type[Line]] = {
+    "resync": ResyncLine,
     "message": MessageLine,
     "entry": EntryLine,
     "step": StepLine,
@@ -273,6 +281,34 @@ def moment(at_ms: int) -> str:
     """A time as programs and people can both read it: UTC, to the millisecond."""
     at = datetime.fromtimestamp(at_ms / 1000, UTC)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def said_line(said: Said) -> tuple[str, Line] | None:
+    """An event for words whose own line is not kept any more."""
+    at, turn = moment(said.at_ms), shown("turn", said.turn_id)
+    match said.body:
+        case Message() as message:
+            return "message", MessageLine(
+                at=at,
+                thread=said.thread,
+                turn=turn,
+                message=shown("message", message.entry_id),
+                sender=message.sender,
+                text=message.text,
+            )
+        case Answer(text=text):
+            return "answer", DeliveryLine(
+                at=at,
+                thread=said.thread,
+                turn=turn,
+                delivery=f"step-{said.seq}",
+                cause=f"step:{said.seq}",
+                part=1,
+                parts=1,
+                text=text,
+            )
+        case _:
+            return None
 
 
 def _turn(line: JournalLine) -> str | None:

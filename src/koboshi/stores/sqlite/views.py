@@ -29,6 +29,7 @@ from koboshi.ports.views import (
     Explanation,
     JournalLine,
     Page,
+    Past,
     ProcessView,
     QuestionView,
     SessionView,
@@ -220,6 +221,11 @@ class SqliteViews:
             lambda tx: tx.rows("view_events", channel=channel, chat=chat, after=after, limit=limit)
         )
         return tuple(_event(row) for row in rows)
+
+    async def past(self, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
+        return await self._readers.read(
+            lambda tx: board.past_of(tx, channel, chat, after=after, limit=limit)
+        )
 
     async def chats_touched(
         self, channel: ChannelName, *, after: int
