@@ -8,6 +8,7 @@ from pathlib import Path
 
 from koboshi.config import Config, WebConfig
 from koboshi.domain.errors import StoreFailed
+from koboshi.runtime.clock import SystemClock
 
 WEB_TOKEN_NAME = "web-token"
 QUARANTINE_NAME = "quarantine"
@@ -63,7 +64,8 @@ def set_aside_secret(path: Path) -> Path:
     # Only a start with such a secret pays for loading it.
     import structlog
 
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    at = datetime.fromtimestamp(SystemClock().now_ms() / 1000, tz=UTC)
+    stamp = at.strftime("%Y%m%dT%H%M%S%f")
     folder = path.parent / QUARANTINE_NAME / f"{stamp}-{path.name}"
     try:
         folder.mkdir(parents=True, mode=0o700)
