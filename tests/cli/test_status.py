@@ -42,6 +42,8 @@ KEYS = [
     "outbox_held",
     "gap",
     "unreached",
+    "neighbours",
+    "restart",
     "home",
 ]
 WORKER_KEYS = [

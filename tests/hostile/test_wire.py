@@ -186,4 +186,4 @@ async def test_a_follower_may_be_quiet_for_longer_than_a_request_may_take() -> N
                 said += await stream.receive()
 
     assert status_of(bytes(said)) == 200
-    assert said.count(b": koboshi") >= 20
+    assert said.count(b"event: place") >= 20

@@ -163,6 +163,25 @@ async def test_a_death_in_an_outage_keeps_what_was_waited_and_tells_nobody_again
     assert setting.platform.texts("room").count(TOLD) == 1
 
 
+async def test_a_person_who_does_not_want_to_wait_is_told_once_and_shortens_nothing(
+    setting: Setting, model: WatchedModel
+) -> None:
+    """Issue 12, B13: each /resume tries at once; the patience counts what was really waited."""
+    async with living(setting) as life:
+        await _has_failed_for(life, model, 100)
+        for _ in range(12):
+            tried = len(model.requests)
+            await life.says("room", "/resume")
+            await life.until(lambda tried=tried: len(model.requests) > tried, "one more try")
+            await life.passes(2)
+        assert not _apologies(setting)
+        answers_again(model)
+        await life.until(lambda: "late" in setting.platform.texts("room"), "the answer")
+
+    check_rows(setting.rows())
+    assert setting.platform.texts("room").count(TOLD) == 1
+
+
 async def test_a_clock_that_jumps_changes_neither_end_of_the_patience_by_more_than_a_wait(
     setting: Setting, model: WatchedModel
 ) -> None:

@@ -43,7 +43,7 @@ PATIENCE_SECONDS = 2 * 3_600.0 + 900.0
 """More than every question, back-off and pause of a run takes together."""
 BOUNDS = Bounds(
     question_age_ms_max=QUESTION_AGE_MS,
-    deliveries=DeliveryLimits(age_ms_max=2 * 3_600_000, unsure_wait_ms_max=600_000),
+    deliveries=DeliveryLimits(unsure_wait_ms_max=600_000),
     drain_seconds=3,
 )
 NARROW = replace(BOUNDS, turns_max=4, in_flight_max=2)

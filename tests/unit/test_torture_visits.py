@@ -145,6 +145,15 @@ def test_only_strangers_may_be_ignored() -> None:
     assert list(check_visits(silent)) == []
 
 
+def test_only_who_loses_the_right_gives_way() -> None:
+    stopped = [replace(TURNS[0], state="stopped"), *TURNS[1:]]
+    seen = replace(SEEN, remains=Remains(entries=ENTRIES, turns=stopped), posted=POSTED[1:])
+    revoked = [replace(VISITS[0], is_regular=False), *VISITS[1:]]
+
+    assert {each.fault for each in check_visits(seen)} == {Fault.LOST}
+    assert list(check_visits(replace(seen, visits=revoked))) == []
+
+
 async def test_updates_are_brought_until_they_are_acknowledged() -> None:
     platform = Platform(dice=random.Random(1), is_calm=True)
     platform.say(ALONE, 1_001, "hello")

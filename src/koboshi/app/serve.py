@@ -25,6 +25,7 @@ from koboshi.ports.model import Model
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.forgetting import Forgetting
+from koboshi.runtime.installed import INSTALLED
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.neighbours import Neighbours
@@ -67,8 +68,10 @@ async def serve(config: Config, options: RunOptions) -> bool:
 
     Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
     """
-    async with opened_model(config) as model:
-        return await _serve(config, options, model)
+    # An upgrade while we run must not mix its code with ours.
+    with INSTALLED.guarded():
+        async with opened_model(config) as model:
+            return await _serve(config, options, model)
 
 
 async def _serve(config: Config, options: RunOptions, model: Model) -> bool:

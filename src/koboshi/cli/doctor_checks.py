@@ -110,6 +110,8 @@ class Facts:
     """The processes that have the home's lock open: its owner, and those that wait for it."""
     silence: str = ""
     """Why the gateway that runs here does not answer; empty if it does, or none runs."""
+    restart: str = ""
+    """Why it wants to be restarted."""
 
 
 Check: TypeAlias = Callable[[Facts], Iterator[Finding]]
@@ -229,6 +231,8 @@ def check_gateways(facts: Facts) -> Iterator[Finding]:
     if len([unit for unit in facts.units if unit.is_active]) > 1:
         words = "the user's service and the system's both run"
         yield _warning(words, "keep one: koboshi service uninstall --user")
+    if facts.restart:
+        yield _warning(facts.restart, "koboshi restart")
     if not facts.silence and len(facts.holders) <= 1:
         yield _ok(f"one runs (pid {pids})" if pids else "none runs, and nothing holds the lock")
 

@@ -18,6 +18,7 @@ from koboshi.app.tokens import secrets_set_aside
 from koboshi.cli.ask_owner import ask_gateway
 from koboshi.cli.doctor_checks import ASKED, Facts, HomeFacts, LoadedUnit
 from koboshi.cli.doctor_fixes import RewriteUnit
+from koboshi.cli.inspect import restart_wanted
 from koboshi.cli.options import Failure
 from koboshi.cli.service_plan import UNIT, unit_file
 from koboshi.cli.service_renewal import renewed
@@ -40,6 +41,8 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
     config, error = _configuration(home, config_file, environ)
     home_facts = _home(place)
     free, size = _disk(place)
+    is_home = home_facts is not None and home_facts.is_folder
+    silence, restart = _asked(place) if is_home else ("", "")
     return Facts(
         home=place,
         uid=os.geteuid(),
@@ -62,7 +65,8 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         is_clock_kept=_is_clock_kept(),
         lingers=_lingers(),
         holders=lock_holders(place / "koboshi.lock"),
-        silence=_silence(place) if home_facts and home_facts.is_folder else "",
+        silence=silence,
+        restart=restart,
     )
 
 
@@ -212,9 +216,10 @@ def _lingers() -> bool:
         return False
 
 
-def _silence(place: Path) -> str:
+def _asked(place: Path) -> tuple[str, str]:
+    """Why the gateway does not answer, and why it wants to be restarted."""
     try:
-        ask_gateway(place, {"ask": "status"})
+        answer = ask_gateway(place, {"ask": "status"})
     except Failure as failure:
-        return failure.message
-    return ""
+        return failure.message, ""
+    return "", restart_wanted(answer) or "" if answer is not None else ""

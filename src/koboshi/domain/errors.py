@@ -58,6 +58,10 @@ class FileNotHad(KoboshiError):
     """A file that came with a message can never be had; the words say why."""
 
 
+class CodeChanged(KoboshiError, ImportError):
+    """The module on the disk is of another version than what runs: do without, until a restart."""
+
+
 class ModelBusy(KoboshiError):
     """The model did not answer this time: ask again after `retry_after_ms`."""
 

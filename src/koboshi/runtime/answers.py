@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from koboshi.domain.ids import WorkerId
 from koboshi.runtime import backups, people
 from koboshi.runtime.browse import refusal
+from koboshi.runtime.installed import INSTALLED
 from koboshi.runtime.jobs import LOG_CHARS_MAX, Jobs
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.looks import Looks, named_in
@@ -28,6 +29,7 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
         trouble=store.trouble,
         channels=jobs.channels(),
         neighbours=jobs.neighbours(),
+        restart=INSTALLED.look() if jobs.is_running else None,
     )
     found = await looks.answer(request)
     if found is not None:

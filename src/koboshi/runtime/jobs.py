@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 
 from koboshi.domain.ids import ProcessId, SessionId, parse_shown
+from koboshi.domain.process import ProcessState
 from koboshi.domain.watch import last_lines
 from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Store
@@ -62,6 +63,9 @@ class Jobs:
                 seen = await self.runners.end(process_id, grace_s=GRACE_SECONDS)
             if seen.life is not Life.ALIVE:
                 await self.store_end(process_id, seen)
+        elif view.process.state is ProcessState.LOST:
+            # What an earlier version has left of it, say, has no other way to be ended.
+            await self.runners.end(process_id, grace_s=GRACE_SECONDS)
         after = await self.find(named) or view
         return {"ok": True, "was_ended": was_ended, **asdict(after)}
 

@@ -63,7 +63,8 @@ def _check_end(
         yield _violation(Fault.LOST, visit, f"is done as t{turn.turn_id}, and nobody saw it")
     if turn.state == "failed" and not apologies:
         yield _violation(Fault.LOST, visit, f"failed ({turn.reason}), and nobody was told")
-    if turn.state == "stopped":
+    # Who loses the right gives way to others who wait in the same chat.
+    if turn.state == "stopped" and visit.is_regular:
         yield _violation(Fault.LOST, visit, f"was stopped ({turn.reason}), and nobody asked")
     for found in (answers, apologies):
         if sum(not each.is_labelled for each in found) > 1:

@@ -139,10 +139,11 @@ def note_failure(tx: Transaction, claim: Claim, failure: Failure, patience: Pati
 
 
 def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
-    """Once since the last progress, over any number of deaths."""
+    """Once for a request, over any number of deaths and of people who do not want to wait."""
     turn = read_turn(tx, claim.turn_id)
     assert turn is not None
-    cause = f"outage:{claim.turn_id}:{turn.progressed_ms}"
+    place = {"session_id": turn.session_id, "first_seq": turn.first_seq, "turn_id": turn.turn_id}
+    cause = f"outage:{claim.turn_id}:{tx.number('turn_request', **place)}"
     if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
         owe(tx, claim.session_id, claim.turn_id, cause, (told(patience),), anchor=turn.anchor)
 

@@ -547,7 +547,10 @@ UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason,
     progressed_ms = CASE WHEN :progressed = 1 THEN :now ELSE progressed_ms END,
     worked_ms = max(worked_ms, :worked_ms),
     recoveries = CASE WHEN :renewed = 1 THEN 0 ELSE recoveries + :recovered END,
-    crash_streak = CASE WHEN :progressed = 1 OR :renewed = 1 THEN 0 ELSE crash_streak + :died END
+    crash_streak = CASE WHEN :progressed = 1 OR :renewed = 1 THEN 0 ELSE crash_streak + :died END,
+    -- A person who does not want to wait takes nothing off the patience that was not waited for.
+    model_waited_ms = CASE WHEN :renewed = 1 THEN max(0, model_waited_ms - max(0, not_before_ms - :now))
+                           ELSE model_waited_ms END
 WHERE turn_id = :turn_id AND state = :before AND epoch = :epoch;
 
 -- name: turn_settle
@@ -626,6 +629,12 @@ WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id;
 SELECT kind FROM steps
 WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind NOT IN ('note', 'question', 'summary') ORDER BY seq DESC LIMIT 1;
+
+-- name: turn_request
+-- The newest step of a turn that a request to the model answers to: the same for all tries of one.
+SELECT coalesce(max(seq), 0) FROM steps
+WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind IN ('message', 'reply', 'result');
 
 -- name: note_exists
 -- Whether an epoch already has its recovery note.
