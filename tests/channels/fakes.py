@@ -13,6 +13,7 @@ from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
+from koboshi.domain.files import OutFile
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
@@ -260,6 +261,13 @@ class FakeGateway:
                     received_ms=NOW_MS,
                 )
         return None
+
+    async def sent_file(
+        self, channel: ChannelName, chat: str, delivery_id: DeliveryId
+    ) -> OutFile | None:
+        shown = (each.delivery for each in self.journal if each.route.chat == chat)
+        found = (each for each in shown if each and each.delivery_id == delivery_id)
+        return next((each.file for each in found), None)
 
     async def status(self) -> Status:
         return Status(

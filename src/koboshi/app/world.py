@@ -69,32 +69,40 @@ def allowed_by(config: Config) -> Callable[[ChannelName, str], bool]:
 
 
 @asynccontextmanager
-async def opened_model(config: Config) -> "AsyncIterator[Model]":
-    """The configured model, for as long as the gateway runs. Raises ModelUnusable."""
+async def opened_model(
+    config: Config, remote: "RemoteModel | PluginModel | None" = None
+) -> "AsyncIterator[Model]":
+    """The configured model, for as long as it is needed: the one that was made already, if one
+    was. Raises ModelUnusable."""
     if config.model.is_scripted:
         from koboshi.models.scripted import ScriptedModel
 
         yield ScriptedModel()
         return
-    # Only who uses a provider pays for loading what reaches it.
-    from koboshi.models.provider import is_ours, open_model, read_name
-
-    prefix, _ = read_name(config.model.name)
-    if is_ours(prefix):
-        key = config.model.api_key
-        model: RemoteModel | PluginModel = open_model(
-            config.model.name,
-            base_url=config.model.base_url,
-            api_key=key.reveal() if key is not None else None,
-            key_variable=config.model.api_key_env,
-            limits=_model_limits(config),
-        )
-    else:
-        model = _plugin_model(config)
+    model = remote or remote_model(config)
     try:
         yield model
     finally:
         await model.aclose()
+
+
+def remote_model(config: Config) -> "RemoteModel | PluginModel":
+    """The model of a provider or a plug-in. Nothing is sent or loaded before the first request.
+    Raises ModelUnusable."""
+    # Only who uses a provider pays for loading what reaches it.
+    from koboshi.models.provider import is_ours, open_model, read_name
+
+    prefix, _ = read_name(config.model.name)
+    if not is_ours(prefix):
+        return _plugin_model(config)
+    key = config.model.api_key
+    return open_model(
+        config.model.name,
+        base_url=config.model.base_url,
+        api_key=key.reveal() if key is not None else None,
+        key_variable=config.model.api_key_env,
+        limits=_model_limits(config),
+    )
 
 
 def _plugin_model(config: Config) -> "PluginModel":

@@ -92,6 +92,8 @@ class Facts:
     """How many files a process may have open."""
     config_error: str = ""
     config_warnings: tuple[str, ...] = ()
+    start_refusals: tuple[str, ...] = ()
+    """Why a start on a configuration that can be read would end at once."""
     drain_seconds: float = 45.0
     home_facts: HomeFacts | None = None
     open_secrets: tuple[Path, ...] = ()
@@ -134,9 +136,11 @@ def check_configuration(facts: Facts) -> Iterator[Finding]:
     if facts.config_error:
         yield _error(facts.config_error, "`koboshi config check` says the same", WRONG_SETUP)
         return
+    for refusal in facts.start_refusals:
+        yield _error(refusal, "`koboshi config check` says the same, as a start would", WRONG_SETUP)
     for warning in facts.config_warnings:
         yield _warning(warning, "`koboshi config show` says where each key was set")
-    if not facts.config_warnings:
+    if not facts.config_warnings and not facts.start_refusals:
         yield _ok("can be used")
 
 

@@ -18,6 +18,7 @@ from koboshi.app.tokens import secrets_set_aside
 from koboshi.cli.ask_owner import ask_gateway
 from koboshi.cli.doctor_checks import ASKED, Facts, HomeFacts, LoadedUnit
 from koboshi.cli.doctor_fixes import RewriteUnit
+from koboshi.cli.holders import lock_holders
 from koboshi.cli.inspect import restart_wanted
 from koboshi.cli.options import Failure
 from koboshi.cli.service_plan import UNIT, unit_file
@@ -41,6 +42,7 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
     config, error = _configuration(home, config_file, environ)
     home_facts = _home(place)
     free, size = _disk(place)
+    holders = lock_holders(place / "koboshi.lock")
     is_home = home_facts is not None and home_facts.is_folder
     silence, restart = _asked(place) if is_home else ("", "")
     return Facts(
@@ -51,6 +53,7 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         sqlite=tuple(int(part) for part in apsw.sqlite_lib_version().split(".")),
         files_max=_files_max(),
         config_error=error,
+        start_refusals=() if config is None else _refusals(config, holders),
         config_warnings=() if config is None else config.warnings,
         drain_seconds=45.0 if config is None else config.gateway.drain_seconds,
         home_facts=home_facts,
@@ -64,7 +67,7 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         ),
         is_clock_kept=_is_clock_kept(),
         lingers=_lingers(),
-        holders=lock_holders(place / "koboshi.lock"),
+        holders=holders,
         silence=silence,
         restart=restart,
     )
@@ -114,33 +117,6 @@ def parse_properties(shown: str) -> dict[str, str]:
     return {name: value for name, equals, value in pairs if equals}
 
 
-def lock_holders(lock: Path) -> tuple[int, ...]:
-    """The processes that have the lock open, as far as we may look."""
-    try:
-        wanted = lock.stat()
-        pids = sorted(int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
-    except OSError:
-        return ()
-    return tuple(pid for pid in pids if _has_open(pid, wanted))
-
-
-def _has_open(pid: int, wanted: os.stat_result) -> bool:
-    try:
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            if _is_same(descriptor, wanted):
-                return True
-    except OSError:
-        return False
-    return False
-
-
-def _is_same(descriptor: Path, wanted: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(descriptor.stat(), wanted)
-    except OSError:
-        return False
-
-
 def _configuration(
     home: Path | None, config_file: Path | None, environ: Mapping[str, str]
 ) -> tuple[Config | None, str]:
@@ -148,6 +124,13 @@ def _configuration(
         return load(home, config_file, environ, needs_secrets=False), ""
     except ConfigError as error:
         return None, str(error)
+
+
+def _refusals(config: Config, holders: tuple[int, ...]) -> tuple[str, ...]:
+    """What a start would refuse. The keys of the gateway may be there for it alone."""
+    from koboshi.app.starting import verdict_on
+
+    return verdict_on(config, ours=frozenset(holders), needs_secrets=False).refusals
 
 
 def _home(place: Path) -> HomeFacts | None:

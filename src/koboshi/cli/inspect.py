@@ -39,6 +39,7 @@ _ENDED = {
     EndedHow.LEFTOVERS: "was stopped as asked and set its unfinished turns down",
     EndedHow.RESTART: "ended to start again",
     EndedHow.REBOOTED: "ended with the machine",
+    EndedHow.REFUSED: "could not start as it was configured,",
 }
 
 

@@ -50,6 +50,10 @@ class ModelUnusable(Unusable):
     """The model can not be used as it is configured."""
 
 
+class KeyMissing(ModelUnusable):
+    """The model is known, and the key for it is not here."""
+
+
 class ToolUnusable(Unusable):
     """A tool can not be used as it is configured."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from koboshi.domain.files import OutFile
 from koboshi.domain.ids import (
     ChannelName,
     DeliveryId,
@@ -57,6 +58,7 @@ class Shown:
     choices: tuple[Choice, ...]
     question: int | None
     may_be_duplicate: bool
+    file: OutFile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +291,12 @@ class Views(Protocol):
     async def entry_by_external_id(self, external_id: str) -> EntryView | None: ...
 
     async def delivery(self, delivery_id: DeliveryId) -> DeliveryView | None: ...
+
+    async def sent_file(
+        self, channel: ChannelName, chat: str, delivery_id: DeliveryId
+    ) -> OutFile | None:
+        """The file that a delivery brought to the chat; None if it brought none there."""
+        ...
 
     async def explain(self, turn_id: TurnId) -> Explanation | None: ...
 

@@ -94,6 +94,10 @@ async def _leave(jobs: Jobs, how: Leave) -> Mapping[str, object]:
     status = await jobs.store.views.status()
     if jobs.leave is None or status.worker is None:
         return refusal("not-running", "no gateway is running in this home")
+    reason = await jobs.why_not_restart() if how is Leave.RESTART else ""
+    if reason:
+        words = "not restarted, the gateway goes on as it is; a new one would refuse to start: "
+        return refusal("config", words + reason)
     jobs.leave(how)
     return {"ok": True, "pid": status.worker.pid, "running_turns": status.turns.get("running", 0)}
 

@@ -10,7 +10,7 @@ from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
-from koboshi.runtime.leave import Leave
+from koboshi.runtime.leave import Leave, nothing_against_it
 from koboshi.runtime.neighbours import Neighbour
 
 LISTED_MAX = 200
@@ -30,6 +30,8 @@ class Jobs:
     """Whether a gateway looks after them; else this process does, for a moment."""
     leave: Callable[[Leave], None] | None = None
     """Asks the gateway to end; None where none runs."""
+    why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
+    """Why the gateway would not come back; empty if it would."""
     login_link: Callable[[], str | None] = lambda: None
     web_address: Callable[[], str | None] = lambda: None
     """Where the web channel listens; None if none does."""

@@ -1,4 +1,4 @@
-"""Copies of files on their way to people: kept until nobody is owed them any more."""
+"""Copies of files for people: kept until nobody is owed them any more, or can fetch them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,26 +38,26 @@ class Parcels:
             await sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> None:
-        owed = await self.store.outbox.files_owed()
+        kept = await self.store.outbox.files_kept()
         before_ms = self.clock.now_ms() - KEEP_MS
-        gone, kept = await to_thread.run_sync(_remove, self.home, owed, before_ms)
+        gone, left = await to_thread.run_sync(_remove, self.home, kept, before_ms)
         if gone:
             log.info("sent_files_removed", count=gone)
-        if kept:
-            log.warning("sent_files_kept", count=len(kept), first=kept[0])
+        if left:
+            log.warning("sent_files_kept", count=len(left), first=left[0])
 
 
-def _remove(home: Path, owed: frozenset[str], before_ms: int) -> tuple[int, list[str]]:
-    """Take away what is old and not owed. Returns how many that were, and why others could not be
-    taken away: one of them never keeps the rest."""
-    count, kept = 0, []
+def _remove(home: Path, kept: frozenset[str], before_ms: int) -> tuple[int, list[str]]:
+    """Take away what is old and of no use any more. Returns how many that were, and why others
+    could not be taken away: one of them never keeps the rest."""
+    count, left = 0, []
     for path in (home / SENT).glob("*"):
         try:
             # The link itself, not what it points to: that may be gone.
             is_old = path.lstat().st_mtime_ns // 1_000_000 < before_ms
-            if is_old and f"{SENT}/{path.name}" not in owed:
+            if is_old and f"{SENT}/{path.name}" not in kept:
                 path.unlink(missing_ok=True)
                 count += 1
         except OSError as error:
-            kept.append(str(error))
-    return count, kept
+            left.append(str(error))
+    return count, left

@@ -1,10 +1,12 @@
 """What a chat's journal tells, as the events that followers get."""
 
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import msgspec
 from msgspec import structs
 
+from koboshi.domain.files import safe_name
 from koboshi.domain.ids import shown
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.transcript import KIND_OF, Answer, Call, Message, Note, Reply, Result, Summary
@@ -23,6 +25,14 @@ class ShownCall(msgspec.Struct, frozen=True, kw_only=True):
     call: str
     tool: str
     arguments: str
+
+
+class ShownFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was sent. It is fetched from `address`, on this gateway, as all of the API is."""
+
+    name: str
+    size: int
+    address: str
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +81,7 @@ class DeliveryLine(Line, frozen=True, kw_only=True):
     choices: tuple[Option, ...] = ()
     question: int | None = None
     may_be_duplicate: bool = False
+    file: ShownFile | None = None
 
 
 class TurnLine(Line, frozen=True, kw_only=True):
@@ -243,7 +254,16 @@ def _delivery_line(event: Event, delivery: Shown) -> tuple[str, DeliveryLine]:
         ),
         question=delivery.question,
         may_be_duplicate=delivery.may_be_duplicate,
+        file=_file(event.route.chat, delivery),
     )
+
+
+def _file(chat: str, delivery: Shown) -> ShownFile | None:
+    if delivery.file is None:
+        return None
+    name, place = delivery.file.name, shown("delivery", delivery.delivery_id)
+    address = f"/api/v1/sessions/{quote(chat, safe='')}/files/{place}"
+    return ShownFile(name=safe_name(name, "file"), size=delivery.file.size, address=address)
 
 
 def delivery_kind(delivery: Shown) -> str:

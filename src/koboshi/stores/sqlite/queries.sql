@@ -112,8 +112,9 @@ WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
 SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_end
--- The last word of a boot.
-UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now
+-- The last word of a boot. One that could not start leaves what it found to the next one, to count.
+UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now,
+                   found_dead = CASE WHEN :how = 'refused' THEN 0 ELSE found_dead END
 WHERE worker_id = :worker_id AND ended_ms IS NULL;
 
 -- name: worker_newest
@@ -121,6 +122,13 @@ WHERE worker_id = :worker_id AND ended_ms IS NULL;
 SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
        restart_by, found_dead, report
 FROM workers ORDER BY worker_id DESC LIMIT :limit;
+
+-- name: worker_before
+-- The newest boot before this one that served.
+SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
+       restart_by, found_dead, report
+FROM workers WHERE worker_id < :worker_id AND ended_how IS NOT 'refused'
+ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_heartbeat
 -- The last sign of life of a boot.
@@ -948,9 +956,16 @@ UPDATE OR IGNORE outbox SET session_id = (
 WHERE session_id = :session_id AND settled_ms IS NULL;
 
 -- name: deliveries_with_file
--- Files that are still owed.
-SELECT file FROM outbox INDEXED BY outbox_unsettled
-WHERE settled_ms IS NULL AND file IS NOT NULL;
+-- Files that are still owed, and those that people fetch from us, as long as their delivery is there.
+SELECT o.file FROM outbox AS o INDEXED BY outbox_files JOIN sessions AS s USING (session_id)
+WHERE o.file IS NOT NULL
+    AND (o.settled_ms IS NULL OR o.state = 'delivered' AND s.channel GLOB 'web:*');
+
+-- name: delivery_file
+-- The file that a delivery brought to a chat.
+SELECT o.file FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.delivery_id = :delivery_id AND o.file IS NOT NULL AND o.state = 'delivered'
+    AND s.channel = :channel AND s.chat = :chat;
 
 -- name: deliveries_due_all
 -- Sessions to which something is owed: what is next, when it is due, whether it waits for its
@@ -1409,7 +1424,8 @@ FROM journal WHERE session_id = :session_id AND turn_id = :turn_id ORDER BY seq;
 -- What happened in a chat after a journal line, with the words that belong to it.
 SELECT j.seq, j.at_ms, j.subject, j.number, j.event, j.before, j.after, j.rule, j.reason,
        j.session_id, j.turn_id, j.worker_id, s.channel, s.chat, s.thread, st.kind, st.body,
-       i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled
+       i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
+       o.file
 FROM journal AS j
 JOIN sessions AS s ON s.session_id = j.session_id
 LEFT JOIN steps AS st ON j.subject = 'step' AND st.seq = j.number

@@ -20,7 +20,8 @@ CREATE TABLE workers (
     machine_kills INTEGER,
     ended_ms     INTEGER,
     ended_how    TEXT CHECK (ended_how IN
-                             ('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted')),
+                             ('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted',
+                              'refused')),
     -- An end without a time, or a time without an end.
     CHECK ((ended_ms IS NULL) = (ended_how IS NULL))
 ) STRICT;
@@ -286,6 +287,8 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_unsettled ON outbox (session_id, delivery_id) WHERE settled_ms IS NULL;
 CREATE INDEX outbox_by_turn ON outbox (turn_id) WHERE turn_id IS NOT NULL;
 -- Finding what waits for a time costs nothing per delivery that does not.
+-- Files that were sent: the sweep looks for those that nobody can fetch any more.
+CREATE INDEX outbox_files ON outbox (delivery_id) WHERE file IS NOT NULL;
 CREATE INDEX outbox_postponed ON outbox (not_before_ms)
     WHERE settled_ms IS NULL AND not_before_ms > 0;
 
