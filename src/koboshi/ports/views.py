@@ -84,6 +84,8 @@ class Status:
     """How much of what is owed waits until somebody releases it."""
     gap: str | None = None
     """What the database had stored and does not hold any more, until the operator settles it."""
+    turns_unheard: int = 0
+    """How many turns were set aside where the person is not to be told, or cannot be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,7 @@ class Looks:
             unreached=self._unreached(),
             held=status.outbox_held,
             gap=status.gap,
+            unheard=status.turns_unheard,
             store=self.trouble,
         )
         return {"ok": True, "troubles": [asdict(reason) for reason in found]}

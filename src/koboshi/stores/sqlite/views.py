@@ -93,6 +93,7 @@ class SqliteViews:
                 breaker=breaker_now(tx, self._ground)[0],
                 outbox_held=tx.number("count_held", held_ms=HELD_MS),
                 gap=None if gap is None else text(gap[0]),
+                turns_unheard=tx.number("count_unheard"),
             )
 
         return await self._readers.read(look)
