@@ -104,6 +104,8 @@ class TurnView:
     changed_ms: int
     closed_ms: int | None
     worker_id: int | None
+    stands: str = ""
+    """Where it stands, in words that are the same everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +255,8 @@ class ChatView:
     state: str | None
     """Of its newest turn."""
     touched_ms: int
+    stands: str = ""
+    """Where that turn stands, in words."""
 
 
 class Views(Protocol):
