@@ -4,7 +4,7 @@ from koboshi.domain.ids import TurnId
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.session import Settings
 from koboshi.domain.turn import TurnState
-from tests.store.homes import HOOK, WEB, Home, a_world
+from tests.store.homes import HOOK, HOUR_MS, WEB, Home, a_world
 
 OFF = a_world(policy=Policy(recovery=RecoveryPolicy.OFF))
 ASK = a_world(policy=Policy(recovery=RecoveryPolicy.ASK))
@@ -98,3 +98,75 @@ async def test_a_person_who_lost_the_right_is_not_told_but_the_operator_is(home:
     assert await home.deliveries(claim.turn_id) == ()
     assert await heard(home) == []
     assert (await home.store.views.status()).turns_unheard == 1
+
+
+# ── left for a newer message ────────────────────────────────────────────────────────────────────
+
+BREAKER = a_world(policy=Policy(deaths_max=100, has_breaker=True))
+
+
+async def test_who_writes_again_behind_a_stale_turn_hears_what_was_left(home: Home) -> None:
+    """Issue 13, B22: rule stale-moved-on; the new message is answered behind that line."""
+    claim = await home.work_on("build it")
+    await home.reopen()
+    home.clock.move(2 * HOUR_MS)
+    await home.say("something else")
+    verdict = await home.recover(claim.turn_id)
+    assert verdict.rule == "stale-moved-on"
+    await home.answer(await home.claim(), "here")
+
+    left, answer = await heard(home)
+    assert "«build it»" in left
+    assert "unfinished" in left
+    assert "\n" not in left
+    assert answer == "here"
+
+
+async def test_who_writes_again_while_the_breaker_holds_hears_what_was_left(home: Home) -> None:
+    """Issue 13, B22: rule breaker-moved-on."""
+    claim = await home.work_on("build it")
+    for _ in range(4):
+        await home.step(claim)
+        claim = await home.resume(claim.turn_id)
+    await home.step(claim)
+    await home.reopen(world=BREAKER)
+    await home.say("something else")
+    verdict = await home.recover(claim.turn_id)
+    assert verdict.rule == "breaker-moved-on"
+
+    (left,) = await heard(home)
+    assert "«build it»" in left
+
+
+async def test_who_writes_again_where_recovery_is_off_hears_both_lines_once(home: Home) -> None:
+    """Issue 13, B22: rule policy-moved-on; first that it was set aside, then that it has ended."""
+    turn_id = await set_aside(home)
+    assert len(await heard(home)) == 1
+    await home.say("something else")
+
+    (left,) = await heard(home)
+    assert "unfinished" in left
+    await home.reopen()
+    assert (await home.view(turn_id)).event == "cleared"
+    assert await heard(home) == []
+
+
+async def test_what_waited_behind_a_turn_does_not_hide_that_it_was_left(home: Home) -> None:
+    """Issue 13, B22: rule policy-behind."""
+    claim = await home.work_on("build it")
+    await home.say("and then this")
+    verdict = await home.die_and_recover(claim.turn_id, world=OFF)
+    assert verdict.rule == "policy-behind"
+
+    (left,) = await heard(home)
+    assert "«build it»" in left
+
+
+async def test_what_a_person_without_the_right_asked_is_not_told_of(home: Home) -> None:
+    """Issue 13, B22: rule not-allowed-behind; none of the words were of those who are left."""
+    claim = await home.work_on("build it", person="eve")
+    await home.say("and me?", person="ann")
+    verdict = await home.die_and_recover(claim.turn_id, world=a_world(revoked=("eve",)))
+    assert verdict.rule == "not-allowed-behind"
+
+    assert await heard(home) == []

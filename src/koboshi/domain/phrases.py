@@ -102,6 +102,13 @@ def set_aside_by_policy(request: str) -> str:
     )
 
 
+def left_unfinished(request: str) -> str:
+    what = f"«{excerpt(request)}»" if request.strip() else "what I did before"
+    return (
+        f"I was interrupted and have left {what} unfinished. Write it again if you still want it."
+    )
+
+
 def declined() -> str:
     return "All right, I have let it go."
 

@@ -88,7 +88,7 @@ def _apply(
         case VerdictKind.ASK_USER:
             _ask_user(tx, ground, turn, session, verdict)
         case VerdictKind.CLEAR:
-            _clear(tx, ground, turn, verdict)
+            _clear(tx, ground, turn, session, verdict)
         case VerdictKind.GIVE_UP if turn.state in (TurnState.WAITING, TurnState.ANSWERED):
             return  # a contradiction in a turn that nobody works on: said aloud, left for a person
         case VerdictKind.GIVE_UP:
@@ -100,13 +100,22 @@ def _apply(
             open_next(tx, ground, turn.session_id)
 
 
-def _clear(tx: Transaction, ground: Ground, turn: TurnRow, verdict: Verdict) -> None:
-    """The turn ends, and what waits behind it goes on."""
+def _clear(
+    tx: Transaction, ground: Ground, turn: TurnRow, session: Session, verdict: Verdict
+) -> None:
+    """The turn ends, and what waits behind it goes on. A turn is cleared once, so the person hears
+    once what was left; the message that follows is answered behind that line."""
     resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
     _move(tx, turn, TurnEvent.CLEARED, verdict)
     if turn.state is TurnState.WAITING:
         why = "its question is closed"
         abandon_deliveries(tx, turn.session_id, turn.turn_id, why)
+    if verdict.rule == "not-allowed-behind":
+        _tell_the_others(tx, ground, turn, session)
+    else:
+        words = (phrases.left_unfinished(read_request(tx, turn)),)
+        cause = f"cleared:{turn.turn_id}"
+        owe(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
     open_next(tx, ground, turn.session_id)
 
 
