@@ -44,6 +44,7 @@ KEYS = [
     "turns_unheard",
     "unreached",
     "neighbours",
+    "restart",
     "home",
 ]
 WORKER_KEYS = [

@@ -295,8 +295,10 @@ def what_is_wrong(
     store: str | None,
     gap: str | None = None,
     unheard: int = 0,
+    restart: str | None = None,
 ) -> tuple[Reason, ...]:
-    """What keeps messages from being answered, whatever they say; nothing if all is well."""
+    """What keeps messages from being answered, whatever they say, or soon will; nothing if all is
+    well."""
     found = []
     if store is not None:
         words = f"nothing can be written: {store}"
@@ -320,6 +322,8 @@ def what_is_wrong(
     if unheard:
         remedy = "`koboshi turns list --open` names them, `koboshi explain` says what helps"
         found.append(Reason(words=unheard_words(unheard), remedy=remedy))
+    if restart is not None:
+        found.append(Reason(words=restart, remedy="`koboshi restart`"))
     return tuple(found)
 
 
