@@ -12,7 +12,7 @@ from koboshi.torture.faults import CLOSED, Fault, Violation
 from koboshi.torture.seen import EntryRow, ProcessRow, Remains, Seen, Sent, Told, TurnRow
 
 SETTLED = frozenset({"delivered", "rejected", "abandoned"})
-NO_ENDS = ("step:", "progress:", "command:", "drain:", "outage:")
+NO_ENDS = ("step:", "progress:", "command:", "drain:", "outage:", "set-aside:")
 """Causes of words that do not tell the end of a turn that failed."""
 
 
