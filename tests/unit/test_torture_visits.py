@@ -124,6 +124,23 @@ def test_what_is_wrong_is_found(seen: Seen, fault: Fault) -> None:
     assert fault in {each.fault for each in check_visits(seen)}
 
 
+def test_an_outage_of_the_model_may_be_told_once_for_each_request() -> None:
+    notice = Posted(
+        number=8,
+        spot=ALONE,
+        text="The model provider does not answer. I keep trying.",
+        replies_to=1,
+    )
+    other = replace(notice, number=9, replies_to=4)
+    copy = replace(notice, number=10, is_labelled=True)
+
+    once = check_visits(replace(SEEN, posted=[*POSTED, notice, other, copy]))
+    twice = check_visits(replace(SEEN, posted=[*POSTED, notice, replace(notice, number=9)]))
+
+    assert list(once) == []
+    assert {each.fault for each in twice} == {Fault.DOUBLED}
+
+
 def test_a_message_that_was_not_acknowledged_may_be_missing() -> None:
     remains = Remains(entries=ENTRIES[:3], turns=TURNS[:3])
     seen = replace(SEEN, remains=remains, posted=POSTED[:3], acknowledged=3)
