@@ -154,9 +154,7 @@ class Cradle:
             os.environ.update(environment | {LIFELINE: str(theirs)})
             ours = (self.deaths, self.wakeup, self.output, self.lifeline)
             self.wall.follow()
-            if files_max is not None:
-                limit_files(os.getpid(), files_max)
-            _live(self.home, output, theirs, ours, is_cold)
+            _live(self.home, output, theirs, ours, is_cold, files_max)
         os.close(output)
         os.close(theirs)
 
@@ -205,7 +203,14 @@ def _tell(told: dict[str, object]) -> None:
     os.write(1, json.dumps(told).encode() + b"\n")
 
 
-def _live(home: str, output: int, lifeline: int, ours: Sequence[int], is_cold: bool) -> NoReturn:
+def _live(
+    home: str,
+    output: int,
+    lifeline: int,
+    ours: Sequence[int],
+    is_cold: bool,
+    files_max: int | None,
+) -> NoReturn:
     """In a new process: be `koboshi run`. `ours` are the cradle's own files."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -214,6 +219,8 @@ def _live(home: str, output: int, lifeline: int, ours: Sequence[int], is_cold: b
     os.dup2(output, 1)
     for descriptor in (output, *ours):
         os.close(descriptor)
+    if files_max is not None:
+        limit_files(os.getpid(), files_max)
     arguments = ["run", "--home", home]
     if is_cold:
         os.set_inheritable(lifeline, True)
