@@ -332,6 +332,19 @@ def test_it_is_seen_that_a_command_is_said_not_to_have_started(
     assert Fault.WRONG in {each.fault for each in found}
 
 
+@pytest.mark.parametrize("ran, had_few_files", [(0, True), (1, True), (0, False)])
+def test_a_job_may_be_lost_before_it_has_begun_where_there_are_few_files(
+    ran: int, had_few_files: bool
+) -> None:
+    """Issue 12, C18: one that has run has an end, and that is told."""
+    lost = replace(REMAINS.processes[1], state="lost", exit_code=None)
+    ledger = {"p1x00002": 1} | ({"p1x00003": 1} if ran else {})
+    seen = leaving(processes=(REMAINS.processes[0], lost))
+    found = check(replace(seen, ledger=ledger, had_few_files=had_few_files))
+
+    assert (Fault.JOB in {each.fault for each in found}) == (bool(ran) or not had_few_files)
+
+
 def test_a_job_whose_end_the_agent_was_shown_at_once_is_reported_by_that() -> None:
     """The gateway died between the start of the job and its result."""
     shown = Errand(kind=Kind.JOB, mark="p1x00003", text="…", answer="It .*", code=3)

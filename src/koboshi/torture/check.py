@@ -268,7 +268,10 @@ def _check_jobs(view: _View) -> Iterator[Violation]:
 
 def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
     name, code = f"p{row.process_id} ({sent.errand.mark})", sent.errand.code
-    is_lost = row.process_id in view.seen.runners_killed and row.state == "lost"
+    # It was killed with its runner, or there were too few files to begin it, and it has not run.
+    is_unborn = view.seen.had_few_files and not view.seen.ledger.get(sent.errand.mark)
+    may_be_lost = row.process_id in view.seen.runners_killed or is_unborn
+    is_lost = may_be_lost and row.state == "lost"
     if (row.state, row.exit_code) != ("exited", code) and not is_lost:
         said = f"{row.state} with {row.exit_code} instead of exited with {code}"
         yield _violation(Fault.JOB, f"{name} is {said}")

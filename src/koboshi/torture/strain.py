@@ -1,6 +1,7 @@
 """What a life has to bear beside its kill: few descriptors, and a clock that is wrong and jumps.
 All of it follows from a seed. Pure."""
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -67,5 +68,5 @@ def _moved(dice: random.Random, back_ms_max: int, forward_ms_max: int) -> int:
     """At least a minute, back or forward; short ones as often as long ones."""
     is_back, reach = dice.random() < 0.5, dice.random()
     most_ms = back_ms_max if is_back else forward_ms_max
-    length_ms = round(MINUTE_MS * (most_ms / MINUTE_MS) ** reach)
+    length_ms = round(MINUTE_MS * math.pow(most_ms / MINUTE_MS, reach))
     return -length_ms if is_back else length_ms
