@@ -162,6 +162,25 @@ def test_only_strangers_may_be_ignored() -> None:
     assert list(check_visits(silent)) == []
 
 
+def test_who_loses_the_right_may_be_answered_after_others_but_in_order() -> None:
+    first = Visit(spot=TOPIC, number=1, update=1, errand=ECHO, is_regular=False)
+    later = Visit(spot=TOPIC, number=2, update=2, errand=LATER)
+    posted = [
+        Posted(number=5, spot=TOPIC, text="v1x00002"),
+        Posted(number=6, spot=TOPIC, text="v1x00001"),
+    ]
+    entries = [
+        replace(entry, external_id=each.key)
+        for entry, each in zip(ENTRIES, (first, later), strict=False)
+    ]
+    remains = Remains(entries=entries, turns=TURNS)
+    seen = replace(SEEN, visits=[first, later], posted=posted, remains=remains)
+    same = replace(seen, visits=[first, replace(later, is_regular=False)])
+
+    assert list(check_visits(seen)) == []
+    assert {each.fault for each in check_visits(same)} == {Fault.DISORDER}
+
+
 def test_only_who_loses_the_right_gives_way() -> None:
     stopped = [replace(TURNS[0], state="stopped"), *TURNS[1:]]
     seen = replace(SEEN, remains=Remains(entries=ENTRIES, turns=stopped), posted=POSTED[1:])

@@ -24,7 +24,8 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
     spots: dict[Spot, list[Posted]] = defaultdict(list)
     for each in seen.posted:
         spots[each.spot].append(each)
-    answered: dict[Spot, list[tuple[int, int]]] = defaultdict(list)
+    # What a person has asked who loses the right waits for it, and others overtake it.
+    answered: dict[tuple[Spot, bool], list[tuple[int, int]]] = defaultdict(list)
     for visit in seen.visits:
         entry = entries.get(visit.key)
         if entry is None:
@@ -36,8 +37,8 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
         yield from _check_end(visit, entry, turns, here)
         first = next((each.number for each in here if is_answer(visit, each)), None)
         if first is not None:
-            answered[visit.spot].append((entry.entry_id, first))
-    for spot, found in answered.items():
+            answered[visit.spot, visit.is_regular].append((entry.entry_id, first))
+    for (spot, _), found in answered.items():
         if any(before[1] >= after[1] for before, after in pairwise(sorted(found))):
             words = f"{spot} was not answered in the order it was asked"
             yield Violation(fault=Fault.DISORDER, words=words)
