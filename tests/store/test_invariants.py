@@ -46,7 +46,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("CHECK draining IN (0, 1)", "UPDATE workers SET draining = 2"),
         (
             "CHECK ended_how IN "
-            "('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted')",
+            "('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted', 'refused')",
             "UPDATE workers SET ended_how = 'bored', ended_ms = 1",
         ),
         (
