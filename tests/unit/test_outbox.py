@@ -117,6 +117,18 @@ def test_the_wait_after_a_send_that_did_not_happen_doubles(attempts: int, wait_m
     assert change.wait_ms == wait_ms
 
 
+def test_a_look_that_fails_is_no_strike_and_is_repeated_less_and_less() -> None:
+    """Issue 12, A1: a message that was sent once is not given up for five looks that failed."""
+    waits = [
+        postponed(replace(DELIVERY, attempts=attempts, unsure=1), Unsure(was_sent=False))
+        for attempts in (2, 3, 20)
+    ]
+
+    assert [each.is_unsure for each in waits] == [False] * 3
+    assert all(each.is_ambiguous for each in waits)
+    assert [each.wait_ms for each in waits] == [10_000, 20_000, 3_600_000]
+
+
 def test_the_wait_after_unknown_outcomes_doubles_from_five_seconds_to_an_hour() -> None:
     """Issue 12, A1. Attempts that provably failed do not make it longer."""
     waits = [

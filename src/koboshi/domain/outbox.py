@@ -134,6 +134,8 @@ class Unsure:
 
     reason: str = ""
     wait_ms: int = 0
+    was_sent: bool = True
+    """False if it could only not be looked for: nothing more was sent than before."""
 
 
 SendOutcome: TypeAlias = Sent | Later | Refused | Moved | Unsure
@@ -221,12 +223,12 @@ def after_send(
                 is_chat_wide=asked_ms > 0,
                 reason=reason,
             )
-        case Unsure(wait_ms=asked_ms, reason=reason):
+        case Unsure(wait_ms=asked_ms, reason=reason, was_sent=was_sent):
             return Postpone(
-                wait_ms=max(asked_ms, _unsure_ms(delivery, limits)),
+                wait_ms=max(asked_ms, _unsure_ms(delivery, limits, was_sent=was_sent)),
                 is_ambiguous=True,
                 is_chat_wide=asked_ms > 0,
-                is_unsure=True,
+                is_unsure=was_sent,
                 reason=reason,
             )
         case _:
@@ -262,9 +264,11 @@ def _later_ms(delivery: Delivery, limits: DeliveryLimits) -> int:
     return _doubled(1_000, delivery.attempts - 1, limits.wait_ms_max)
 
 
-def _unsure_ms(delivery: Delivery, limits: DeliveryLimits) -> int:
-    """The pause before a send of unknown outcome is looked for and repeated."""
-    return _doubled(5_000, delivery.unsure, limits.unsure_wait_ms_max)
+def _unsure_ms(delivery: Delivery, limits: DeliveryLimits, *, was_sent: bool) -> int:
+    """The pause before a send of unknown outcome is looked for and repeated. Looks that fail make
+    it longer, too."""
+    times = delivery.unsure if was_sent else delivery.attempts - 1
+    return _doubled(5_000, times, limits.unsure_wait_ms_max)
 
 
 def _doubled(first_ms: int, times: int, most_ms: int) -> int:

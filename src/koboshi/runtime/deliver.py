@@ -248,8 +248,11 @@ class Deliver:
                 return delivery, await self._send(channel, delivery)
             case Resolution.FIND:
                 found = await self._find(channel, delivery)
-                if isinstance(found, Sent | Unsure):
+                if isinstance(found, Sent):
                     return delivery, found
+                if isinstance(found, Unsure):
+                    # A look that fails says nothing about the message: it is no strike against it.
+                    return delivery, replace(found, was_sent=False)
                 is_absent = isinstance(found, Later)
             case Resolution.HOLD | Resolution.LABEL:
                 pass
