@@ -284,13 +284,14 @@ async def test_the_same_verdict_rules_at_the_boot_and_at_the_claim(setting: Sett
 async def test_a_session_that_is_not_to_be_resumed_is_not(
     setting: Setting, policy: RecoveryPolicy
 ) -> None:
-    """S39, S41, S76: set aside or asked about. The next message is served and sees what was
-    done."""
+    """S39, S41, S76 and issue 13, A5: set aside or asked about, and told either way. The next
+    message is served and sees what was done."""
     await _die_within(setting, "do_none")
     setting.policy = Policy(recovery=policy)
     async with living(setting) as life:
         await life.passes(100)
-        assert len(setting.platform.shown) == int(policy is RecoveryPolicy.ASK)
+        (told,) = setting.platform.texts("room")
+        assert ("/resume" in told) is (policy is RecoveryPolicy.OFF)
         await life.says("room", "echo hello")
         await life.until(lambda: "hello" in setting.platform.texts("room"), "the next turn")
         await life.rests()
