@@ -16,6 +16,8 @@ KEY_WORDS: dict[str, str] = {
     "gateway.max_commands": "foreground commands that run at once; the others are "
     "started when one has ended",
     "gateway.workdir": "where commands run",
+    "gateway.zone": "the time zone that the model is told times in, such as `Europe/Berlin`; empty "
+    "= the machine's",
     "model.name": "`scripted`, `openai:<model>`, `openai-responses:<model>`, `anthropic:<model>`, "
     "`google:<model>`, `ollama:<model>`, or the prefix of a [plug-in](writing-a-model.md)",
     "model.base_url": "a compatible endpoint of your own",

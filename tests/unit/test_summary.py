@@ -104,7 +104,7 @@ def loaded_with(context: Sequence[Step], own: Sequence[Step]) -> Loaded:
 
 
 def request_of(loaded: Loaded) -> Request:
-    return build_request(loaded, TURN, "Be kind.", [TOOL], 0)
+    return build_request(loaded, TURN, "Be kind.", [TOOL])
 
 
 def plan_of(

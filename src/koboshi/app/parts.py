@@ -17,6 +17,7 @@ from koboshi.app.servers import open_servers
 from koboshi.app.slots import slots_of
 from koboshi.app.web import names_of, pages_of, web_limits
 from koboshi.app.world import environment_of_commands, make_tokens, redactor_of, web_token
+from koboshi.app.zone import zone_of
 from koboshi.channels.web.channel import WebChannel
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
@@ -305,6 +306,7 @@ class Parts:
                 summary_tokens_max=limits.summary_tokens_max,
             ),
             held_ms_max=limits.model_held_wait_ms_max,
+            zone=zone_of(self.config),
         )
 
     def dispatch(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> Dispatch:

@@ -37,6 +37,7 @@ from koboshi.config.specs import (
     public_address,
     secret,
     store_address,
+    time_zone,
     variable_name,
     web_address,
     whole,
@@ -64,6 +65,7 @@ class GatewayConfig:
     max_open_turns: int = field(default=256, metadata=key(whole(1, 10_000)))
     max_commands: int = field(default=64, metadata=key(whole(1, 10_000)))
     workdir: Path = field(default=Path("~/koboshi"), metadata=key(path()))  # load() expands it
+    zone: str = field(default="", metadata=key(time_zone()))  # empty: the machine's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

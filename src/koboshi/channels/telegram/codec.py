@@ -94,8 +94,9 @@ class Reader:
             external_id=key,
             sender=sender_of(message),
             words=words,
-            sender_name=sender.name,
+            sender_name=_name_of(message),
             is_private=message.chat.type == "private",
+            is_group=message.chat.type != "private",
         )
 
     def _nothing(
@@ -139,6 +140,7 @@ class Reader:
             words=words,
             sender_name=callback.from_.name,
             is_private=message.chat.type == "private",
+            is_group=message.chat.type != "private",
         )
 
     def _unreadable(self, raw: bytes, why: str) -> Inbound:
@@ -270,6 +272,13 @@ def sender_of(message: Message) -> str:
     if message.sender_chat is not None:
         return str(message.sender_chat.id)
     return "" if message.from_ is None else str(message.from_.id)
+
+
+def _name_of(message: Message) -> str:
+    """What they call themselves whose words they are."""
+    if message.sender_chat is not None:
+        return message.sender_chat.title
+    return "" if message.from_ is None else message.from_.name
 
 
 def press_of(question: int | None, choice_id: str) -> str:
