@@ -54,6 +54,8 @@ KEY_WORDS: dict[str, str] = {
     "others are let in by [pairing](people.md)",
     "channels.telegram.<name>.ambiguous": "a send of unknown outcome: `probe` (look for it, else "
     "label), `label`, or `hold` until `koboshi outbox retry`",
+    "channels.telegram.<name>.groups": "what of a group is for the agent: `mention` (what is said "
+    "to it) or `all`; a chat can override it (`/listen`)",
     "channels.telegram.<name>.rate_per_second": "messages to all chats together; 0 = no limit of "
     "our own",
     "channels.telegram.<name>.webhook_url": "where Telegram calls us; empty = we ask for updates",

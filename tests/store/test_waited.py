@@ -19,9 +19,9 @@ async def test_a_turn_that_lay_in_the_queue_is_told_how_long(home: Home) -> None
 async def test_it_is_told_once_however_often_the_turn_dies(home: Home) -> None:
     """Issue 13, B9: the same request is made after a crash."""
     await home.say("hello")
-    home.clock.move(2 * HOUR_MS)
+    home.clock.move(2 * WAITED_MS)
     claim = await home.claim()
-    await home.resume(claim.turn_id)
+    await home.die_and_recover(claim.turn_id)
 
     assert len(await home.notes(claim.turn_id, WAITED)) == 1
 

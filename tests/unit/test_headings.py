@@ -1,6 +1,5 @@
 """What stands above a person's words in a request: when they were sent, and in a group by whom."""
 
-from dataclasses import replace
 from datetime import UTC, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -25,9 +24,8 @@ TOKYO = timezone(timedelta(hours=9))
 TURN = TurnId(5)
 
 
-def said(text: str = "hi", **more: object) -> Message:
-    message = Message(text=text, sender="7", entry_id=EntryId(1), sent_ms=AT_MS)
-    return replace(message, **more)
+def said(text: str = "hi", sender: str = "7", sent_ms: int = AT_MS, name: str = "") -> Message:
+    return Message(text=text, sender=sender, entry_id=EntryId(1), sent_ms=sent_ms, name=name)
 
 
 def shown(*bodies: Body, zone: tzinfo = UTC, at_ms: int = AT_MS) -> str:
