@@ -57,7 +57,6 @@ test-systemd: environment-dev ## all tests under a real systemd, as root; `make 
 torture: environment-dev ## every crash point in every story, 2,000 kills, 5,000 seeds, every fault, hostile input, systemd; takes long
 	@scripts/system_packages.sh
 	@$(BIN)/python -m scripts.torture -n $(WORKERS) --dist=worksteal $(ARGS)
-	@$(MAKE) test-systemd
 
 # So many quiet rounds and so many loaded ones; a process test that fails once in thirty is a fault.
 ROUNDS ?= 5

@@ -84,7 +84,9 @@ def neighbours(load: Load) -> Iterator[None]:
 def run_round(load: Load, seed: int, options: Sequence[str], report: Path) -> list[dict[str, Any]]:
     """Run the tests once. Returns what was told of each."""
     report.unlink(missing_ok=True)
-    environment = {**os.environ, SEED: str(seed), REPORT: str(report)}
+    # Variables of a test run that this one is a part of would make its processes take part in it.
+    outside = {name: value for name, value in os.environ.items() if "PYTEST_" not in name}
+    environment = {**outside, SEED: str(seed), REPORT: str(report)}
     command = [*load.prefix, sys.executable, "-m", "pytest", "-q", "-p", "scripts.flakes", *options]
     with neighbours(load):
         subprocess.run(command, cwd=ROOT, env=environment, check=False)

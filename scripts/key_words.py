@@ -40,6 +40,10 @@ KEY_WORDS: dict[str, str] = {
     "tools.terminal.notify": "what you hear of ends that no turn of the agent tells: `all`, "
     "`result` (one line), `error`, `off`",
     "store.url": "checked, and without effect yet: the store is SQLite in the home",
+    "retention.journal_days": "how long lines of the journal are kept once their turn is closed "
+    "and the chat has nothing open; 0 = for ever, else at least 7. Transcripts stay",
+    "retention.deliveries_days": "the same for deliveries that have ended; never shorter than the "
+    "journal, whose lines show their words",
     "limits.context_tokens_max": "how much of a conversation the model is shown at once, in "
     "(estimated) tokens; what is older is summed up. Set it below what your model takes, answer "
     "included",

@@ -1,5 +1,8 @@
-"""Write docs/proof.md from a tally of the campaigns: `make torture` makes one in build/tally.json
-and then the page; `python -m scripts.proof_page tally.json` makes the page alone."""
+"""The page about the campaigns, from their tally: `make torture` makes one in build/tally.json and
+then publishes the page. `python -m scripts.proof_page tally.json` does the second part again.
+
+docs/proof.md is written for a whole campaign that passed, and for nothing else. The page of any
+other tally goes to build/proof.md, and the exit code is not 0."""
 
 import json
 import re
@@ -8,9 +11,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from scripts.proof_words import CRASHES, FAULTS, FOOT, HEAD, MACHINE, RANDOM, SIMULATION, UNDONE
+from scripts.proof_words import (
+    CRASHES,
+    FAULTS,
+    FOOT,
+    HEAD,
+    MACHINE,
+    RANDOM,
+    SIMULATION,
+    UNDONE,
+    UNPROVEN,
+)
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "proof.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "proof.md"
+DRAFT = ROOT / "build" / "proof.md"
 Result = Mapping[str, object]
 Tally = Mapping[str, Sequence[Result]]
 
@@ -22,6 +37,55 @@ COUNTED = (
     *("rights taken", "runners killed", "lost", "doubled", "commands run twice"),
 )
 FIELDS = {"commands run twice": "ran_twice"}
+NEEDED = (
+    *("crash points", "random kills", "faults", "state machine", "simulation"),
+    *("planted bugs", "faults, doctored on purpose"),
+)
+"""What a whole campaign has tried."""
+WANTED = "faults, doctored on purpose"
+"""Where a violation is what must be found."""
+
+
+def publish(tally: Tally, page_file: Path = PAGE, draft_file: Path = DRAFT) -> int:
+    """Write the page where it belongs, and say so. Returns the exit code: 0 if it is published."""
+    reasons = why_not_published(tally)
+    file = draft_file if reasons else page_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(page(tally), encoding="utf-8")
+    if not reasons:
+        print(f"the page is published: {file}")
+        return 0
+    print(f"the page is not published, and is in {file}: {'; '.join(reasons)}", file=sys.stderr)
+    return 1
+
+
+def why_not_published(tally: Tally) -> list[str]:
+    """What keeps the tally from being a proof; nothing if it is one."""
+    reasons = [f"nothing is known of {name}" for name in NEEDED if not tally.get(name)]
+    for name, results in tally.items():
+        broken = 0 if name in (WANTED, "run") else sum(_violations(each) for each in results)
+        reasons += [f"{name}: {broken} violations"] if broken else []
+    runs = tally.get("run", ())
+    if len(runs) != 1:
+        return [*reasons, "it is not the tally of one run"]
+    codes = runs[0].get("codes")
+    if not isinstance(codes, list) or not codes or any(code != 0 for code in codes):
+        reasons.append(f"the campaigns ended with {codes}")
+    if runs[0].get("is_whole") is not True:
+        reasons.append("only some of the tests were chosen")
+    if not runs[0].get("commit") or not runs[0].get("version"):
+        reasons.append("the files were not those of one commit")
+    return reasons
+
+
+def _violations(result: Result) -> int:
+    found = result.get("violations", 0)
+    return len(found) if isinstance(found, list) else _number(found)
+
+
+def unproven_page() -> str:
+    """The page of a version that no published campaign has tried."""
+    return "\n".join([HEAD, UNPROVEN, FOOT])
 
 
 def page(tally: Tally) -> str:
@@ -38,10 +102,16 @@ def page(tally: Tally) -> str:
 
 def _run(results: Sequence[Result]) -> str:
     return "".join(
-        f"Seen with Python {each['python']} on {each['system']}, {each['cores']} cores: all of it "
-        f"took {each['seconds']} seconds, and ended {each['ended']}.\n"
+        f"Koboshi {each['version']}, commit {each['commit'] or 'unknown'}, with Python "
+        f"{each['python']} on {each['system']}, {each['cores']} cores: all of it took "
+        f"{each['seconds']} seconds, and {_ended(each['codes'])}.\n"
         for each in results[-1:]
     )
+
+
+def _ended(codes: object) -> str:
+    is_well = isinstance(codes, list) and codes and all(code == 0 for code in codes)
+    return "ended well" if is_well else f"ended with {codes}"
 
 
 def _crashes(results: Sequence[Result]) -> list[str]:
@@ -169,10 +239,5 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines) + "\n"
 
 
-def write_page(tally: Tally) -> None:
-    PAGE.write_text(page(tally), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    write_page(json.loads(Path(sys.argv[1]).read_text()))
-    print(f"written: {PAGE.name}")
+    sys.exit(publish(json.loads(Path(sys.argv[1]).read_text())))

@@ -4,7 +4,7 @@ HEAD = """\
 # Proof
 
 What was killed where, how often, and what came of it. This page is written by `make torture` from
-the tally of its campaigns; nobody edits it.
+the tally of its campaigns if all of them passed, and by nothing else.
 
 After every kill the gateway is started again until it is quiet. Then all of this must be true, by
 its rows and by what the people, the model and the tools saw: one answer for each turn; no command
@@ -75,6 +75,11 @@ A campaign that can not fail proves nothing. Bugs that gateways have had are pla
 and subjects of the fault campaigns are doctored; each must be found.
 """
 
+UNPROVEN = """\
+No whole campaign has been published for this version yet. `make torture` puts the figures here once
+every campaign has passed.
+"""
+
 FOOT = """\
 ## See for yourself
 
@@ -82,7 +87,7 @@ FOOT = """\
 |---|---|
 | `koboshi torture` | kills throw-away gateways while people talk to them, and prints the tally |
 | `make test` | a fixed portion of every campaign |
-| `make torture` | all of every campaign; writes `build/tally.json` and this page |
+| `make torture` | all of every campaign; writes `build/tally.json`, and this page if all passed |
 
 A seed plans the same kills and messages again (`koboshi torture --seed 7`); what the machine makes
 of their timing is its own. Seeds that found something are kept, and tried each time.

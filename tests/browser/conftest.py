@@ -1,4 +1,5 @@
-"""A real browser, once for all tests of a worker. Where none is installed they are skipped."""
+"""A real browser, once for all tests of a file: its event loop must be gone before others run.
+Where none is installed they are skipped."""
 
 import shutil
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from playwright.sync_api import Browser, sync_playwright
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:

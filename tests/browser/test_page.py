@@ -1,5 +1,6 @@
 """The first five minutes, and the operator's view, as somebody at a browser meets them."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -274,3 +275,27 @@ def reach(visit: Visit, key: str, wanted: Locator) -> None:
         if wanted.evaluate("element => element === document.activeElement"):
             return
     raise AssertionError(f"{wanted} is not reached with {key}")
+
+
+def test_a_file_that_the_agent_sends_can_be_saved(
+    browser: Browser, one: Gateway, tmp_path: Path
+) -> None:
+    """Issue 13, B15: it was a bare grey word. Its name is a link that saves it."""
+    report = tmp_path / "report.html"
+    report.write_text("<script>alert(1)</script>")
+    call = {"tool": "send_file", "arguments": {"path": str(report), "caption": "the figures"}}
+    script = json.dumps([{"calls": [call]}, {"text": "sent"}])
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        visit.say(f"script: {script}")
+        link = visit.page.get_by_role("link", name="report.html")
+        expect(link).to_be_visible()
+        visit.picture("sent-file")
+
+        with visit.page.expect_download() as coming:
+            link.click()
+
+        assert coming.value.suggested_filename == "report.html"
+        saved = tmp_path / "saved"
+        coming.value.save_as(saved)
+        assert saved.read_text() == report.read_text()

@@ -3,7 +3,7 @@ a real socket."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import httpx2
 from anyio import Event as Signal
@@ -13,6 +13,7 @@ from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
+from koboshi.domain.files import OutFile
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
@@ -24,6 +25,7 @@ from koboshi.ports.views import (
     Event,
     Explanation,
     JournalLine,
+    Past,
     ProcessView,
     Shown,
     Status,
@@ -102,6 +104,8 @@ class FakeGateway:
     first_seq: int = 1
     may_commit: Callable[[], object] = lambda: None
     """Called before each commit; may raise."""
+    forgotten: Past | None = None
+    """What was said in every chat before the lines that are kept."""
     gate: Signal | None = None
     """Commits wait for it."""
     on_message: Callable[[Inbound, Receipt], None] = lambda inbound, receipt: None
@@ -221,6 +225,12 @@ class FakeGateway:
         of_chat = [each for each in self.journal if each.route.chat == chat]
         return [each for each in of_chat if each.line.seq > after][:limit]
 
+    async def past(self, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
+        assert channel == WEB
+        if self.forgotten is None or after >= self.forgotten.seq:
+            return None
+        return replace(self.forgotten, said=self.forgotten.said[-limit:])
+
     async def chats_touched(
         self, channel: ChannelName, *, after: int
     ) -> tuple[int, frozenset[str]]:
@@ -251,6 +261,13 @@ class FakeGateway:
                     received_ms=NOW_MS,
                 )
         return None
+
+    async def sent_file(
+        self, channel: ChannelName, chat: str, delivery_id: DeliveryId
+    ) -> OutFile | None:
+        shown = (each.delivery for each in self.journal if each.route.chat == chat)
+        found = (each for each in shown if each and each.delivery_id == delivery_id)
+        return next((each.file for each in found), None)
 
     async def status(self) -> Status:
         return Status(

@@ -9,9 +9,10 @@ import pytest
 from anyio import fail_after
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.domain.ids import ChannelName
+from koboshi.domain.ids import ChannelName, EntryId, Seq, TurnId
 from koboshi.domain.route import Route
-from koboshi.ports.views import Event
+from koboshi.domain.transcript import Answer, Message
+from koboshi.ports.views import Event, Past, Said
 from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel
 
 ROUTE = Route(channel=WEB, chat="room")
@@ -149,6 +150,39 @@ async def test_a_place_that_is_none_is_refused(
         response = await client.get(EVENTS, params=params)
 
     assert (response.status_code, response.json()["error"]["type"]) == (400, "bad-place")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Last-Event-ID": "2"}], ids=["new", "stale"])
+async def test_a_place_older_than_what_is_kept_is_a_resync(
+    gateway: FakeGateway, headers: dict[str, str]
+) -> None:
+    """Issue 13, A4: not silence. What was said is told from the transcript, then what is kept; who
+    comes back behind that is not told again."""
+    gateway.first_seq = 8
+    gateway.say(ROUTE, "new words")
+    said: tuple[Message | Answer, ...] = (
+        Message(text="old words", sender="ann", entry_id=EntryId(1), sent_ms=1),
+        Answer(text="old answer"),
+    )
+    gateway.forgotten = Past(
+        seq=7,
+        at_ms=1,
+        said=tuple(
+            Said(seq=Seq(number), turn_id=TurnId(1), thread="", body=body, at_ms=1)
+            for number, body in enumerate(said)
+        ),
+    )
+    async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
+        async with following(client, {"from": "start"}, headers) as events:
+            with fail_after(30):
+                told = [await anext(events) for _ in range(4)]
+        assert [each.event for each in told] == ["resync", "message", "answer", "answer"]
+        assert json.loads(told[0].data)["seq"] == 7
+        words = [json.loads(each.data)["text"] for each in told[1:]]
+        assert words == ["old words", "old answer", "new words"]
+        assert [each.id for each in told] == ["7", "7", "7", "8"]
+        async with following(client, {}, {"Last-Event-ID": "7"}) as events:
+            assert await texts(events, 1) == ["new words"]
 
 
 async def test_a_quiet_connection_is_kept_alive_with_its_place(gateway: FakeGateway) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from anyio import open_process, run_process
 
+from koboshi.cli.chat import chat
 from koboshi.cli.chat_input import lines_of
 from koboshi.ports.channel import Inbound, Receipt
 from tests.channels.fakes import TOKEN, FakeGateway, serving, until, web_channel
@@ -199,3 +200,38 @@ def terminal(
             process.kill()
             seen()
             os.close(ours)
+
+
+async def test_one_message_without_a_gateway_ends_with_the_reason(home: Path) -> None:
+    """Issue 13, B13: it does not wait for ever; the code is not 0, and what helps is said."""
+    done = await run_process(
+        [*CHAT, "--home", str(home), "--url", NOBODY, "--wait", "0.5", "--once", "hi"],
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stdout == b""
+    said = done.stderr.decode()
+    assert f"no gateway answered at {NOBODY} within 0.5 s" in said
+    assert "koboshi run" in said
+    assert "not sent: hi" in said
+
+
+async def test_lines_without_a_gateway_end_with_the_reason(home: Path) -> None:
+    """Issue 13, B13: a pipe has nobody who could leave, either."""
+    done = await run_process(
+        [*CHAT, "--home", str(home), "--url", NOBODY, "--wait", "0.5"],
+        input=b"eins\n",
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert b"no gateway answered" in done.stderr
+
+
+async def test_one_message_is_not_waited_for_without_a_limit_by_default() -> None:
+    """Issue 13, B13: nobody has to ask for a limit."""
+    (wait,) = (option for option in chat.params if option.name == "wait_s")
+
+    assert wait.default == 30.0

@@ -43,6 +43,7 @@ KEYS = [
     "gap",
     "unreached",
     "neighbours",
+    "restart",
     "home",
 ]
 WORKER_KEYS = [

@@ -58,9 +58,18 @@ def test_a_gateway_that_stops_is_said_to() -> None:
 
 
 def test_a_gateway_of_another_version_is_pointed_out() -> None:
-    assert rendered(worker=worker(2, version="0.0.9"))[0].endswith(
-        f"; this command is {__version__}"
-    )
+    """Issue 13, A6: one that is too old to notice by itself that its files have changed."""
+    words = f"restart    koboshi 0.0.9 runs, and this is {__version__}: `koboshi restart`"
+
+    assert words in rendered(worker=worker(2, version="0.0.9"))
+    assert not any(line.startswith("restart") for line in rendered())
+
+
+def test_a_gateway_that_wants_a_restart_says_why() -> None:
+    """Issue 13, A6."""
+    words = "koboshi 1 runs, and 2 is installed"
+
+    assert f"restart    {words}: `koboshi restart`" in rendered(restart=words)
 
 
 def test_what_is_open_and_owed_is_counted() -> None:

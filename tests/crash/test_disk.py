@@ -1,6 +1,9 @@
 """A disk that is full, fails to flush, or holds a file that is not ours to change."""
 
 import hashlib
+import shutil
+import subprocess
+from asyncio import Event
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,16 +13,18 @@ import httpx2
 import pytest
 
 from tests.crash.stories import CHAT, script
-from tests.crash.telling import tell
+from tests.crash.telling import checked, tell
 from tests.harness.client import Client
 from tests.harness.disk import failing_flush, filled, small_disk
 from tests.harness.http import connection
 from tests.harness.invariants import answers, check_rows
 from tests.harness.lives import AT_FLUSH
+from tests.harness.modelled import modelled_logging_to
 from tests.harness.polling import until, until_asked
-from tests.harness.process import GatewayProcess
+from tests.harness.process import GatewayProcess, koboshi
 from tests.harness.rows import read_rows
 from tests.harness.tally import WANTS_ALL
+from tests.models.forms import OPENAI
 
 STORAGE_FAILED = 74
 WRONG_SETUP = 78
@@ -58,8 +63,68 @@ async def test_a_full_disk_stops_acknowledgements_and_nothing_else(tmp_path: Pat
     assert len(rows.inbox) == 3
 
 
+@pytest.mark.slow
+async def test_who_waits_is_told_of_a_full_disk_and_what_is_in_flight_finishes(
+    tmp_path: Path,
+) -> None:
+    """Issue 13, A2: red before, nobody was told and the answer waited. The reserve is given up, new
+    messages are not acknowledged, everything says why, and it is made again when there is room."""
+    with small_disk(tmp_path / "disk", 16) as disk:
+        home = disk / "home"
+        async with modelled_logging_to(tmp_path / "log", home, OPENAI) as it:
+            await it.gateway.wait_ready()
+            reserve = (home / "reserve").stat()
+            assert reserve.st_blocks * 512 >= reserve.st_size >= disk_size(disk) // 25
+            it.server.gate = Event()
+            it.server.answers.append(it.says("finished all the same"))
+            await it.person.say("one", "1")
+            await until(lambda: it.server.requests, "the model is asked")
+            with filled(disk):
+                await it.person.hears("My disk is full")
+                assert not (home / "reserve").exists()
+                assert (await it.person.post("two", "2")).status_code == 503
+                assert not await _is_ready(it.gateway)
+                assert await _trouble(it.gateway) == "the disk is full"
+                assert "the disk is full" in await _page_says(it.gateway)
+                assert "koboshi_disk_reserve_bytes 0\n" in await _metrics(it.gateway)
+                assert "the disk is full" in koboshi_says(home, "status")
+                it.server.gate.set()
+                await it.person.hears("finished all the same")
+                assert (await it.person.post("two", "2")).status_code == 503
+                assert it.gateway.is_running
+            await until_asked(lambda: _is_ready(it.gateway), "it is ready again")
+            await until((home / "reserve").exists, "the reserve is made again")
+            it.server.answers.append(it.says("second answer"))
+            await it.person.say("two", "2")
+            await it.person.hears("second answer")
+            rows = await checked(it.life)
+
+    notices = [row for row in rows.outbox if str(row["cause"]).startswith("full:")]
+    assert [row["state"] for row in notices] == ["delivered"]
+    assert answers(rows, CHAT) == ["finished all the same", "second answer"]
+
+
+async def test_a_small_volume_does_not_wedge_on_its_own_log(tmp_path: Path) -> None:
+    """Issue 13, A2: red before, the log grew until there was no room for the commit behind which it
+    would have been emptied."""
+    with small_disk(tmp_path / "disk", 4) as disk:
+        async with _gateway(disk / "home", tmp_path / "log") as gateway:
+            gateway.start()
+            await gateway.wait_ready()
+            person = Client(gateway, CHAT)
+            for number in range(40):
+                await person.say(f"echo {number}", str(number))
+            await _at_rest(gateway)
+            gateway.kill()
+        rows = read_rows(disk / "home")
+
+    check_rows(rows)
+    assert answers(rows, CHAT) == [str(number) for number in range(40)]
+
+
 async def test_a_gateway_started_on_a_full_disk_serves_when_there_is_room(tmp_path: Path) -> None:
-    """S15, S166: it loses nothing of what it has, and needs nobody to come up again."""
+    """S15, S166, issue 13, A2: it comes up with the reserve of the last boot, says what is wrong
+    and takes nothing new. It loses nothing of what it has, and needs nobody to go on."""
     with small_disk(tmp_path / "disk") as disk:
         async with _gateway(disk / "home", tmp_path / "log") as gateway:
             gateway.start()
@@ -69,15 +134,17 @@ async def test_a_gateway_started_on_a_full_disk_serves_when_there_is_room(tmp_pa
             gateway.kill()
             with filled(disk):
                 gateway.start()
-                await until(lambda: _threads(gateway.pid) >= STORE_THREADS, "the store is open")
-                assert gateway.address is None, "it can not have said that it lives"
+                await gateway.wait_listening()
+                assert not await _is_ready(gateway)
+                assert await _trouble(gateway) == "the disk is full"
+                assert (await person.post("echo new", "2")).status_code == 503
             await gateway.wait_ready()
             await _at_rest(gateway)
             gateway.kill()
         rows = read_rows(disk / "home")
 
     check_rows(rows)
-    assert answers(rows, CHAT) == ["later"]
+    assert answers(rows, CHAT)[0] == "later"
 
 
 async def test_a_gateway_started_on_a_full_disk_says_what_it_waits_for(tmp_path: Path) -> None:
@@ -231,6 +298,28 @@ async def _trouble(gateway: GatewayProcess) -> str:
     async with connection(await gateway.wait_listening(), gateway.token) as http:
         checks = (await http.get("/readyz")).json()["checks"]
     return next(str(check["reason"]) for check in checks if check["name"] == "store")
+
+
+async def _page_says(gateway: GatewayProcess) -> str:
+    """What the banner of the page is made of."""
+    async with connection(await gateway.wait_listening(), gateway.token) as http:
+        return (await http.get("/api/v1/troubles")).text
+
+
+async def _metrics(gateway: GatewayProcess) -> str:
+    async with connection(await gateway.wait_listening(), gateway.token) as http:
+        return (await http.get("/metrics")).text
+
+
+def koboshi_says(home: Path, command: str) -> str:
+    done = subprocess.run(
+        [koboshi(), command, "--home", str(home)], capture_output=True, text=True, timeout=60
+    )
+    return done.stdout + done.stderr
+
+
+def disk_size(folder: Path) -> int:
+    return shutil.disk_usage(folder).total
 
 
 async def _at_rest(gateway: GatewayProcess) -> None:

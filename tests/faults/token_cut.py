@@ -4,7 +4,7 @@ import os
 import random
 from pathlib import Path
 
-from koboshi.app.world import web_token
+from koboshi.app.tokens import web_token
 from koboshi.config import WebConfig, load
 from tests.faults.tally import Tally
 from tests.harness.powercut import Disk

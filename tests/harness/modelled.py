@@ -144,6 +144,15 @@ async def modelled(
 
 
 @asynccontextmanager
+async def modelled_logging_to(log: Path, home: Path, form: Form) -> AsyncIterator[Modelled]:
+    """Likewise, with its log on another disk than the home."""
+    env, loads = {KEY_VARIABLE: KEY}, LOADS.get(form.name, ())
+    gateway = GatewayProcess(home, env=env, log=log, loads=loads)
+    async with _serving(gateway, form) as it:
+        yield it
+
+
+@asynccontextmanager
 async def modelled_by(wall: Wall, home: Path, form: Form) -> AsyncIterator[Modelled]:
     """Likewise, with a clock that the test can move."""
     command = (*wall.command, "run", "--home", str(home))

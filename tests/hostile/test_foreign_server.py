@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from koboshi.channels.serving import EmbeddedServer, listen
+from koboshi.channels.listening import Place, listen
+from koboshi.channels.serving import EmbeddedServer
 from koboshi.channels.web.codec import Post
 from koboshi.cli.chat_link import ChatOver, Link
 from tests.hostile.wire import BOUND_S
@@ -53,7 +54,7 @@ async def something_else(said: bytes) -> AsyncIterator[str]:
         ]
     )
     server = EmbeddedServer(app, connections_max=10, goodbye_s=0)
-    listener = await listen("127.0.0.1", 0)
+    listener = await listen(Place(host="127.0.0.1", port=0))
     async with create_task_group() as tasks:
         tasks.start_soon(server.run_until_told, listener)
         try:

@@ -182,8 +182,8 @@ async def test_a_follower_may_be_quiet_for_longer_than_a_request_may_take() -> N
         await stream.send(ask.encode())
         said = bytearray()
         with move_on_after(BOUND_S):
-            while said.count(b": koboshi") < 20:
+            while said.count(b"event: place") < 20:
                 said += await stream.receive()
 
     assert status_of(bytes(said)) == 200
-    assert said.count(b": koboshi") >= 20
+    assert said.count(b"event: place") >= 20

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlencode
 
@@ -24,7 +25,7 @@ from tests.channels.fakes import TOKEN, FakeClock, FakeHealth
 from tests.store.homes import WEB, Home
 
 ADDRESS = "http://localhost:8642"
-EXAMPLES = {"chat": "ann", "message": "m1", "what": "t1", "name": "app.js"}
+EXAMPLES = {"chat": "ann", "message": "m1", "what": "t1", "name": "app.js", "delivery": "d1"}
 """What stands in the place of a parameter."""
 
 
@@ -33,6 +34,8 @@ class WholeApi:
     """Served in memory. `done` holds what got past the guard and would have changed something."""
 
     home: Home
+    folder: Path = Path("nowhere")
+    """The folder of the home: files that were sent are below it."""
     done: list[str] = field(default_factory=list)
     ask: Ask | None = None
     """Answers the page's questions; without it they are only written down."""
@@ -51,6 +54,7 @@ class WholeApi:
             followers=Followers(1),
             store=self._store,
             metrics=no_metrics,
+            home=self.folder,
         )
 
     def client(self) -> httpx2.AsyncClient:

@@ -190,7 +190,7 @@ def deaf_runner(folder: Path) -> Path:
     path.write_text(
         """#!/bin/sh
 trap '' TERM
-cd "$4"
+cd "$5"
 start=$(cut -d ' ' -f 22 /proc/$$/stat)
 boot=$(cat /proc/sys/kernel/random/boot_id)
 echo '{"pid": '$$', "start_ticks": '$start', "boot_id": "'$boot'"}' > born.json

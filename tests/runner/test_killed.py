@@ -103,8 +103,8 @@ def appears(path: Path) -> None:
 
 # The system calls around each durable step of a runner, as (call, how many of it came before).
 STEPS = [
-    ("chdir", 1), ("setsid", 1), ("ftruncate", 1),
-    ("fsync", 1), ("rename", 1), ("fsync", 2), ("fsync", 3), ("clone", 1),
+    ("chdir", 1), ("setsid", 1), ("prctl", 1), ("pipe2", 1), ("ftruncate", 1),
+    ("fsync", 1), ("rename", 1), ("fsync", 2), ("fsync", 3), ("pipe2", 2), ("clone", 1),
     ("wait4", 1), ("fsync", 4), ("rename", 2), ("fsync", 5), ("exit_group", 1),
 ]  # fmt: skip
 
@@ -150,7 +150,8 @@ def python_killed_at(folder: Path, call: str, number: int) -> Path:
     path = folder / "python"
     fault = f"inject={call}:signal=SIGKILL:when={number}"
     path.write_text(
-        f"#!/bin/sh\nexec {strace} -qq -o {folder}/strace -e trace={call} -e {fault}"
+        # The runner is a child of its keeper; the command itself is left alone.
+        f"#!/bin/sh\nexec {strace} -f -b execve -qq -o {folder}/strace -e trace={call} -e {fault}"
         f' {sys.executable} "$@"\n'
     )
     path.chmod(0o700)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ async def test_a_silent_command_of_a_killed_runner_can_still_be_ended(yard: Yard
     """It holds neither the lock nor the pipe of its runner, and is known by its marker."""
     process_id = await yard.start("(setsid sleep 1000 &); echo up; sleep 1000")
     await yard.until_said(process_id, b"up")
-    yard.kill_runner(process_id)
+    yard.kill_runner_and_keeper(process_id)
     assert (await yard.until_free(process_id)).life is Life.LOST
     assert yard.tree(process_id)
 
@@ -104,7 +105,8 @@ async def test_everything_killed_at_once_is_lost_or_a_death_by_signal(yard: Yard
         await yard.until_said(process_id, b"up")
 
         for pid in [*yard.tree(process_id), yard.runner_pid(process_id)]:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # the runner has written its record and is gone
+                os.kill(pid, signal.SIGKILL)
         seen = await yard.until_free(process_id)
 
         if seen.life is Life.ENDED:
@@ -117,7 +119,7 @@ async def test_everything_killed_at_once_is_lost_or_a_death_by_signal(yard: Yard
 async def test_a_process_of_an_earlier_boot_of_the_machine_is_lost(yard: Yard) -> None:
     process_id = await yard.start("echo up; sleep 1000")
     await yard.until_said(process_id, b"up")
-    yard.kill_runner(process_id)
+    yard.kill_runner_and_keeper(process_id)
     await yard.until_free(process_id)
     boot_id = yard.workdir / "boot_id"
     boot_id.write_text("another-boot\n")
@@ -145,7 +147,7 @@ async def test_a_pid_that_came_back_is_neither_alive_nor_signalled(
 ) -> None:
     """S135: the runner is long dead, and its pid is that of a bystander now."""
     process_id = await yard.start("sleep 1000")
-    yard.kill_runner(process_id)
+    yard.kill_runner_and_keeper(process_id)
     await yard.until_free(process_id)
     claim_birth(yard, process_id, bystander.pid, **changed)
 
@@ -160,7 +162,7 @@ async def test_a_zombie_does_not_count_as_alive(yard: Yard) -> None:
     process_id = await yard.start("sleep 1000")
     birth = yard.files(process_id).read_birth()
     assert birth is not None
-    yard.kill_runner(process_id)
+    yard.kill_runner_and_keeper(process_id)
     next_life = LocalRunners(yard.folder)
 
     seen = await next_life.wait(process_id, 5)
@@ -200,7 +202,8 @@ async def test_files_that_can_not_be_read_stop_nobody(yard: Yard) -> None:
     folder = yard.files(process_id).folder
 
     (folder / "exit.json").write_bytes(b'{"by": "its\xff')
-    assert yard.runners.look(process_id).life is Life.LOST
+    # The keeper of the runner ends a moment after it.
+    await until(lambda: yard.runners.look(process_id).life is Life.LOST, "nobody holds the lock")
     (folder / "born.json").write_bytes(b"")
     assert yard.runners.look(process_id) == Seen(life=Life.LOST)
     (folder / "spec").write_bytes(b"")

@@ -80,10 +80,21 @@ class Yard:
 
     def tree(self, process_id: ProcessId) -> dict[int, bytes]:
         """The living processes of the command."""
-        return find_tree(self.files(process_id).read_marker(), self._runner(process_id))
+        runner = self._runner(process_id)
+        return find_tree(self.files(process_id).read_marker(), (runner,) if runner > 0 else ())
 
     def kill_runner(self, process_id: ProcessId) -> None:
         os.kill(self.runner_pid(process_id), signal.SIGKILL)
+
+    def keeper_pid(self, process_id: ProcessId) -> int:
+        keeper = self.files(process_id).read_keeper()
+        assert keeper is not None
+        return keeper.pid
+
+    def kill_runner_and_keeper(self, process_id: ProcessId) -> None:
+        """The keeper first: it would end the tree."""
+        os.kill(self.keeper_pid(process_id), signal.SIGKILL)
+        self.kill_runner(process_id)
 
     async def until_free(self, process_id: ProcessId) -> Seen:
         """What is seen once nobody holds the lock."""

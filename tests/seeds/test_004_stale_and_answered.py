@@ -147,13 +147,15 @@ async def test_a_model_that_is_over_its_limit_is_not_announced_after_each_restar
     setting.model = WatchedModel(lambda _: ModelBusy("rate limit"))
     async with living(setting) as life:
         await life.says("room", "echo hello")
-        await life.until(lambda: setting.platform.shown, "the apology")
+        await life.until(lambda: len(setting.platform.shown) == 2, "the notice and the apology")
         await life.rests()
     for _ in range(3):
         async with living(setting) as life:
             await life.passes(100)
 
-    assert len(setting.platform.shown) == 1
+    notice, apology = setting.platform.texts("room")
+    assert "keep trying" in notice
+    assert "I could not finish" in apology
 
 
 @pytest.mark.parametrize("is_during", [False, True], ids=["before", "during"])

@@ -68,6 +68,7 @@ HOME = HomeFacts(mode=0o700, uid=1000, is_folder=True, is_writable=True)
         ({"home_facts": replace(HOME, mode=0o755)}, ("home", "warning"), 0),
         ({"home_facts": replace(HOME, uid=0)}, ("home", "error"), 78),
         ({"open_secrets": (Path("/srv/koboshi/environment"),)}, ("secrets", "warning"), 0),
+        ({"secrets_aside": (Path("/srv/quarantine/1/web-token"),)}, ("secrets", "warning"), 0),
         ({"home_facts": replace(HOME, is_folder=False)}, ("home", "error"), 78),
         ({"home_facts": replace(HOME, is_writable=False)}, ("home", "error"), 78),
         ({"home_facts": replace(HOME, trouble="permission denied")}, ("home", "error"), 78),

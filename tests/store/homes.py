@@ -414,9 +414,9 @@ class Home:
         assert isinstance(delivery, Delivery)
         return delivery
 
-    async def deliver(self, chat: str = "ann") -> list[Delivery]:
+    async def deliver(self, chat: str = "ann", channel: ChannelName = WEB) -> list[Delivery]:
         """Everything owed to the chat arrives."""
-        session_id, delivered = await self.session_id(chat), []
+        session_id, delivered = await self.session_id(chat, channel), []
         while delivery := await self.store.outbox.claim(session_id, self.worker.worker_id):
             assert isinstance(delivery, Delivery), "something is postponed"
             arrived = Settle(state=DeliveryState.DELIVERED, platform_id=f"p{delivery.delivery_id}")

@@ -25,6 +25,7 @@ VERBS = frozenset(
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "
     "processes.report "
     "people.approve people.deny people.revoke "
+    "retention.forget_deliveries retention.forget_lines "
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
     "turns.start_call turns.summarise turns.tell_progress turns.will "

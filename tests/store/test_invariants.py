@@ -46,7 +46,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("CHECK draining IN (0, 1)", "UPDATE workers SET draining = 2"),
         (
             "CHECK ended_how IN "
-            "('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted')",
+            "('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted', 'refused')",
             "UPDATE workers SET ended_how = 'bored', ended_ms = 1",
         ),
         (
@@ -217,6 +217,10 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             f"{STEP} (1, 2, 7, '{{}}', 1, 'note', 'recovery'), "
             "(1, 2, 7, '{}', 1, 'note', 'recovery')",
         ),
+        (
+            "INDEX one_end_note",
+            f"{STEP} (1, 2, 7, '{{}}', 1, 'note', 'ended'), (1, 2, 8, '{{}}', 1, 'note', 'ended')",
+        ),
         ("TRIGGER steps_never_change", "UPDATE steps SET body = '{}' WHERE seq = 1"),
     ],
     "calls": [
@@ -350,6 +354,7 @@ MESSAGES = {
     "INDEX one_open_turn": "UNIQUE constraint failed: turns.session_id",
     "INDEX one_answer": "UNIQUE constraint failed: steps.turn_id",
     "INDEX one_recovery_note": "UNIQUE constraint failed: steps.turn_id, steps.epoch",
+    "INDEX one_end_note": "UNIQUE constraint failed: steps.turn_id",
 }
 
 POINTING_NOWHERE = {

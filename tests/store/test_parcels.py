@@ -4,13 +4,15 @@ import os
 from pathlib import Path
 
 from koboshi.domain.files import OutFile, Parcel
+from koboshi.domain.ids import ChannelName, DeliveryId
 from koboshi.domain.transcript import Result, ResultStatus
 from koboshi.runtime.parcels import KEEP_MS, Parcels
-from tests.store.homes import Home, a_call
+from tests.harness.rows import read_rows
+from tests.store.homes import FRONT, WEB, Home, a_call
 
 
-async def owe(home: Home, folder: Path, name: str) -> None:
-    await home.say(f"send {name}")
+async def owe(home: Home, folder: Path, name: str, channel: ChannelName = FRONT) -> None:
+    await home.say(f"send {name}", channel=channel)
     claim = await home.claim()
     (call_id,) = await home.propose(claim, a_call())
     await home.start(claim, call_id)
@@ -26,7 +28,7 @@ async def test_what_is_owed_stays_and_what_was_sent_goes_when_it_is_old(
     home: Home, tmp_path: Path
 ) -> None:
     await owe(home, tmp_path, "sent")
-    await home.deliver()
+    await home.deliver(channel=FRONT)
     await owe(home, tmp_path, "owed")
     (tmp_path / "files" / "new").write_text("a call that has not ended yet")
     old_s = (home.clock.now_ms() - KEEP_MS) / 1000 - 1
@@ -37,3 +39,30 @@ async def test_what_is_owed_stays_and_what_was_sent_goes_when_it_is_old(
     await Parcels(store=home.store, clock=home.clock, home=tmp_path).sweep()
 
     assert sorted(path.name for path in (tmp_path / "files").iterdir()) == ["new", "owed"]
+
+
+async def test_a_file_that_people_fetch_from_us_is_kept_as_long_as_its_delivery(
+    home: Home, tmp_path: Path
+) -> None:
+    """Issue 13, B15: on the web, delivered does not mean that they have it."""
+    await owe(home, tmp_path, "fetched", WEB)
+    await home.deliver()
+    old_s = (home.clock.now_ms() - KEEP_MS) / 1000 - 1
+    os.utime(tmp_path / "files" / "fetched", (old_s, old_s))
+    await Parcels(store=home.store, clock=home.clock, home=tmp_path).sweep()
+
+    assert [path.name for path in (tmp_path / "files").iterdir()] == ["fetched"]
+
+
+async def test_a_file_that_nobody_got_on_the_web_goes_when_it_is_old(
+    home: Home, tmp_path: Path
+) -> None:
+    """What was given up has no address."""
+    await owe(home, tmp_path, "dropped", WEB)
+    for row in read_rows(tmp_path / "home-0").of("outbox"):
+        await home.store.outbox.drop(DeliveryId(int(str(row["delivery_id"]))))
+    old_s = (home.clock.now_ms() - KEEP_MS) / 1000 - 1
+    os.utime(tmp_path / "files" / "dropped", (old_s, old_s))
+    await Parcels(store=home.store, clock=home.clock, home=tmp_path).sweep()
+
+    assert not list((tmp_path / "files").iterdir())

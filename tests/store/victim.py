@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from koboshi.domain.again import Again
-from koboshi.domain.command import Standing, Will
+from koboshi.domain.command import CommandName, Standing, Will
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, Seq
 from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle, held
@@ -118,6 +118,8 @@ async def story(home: Home) -> AsyncIterator[str]:
     yield "inbox.adopt"
     assert await store.inbox.bind({FRONT: "222"})
     yield "inbox.bind"
+    async for verb in with_old_rows(home):
+        yield verb
     async for verb in with_the_end(home):
         yield verb
 
@@ -266,6 +268,32 @@ async def with_the_end(home: Home) -> AsyncIterator[str]:
     yield "workers.request_restart"
     await store.workers.end(home.worker.worker_id, EndedHow.STOPPED)
     yield "workers.end"
+
+
+async def with_old_rows(home: Home) -> AsyncIterator[str]:
+    """Long after it was closed, what a chat with nothing open has left is forgotten."""
+    await home.say("four", chat="eve")
+    yield "inbox.accept"
+    claim = await home.claim()
+    yield "turns.claim"
+    await home.answer(claim, "good", "bye")
+    yield "turns.answer"
+    for _ in range(2):
+        owed = await home.take_delivery("eve")
+        yield "outbox.claim"
+        arrived = Settle(state=DeliveryState.DELIVERED, platform_id=f"p{owed.delivery_id}")
+        await home.store.outbox.settle(owed, home.worker.worker_id, arrived)
+        yield "outbox.settle"
+    await home.command(CommandName.STATUS, chat="bob")
+    yield "inbox.accept"
+    home.clock.move(91 * DAY_MS)
+    retention, now_ms = home.store.retention, home.clock.now_ms()
+    lines = await retention.lines(0, now_ms - 90 * DAY_MS, 2**40)
+    assert await retention.forget_lines(lines.ids)
+    yield "retention.forget_lines"
+    deliveries = await retention.deliveries(0, now_ms - 90 * DAY_MS)
+    assert await retention.forget_deliveries(deliveries.ids)
+    yield "retention.forget_deliveries"
 
 
 async def tell(path: Path, crash_at: str) -> None:

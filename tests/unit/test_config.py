@@ -679,3 +679,15 @@ def test_a_model_of_a_plugin_gets_only_the_key_that_is_named_for_it(tmp_path: Pa
 
     assert load(tmp_path, None, environ).model.api_key is None
     assert load(tmp_path, None, named).model.api_key == Secret("key-of-parrot")
+
+
+@pytest.mark.parametrize("key", ["journal_days", "deliveries_days"])
+def test_what_is_kept_for_less_than_a_week_is_refused(machine: Machine, key: str) -> None:
+    """Issue 13, A4: 0 is for ever."""
+    for days in (0, 7, 90):
+        config = machine.load(f"[retention]\n{key} = {days}")
+        assert getattr(config.retention, key) == days
+    for days in (1, 6, -1):
+        (complaint,) = machine.complaints(f"[retention]\n{key} = {days}")
+        wanted = "must be a whole number of days from 7 to 36500, or 0 for ever"
+        assert f"retention.{key} {wanted}, not {days}" in complaint

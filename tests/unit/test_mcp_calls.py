@@ -198,7 +198,7 @@ A_SERVER = ServerSpec(name="files", endpoint=Program(command="x", workdir="."), 
 
 
 def test_without_the_library_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("koboshi.tools.mcp.find_spec", lambda _: None)
+    monkeypatch.setattr("koboshi.tools.mcp.library.find_spec", lambda _: None)
 
     with pytest.raises(ToolUnusable, match=r'\(files\) need .*`pip install "koboshi\[mcp\]"`'):
         McpServers([A_SERVER])

@@ -146,7 +146,7 @@ def test_commands_of_other_bots_are_theirs() -> None:
     text = "/stop@other_bot"
     assert inbound(text, GROUP, entities=naming(text, text, "bot_command")).ignored
     inside = "please /stop"
-    assert inbound(inside, GROUP, entities=naming(inside, "/stop", "bot_command")).ignored
+    assert not inbound(inside, GROUP, entities=naming(inside, "/stop", "bot_command")).is_addressed
 
 
 def test_a_command_in_answer_to_somebody_is_still_a_command() -> None:

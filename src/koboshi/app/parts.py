@@ -1,7 +1,7 @@
 """The objects of one gateway, built from its configuration."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING
 from anyio import Event
 
 from koboshi.agent.prompt import system_prompt
-from koboshi.agent.summary import ContextLimits
+from koboshi.app.context import context_limits
 from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
+from koboshi.app.restarting import restart_tool
 from koboshi.app.servers import open_servers
 from koboshi.app.slots import slots_of
+from koboshi.app.tokens import make_tokens, web_token
 from koboshi.app.web import names_of, pages_of, web_limits
-from koboshi.app.world import environment_of_commands, make_tokens, redactor_of, web_token
+from koboshi.app.world import environment_of_commands, redactor_of
 from koboshi.app.zone import zone_of
 from koboshi.channels.web.channel import WebChannel
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.domain.action import TurnLimits
-from koboshi.domain.ids import ChannelName, ProcessId, WorkerId
+from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.worker import Worker
@@ -45,7 +47,7 @@ from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.jobs import Jobs, until_written_to
-from koboshi.runtime.leave import Leave
+from koboshi.runtime.leave import nothing_against_it
 from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.meter import Meter, labelled
@@ -68,7 +70,6 @@ from koboshi.tools.pause import PAUSE
 from koboshi.tools.plugins import PluginTools
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
-from koboshi.tools.restart import RestartTool
 from koboshi.tools.terminal import TerminalTool
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Parts:
     meter: Meter = field(default_factory=Meter)
     is_supervised: bool = False
     """Whether a parent of ours starts the gateway again whenever it dies."""
+    why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
 
     def heartbeat(self) -> Heartbeat:
         return Heartbeat(
@@ -140,6 +142,7 @@ class Parts:
                 health=health,
                 clock=self.clock,
                 limits=web_limits(self.config),
+                home=self.config.home,
                 metrics=metrics_of(
                     self.store, self.clock, self.worker, self.config.home, health, self.meter
                 ).text,
@@ -158,7 +161,7 @@ class Parts:
             if isinstance(channel, WebConfig)
         ]
 
-    def own_tools(self) -> list[Tool]:
+    def own_tools(self, takes_files: Callable[[ChannelName], bool]) -> list[Tool]:
         terminal = self.config.tools.terminal
         return [
             TerminalTool(
@@ -187,23 +190,15 @@ class Parts:
                 workdir=self.config.gateway.workdir,
                 home=self.config.home,
                 sent_bytes_max=self.config.limits.sent_file_bytes_max,
+                takes_files=takes_files,
             ),
             ASK,
             PAUSE,
-            RestartTool(
-                worker=self.worker,
-                request=self._restart,
-                restarted_by=self.store.workers.restarted_by,
-            ),
+            restart_tool(self.worker, self.store, self.drain, self.why_not_restart),
         ]
 
     def ends(self) -> Ends:
         return ends_of(self.config, self.store, self.runners, self.clock)
-
-    async def _restart(self, worker_id: WorkerId, by: str) -> None:
-        """Asked by the agent: nothing is claimed from here on, its own turn least of all."""
-        await self.store.workers.request_restart(worker_id, by)
-        self.drain.ask(Leave.RESTART)
 
     def supervise(self) -> Supervise:
         limits = self.config.limits
@@ -240,7 +235,13 @@ class Parts:
         async def output(process_id: ProcessId) -> str:
             return redact(await output_of(self.runners, process_id))
 
-        return Intake(store=self.store, clock=self.clock, respond=respond, output_of=output)
+        return Intake(
+            store=self.store,
+            clock=self.clock,
+            respond=respond,
+            output_of=output,
+            why_not_restart=self.why_not_restart,
+        )
 
     def turn_runner(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> TurnRunner:
         limits = self.config.limits
@@ -287,7 +288,6 @@ class Parts:
         )
 
     def asking(self, channels: Mapping[ChannelName, Channel]) -> Asking:
-        limits = self.config.limits
         return Asking(
             drafts=Drafts(channels=channels),
             store=self.store,
@@ -300,12 +300,8 @@ class Parts:
             ),
             clock=self.clock,
             system=system_prompt(self.config.model.system_prompt),
-            context=ContextLimits(
-                tokens_max=limits.context_tokens_max,
-                steps_max=limits.context_steps_max,
-                summary_tokens_max=limits.summary_tokens_max,
-            ),
-            held_ms_max=limits.model_held_wait_ms_max,
+            context=context_limits(self.config),
+            held_ms_max=self.config.limits.model_held_wait_ms_max,
             zone=zone_of(self.config),
         )
 
@@ -364,6 +360,7 @@ def build(
     jobs = replace(
         jobs_of(parts.config, parts.store, parts.clock, is_running=True),
         leave=parts.drain.ask,
+        why_not_restart=parts.why_not_restart,
         login_link=lambda: next((channel.login_link() for channel in web), None),
         channels=health.channels,
         neighbours=health.neighbours,
@@ -371,7 +368,8 @@ def build(
     )
     web += parts.web_channels(health, jobs)
     reached += web
-    own_tools = parts.own_tools()
+    taking = {channel.name for channel in reached if channel.abilities.takes_files}
+    own_tools = parts.own_tools(taking.__contains__)
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own_tools]
     servers = open_servers(parts.config, environment, taken=taken)
     parts.neighbours.servers = servers.standing

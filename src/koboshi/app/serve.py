@@ -3,12 +3,14 @@
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import structlog
-from anyio import Event, create_task_group, open_signal_receiver
+from anyio import Event, create_task_group, move_on_after, open_signal_receiver, to_thread
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
@@ -16,14 +18,19 @@ from koboshi.app.jobs import PROCESSES_NAME, pairing_limits, report_limits
 from koboshi.app.parts import Built, Parts, build
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
+from koboshi.app.starting import usable_model, workdir_warnings
 from koboshi.app.world import opened_model, world_of
 from koboshi.channels.web.channel import WebChannel
 from koboshi.config import Config
+from koboshi.domain.errors import StoreFailed, Unusable, is_or_holds
 from koboshi.domain.recovery import World
 from koboshi.domain.watch import Notify
+from koboshi.domain.worker import EndedHow, Worker
 from koboshi.ports.model import Model
 from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.drain import Drain
+from koboshi.runtime.forgetting import Forgetting
+from koboshi.runtime.installed import INSTALLED
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.neighbours import Neighbours
@@ -40,6 +47,7 @@ from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 log = structlog.get_logger()
 
 UNKNOWN = "unknown"
+BOOKED_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +61,8 @@ class RunOptions:
     on_stopping: Callable[[], None] = lambda: None
     """Called when the stop begins, to bound it from outside."""
     wrong_configuration: Callable[[], str] = str
-    """Reads the configuration again, and says what is wrong with it; empty if nothing is."""
+    """Reads the configuration again, and says why a start on it would be refused; empty if it would
+    not. It reads files, and is called in a thread."""
     notifier: Notifier = field(default_factory=Notifier)
     surroundings: Surroundings = field(default_factory=Surroundings)
     is_supervised: bool = False
@@ -66,58 +75,81 @@ async def serve(config: Config, options: RunOptions) -> bool:
 
     Raises StoreRefused, Unusable or StoreFailed, alone or inside exception groups.
     """
-    async with opened_model(config) as model:
-        return await _serve(config, options, model)
+    # An upgrade while we run must not mix its code with ours.
+    with INSTALLED.guarded():
+        async with opened_model(config, usable_model(config)) as model:
+            return await _serve(config, options, model)
 
 
 async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
     clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
     options.notifier.status("opening the store")
     store = await _open(config, options, world, clock, wakeups)
-    for warning in (*config.warnings, *store.warnings):
+    for warning in (*config.warnings, *workdir_warnings(config), *store.warnings):
         log.warning("startup_warning", warning=warning)
     try:
-        host = socket.gethostname()
         kills = count_kills()
-        worker = await store.workers.start(host, os.getpid(), _birth(), __version__, kills)
+        worker = await store.workers.start(
+            socket.gethostname(), os.getpid(), _birth(), __version__, kills
+        )
         seconds = options.surroundings.drain_seconds(config.gateway.drain_seconds)
-        drain = Drain(wakeups=wakeups, seconds=seconds)
-        _make_workdir(config.gateway.workdir)
         parts = Parts(
             config=config,
             store=store,
             model=model,
             worker=worker,
             world=world,
-            drain=drain,
+            drain=Drain(wakeups=wakeups, seconds=seconds),
             clock=clock,
             wakeups=wakeups,
             has_recovered=Event(),
             runners=LocalRunners(config.home / PROCESSES_NAME),
             neighbours=Neighbours(clock=clock),
             is_supervised=options.is_supervised,
+            why_not_restart=partial(to_thread.run_sync, options.wrong_configuration),
         )
-        built = build(parts, lambda: _begin_stop(options), options.notifier.extend)
-        opening = built.gateway.intake.opening
-        home, place = str(config.home), options.surroundings.place
-        log.info("gateway_started", worker=worker.worker_id, home=home, place=place)
-        async with create_task_group() as tasks:
-            await tasks.start(_leave_at_signals, drain, options.wrong_configuration)
-            tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
-            for channel in built.web:
-                tasks.start_soon(_announce, channel, options, opening)
-            tasks.start_soon(_say_ready, opening, options.notifier)
-            parcels = Parcels(store=store, clock=clock, home=config.home)
-            tasks.start_soon(parcels.keep_sweeping)
-            # What is not needed to accept messages comes after it.
-            before = [opening.is_known] if built.web else []
-            tasks.start_soon(keep_connected, built.servers, before)
-            tasks.start_soon(load_plugins, built.plugins, [*before, parts.has_recovered])
-            await built.gateway.run()
-            tasks.cancel_scope.cancel()
-        return drain.how is Leave.RESTART
+        async with _refusal_booked(store, worker):
+            await _live(parts, options)
+        return parts.drain.how is Leave.RESTART
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def _refusal_booked(store: SqliteStore, worker: Worker) -> AsyncIterator[None]:
+    """A start that could not be is said to be one: without a word it would pass for a kill."""
+    try:
+        yield
+    except (Unusable, ExceptionGroup) as error:
+        if is_or_holds(error, Unusable) and not is_or_holds(error, StoreFailed):
+            with move_on_after(BOOKED_SECONDS, shield=True):
+                await store.workers.end(worker.worker_id, EndedHow.REFUSED)
+        raise
+
+
+async def _live(parts: Parts, options: RunOptions) -> None:
+    """Build the gateway, and run it with what belongs beside it until it has ended."""
+    config, worker = parts.config, parts.worker
+    _make_workdir(config.gateway.workdir)
+    built = build(parts, lambda: _begin_stop(options), options.notifier.extend)
+    opening = built.gateway.intake.opening
+    home, place = str(config.home), options.surroundings.place
+    log.info("gateway_started", worker=worker.worker_id, home=home, place=place)
+    async with create_task_group() as tasks:
+        await tasks.start(_leave_at_signals, parts.drain, parts.why_not_restart)
+        tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
+        for channel in built.web:
+            tasks.start_soon(_announce, channel, options, opening)
+        tasks.start_soon(_say_ready, opening, options.notifier)
+        parcels = Parcels(store=parts.store, clock=parts.clock, home=config.home)
+        tasks.start_soon(parcels.keep_sweeping)
+        tasks.start_soon(_forgetting(parts).keep_forgetting)
+        # What is not needed to accept messages comes after it.
+        before = [opening.is_known] if built.web else []
+        tasks.start_soon(keep_connected, built.servers, before)
+        tasks.start_soon(load_plugins, built.plugins, [*before, parts.has_recovered])
+        await built.gateway.run()
+        tasks.cancel_scope.cancel()
 
 
 async def _open(
@@ -131,6 +163,7 @@ async def _open(
         options=StoreOptions(
             lock_wait_seconds=options.lock_wait_seconds,
             accepts_loss=options.accepts_loss,
+            keeps_reserve=True,
             hold_asked_by=_asked_by(options, clock) if options.holds_outbox else "",
             crash_at=os.environ.get(faults.VARIABLE, ""),
             waiting_max=config.limits.inbox_waiting_max,
@@ -163,6 +196,17 @@ def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
     return Tidings(notifier=notifier, store=parts.store, health=built.health, worker_id=worker_id)
 
 
+def _forgetting(parts: Parts) -> Forgetting:
+    retention = parts.config.retention
+    return Forgetting(
+        store=parts.store,
+        clock=parts.clock,
+        worker_id=parts.worker.worker_id,
+        journal_days=retention.journal_days,
+        deliveries_days=retention.deliveries_days,
+    )
+
+
 async def _say_ready(opening: Opening, notifier: Notifier) -> None:
     await opening.is_accepting.wait()
     notifier.ready()
@@ -177,7 +221,7 @@ async def _announce(channel: WebChannel, options: RunOptions, opening: Opening) 
 
 
 async def _leave_at_signals(
-    drain: Drain, wrong_configuration: Callable[[], str], *, task_status: TaskStatus[None]
+    drain: Drain, why_not_restart: Callable[[], Awaitable[str]], *, task_status: TaskStatus[None]
 ) -> None:
     """The first signal asks for a stop, the second for one that waits for nothing. SIGHUP asks for
     a restart with the configuration as it is now, if that can be used."""
@@ -185,7 +229,7 @@ async def _leave_at_signals(
         task_status.started()
         async for number in signals:
             if number == signal.SIGHUP:
-                _reload(drain, wrong_configuration())
+                _reload(drain, await why_not_restart())
                 continue
             log.info("signal_received", signal=number.name)
             if drain.asked.is_set():

@@ -1,14 +1,12 @@
-"""What the configuration means to recovery, to the model and to the web channel."""
+"""What the configuration means to recovery and to the model."""
 
-import os
-import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from koboshi.config import Config, TelegramConfig, WebConfig, secrets_of
-from koboshi.domain.errors import ModelUnusable, StoreFailed
+from koboshi.app.tokens import kept_token
+from koboshi.config import Config, TelegramConfig, secrets_of
+from koboshi.domain.errors import ModelUnusable
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outage import Patience
 from koboshi.domain.recovery import Policy, RecoveryPolicy, World
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from koboshi.models.remote import RemoteModel
     from koboshi.ports.model import Model
 
-WEB_TOKEN_NAME = "web-token"
 EVERYONE = "*"
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
 """What commands inherit of our environment: nothing that may hold a key, or bend a program."""
@@ -93,32 +90,40 @@ def _lists(config: Config) -> dict[str, frozenset[str]]:
 
 
 @asynccontextmanager
-async def opened_model(config: Config) -> "AsyncIterator[Model]":
-    """The configured model, for as long as the gateway runs. Raises ModelUnusable."""
+async def opened_model(
+    config: Config, remote: "RemoteModel | PluginModel | None" = None
+) -> "AsyncIterator[Model]":
+    """The configured model, for as long as it is needed: the one that was made already, if one
+    was. Raises ModelUnusable."""
     if config.model.is_scripted:
         from koboshi.models.scripted import ScriptedModel
 
         yield ScriptedModel()
         return
-    # Only who uses a provider pays for loading what reaches it.
-    from koboshi.models.provider import is_ours, open_model, read_name
-
-    prefix, _ = read_name(config.model.name)
-    if is_ours(prefix):
-        key = config.model.api_key
-        model: RemoteModel | PluginModel = open_model(
-            config.model.name,
-            base_url=config.model.base_url,
-            api_key=key.reveal() if key is not None else None,
-            key_variable=config.model.api_key_env,
-            limits=_model_limits(config),
-        )
-    else:
-        model = _plugin_model(config)
+    model = remote or remote_model(config)
     try:
         yield model
     finally:
         await model.aclose()
+
+
+def remote_model(config: Config) -> "RemoteModel | PluginModel":
+    """The model of a provider or a plug-in. Nothing is sent or loaded before the first request.
+    Raises ModelUnusable."""
+    # Only who uses a provider pays for loading what reaches it.
+    from koboshi.models.provider import is_ours, open_model, read_name
+
+    prefix, _ = read_name(config.model.name)
+    if not is_ours(prefix):
+        return _plugin_model(config)
+    key = config.model.api_key
+    return open_model(
+        config.model.name,
+        base_url=config.model.base_url,
+        api_key=key.reveal() if key is not None else None,
+        key_variable=config.model.api_key_env,
+        limits=_model_limits(config),
+    )
 
 
 def _plugin_model(config: Config) -> "PluginModel":
@@ -159,54 +164,13 @@ def _model_limits(config: Config) -> "ModelLimits":
     )
 
 
-def web_token(home: Path, channel: WebConfig) -> str:
-    """The configured token, or one that is made at the first start and kept in the home."""
-    if channel.token is not None:
-        return channel.token.reveal()
-    path = home / WEB_TOKEN_NAME
-    kept = path.read_text(encoding="ascii").strip() if path.exists() else ""
-    return kept or _made_token(path)
-
-
-def make_tokens(config: Config) -> None:
-    """Make the token of the web, if it has none yet."""
-    for channel in config.enabled_channels:
-        if isinstance(channel, WebConfig):
-            web_token(config.home, channel)
-
-
 def redactor_of(config: Config) -> "Redact":
     """What takes every secret out of a text that is shown to anybody: those of the configuration,
     and the token that was made for the web."""
     # A command that shows no such text has no use for what a log needs.
     from koboshi.logs import redactor
 
-    path = config.home / WEB_TOKEN_NAME
-    made = path.read_text(encoding="ascii").strip() if path.exists() else ""
-    return redactor((*secrets_of(config), made))
-
-
-def _made_token(path: Path) -> str:
-    """A new token in a file. It gets its name when it is whole: half a token would lock us out."""
-    token = secrets.token_urlsafe(32)
-    unnamed = path.with_suffix(".new")
-    try:
-        unnamed.unlink(missing_ok=True)
-        descriptor = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{token}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unnamed.rename(path)
-        # A power cut may lose the new name unless the folder is flushed, too.
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise StoreFailed(f"{path} can not be written: {error}") from error
-    return token
+    return redactor((*secrets_of(config), kept_token(config.home) or ""))
 
 
 def environment_of_commands(environ: Mapping[str, str]) -> dict[str, str]:

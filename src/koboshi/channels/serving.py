@@ -1,14 +1,12 @@
 """The HTTP server, held like any other task of ours."""
 
 import asyncio
-import errno
 import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 
-from anyio import CancelScope, Event, create_task_group, getaddrinfo
+from anyio import CancelScope, Event, create_task_group
 from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import Server
@@ -16,38 +14,10 @@ from uvicorn.server import Server
 from koboshi.channels.connection import PatientProtocol
 from koboshi.channels.door import Door
 from koboshi.channels.patience import Patience
-from koboshi.domain.errors import ChannelUnusable, StoreFailed
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.errors import StoreFailed
 
-BACKLOG = 2_048
-"""Who may wait in the queue of the system; it takes fewer if it likes."""
 SPARE = 32
 """Connections beyond those that are served: they get to hear that there are too many."""
-
-
-class CannotListen(ChannelUnusable):
-    """The address can not be had: choose another, or end whoever holds it."""
-
-
-async def listen(host: str, port: int, *, is_public: bool = False) -> socket.socket:
-    """A socket that listens on the address; one that others can reach only if `is_public`. Raises
-    CannotListen, naming it, and OSError where only something is missing for now."""
-    try:
-        found = await getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        family, _, _, _, address = found[0]
-        if not is_public and not ip_address(address[0]).is_loopback:
-            raise CannotListen(f"{host} is {address[0]}, which others can reach; use 127.0.0.1")
-        listener = socket.create_server(address, family=family, backlog=BACKLOG)
-        listener.setblocking(False)
-        return listener
-    except OSError as error:
-        if shortage_in(error) is not None:
-            raise
-        if error.errno == errno.EADDRINUSE:
-            words = "is in use by another program (or another gateway)"
-        else:
-            words = f"can not be used: {error.strerror or error}"
-        raise CannotListen(f"{host} port {port} {words}") from error
 
 
 class EmbeddedServer(Server):

@@ -98,7 +98,8 @@ def refusal_of(answer: Mapping[str, object]) -> Failure:
     """The failure that an answer without an answer is."""
     match answer.get("error"):
         case {"type": str(kind), "message": str(message)}:
-            return Failure(FAILED, kind, escaped(message))
+            code = WRONG_SETUP if kind == "config" else FAILED
+            return Failure(code, kind, "\n".join(map(escaped, message.splitlines())))
         case _:
             return _unreadable()
 

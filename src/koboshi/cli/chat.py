@@ -18,6 +18,7 @@ from koboshi.config.problems import ConfigError, Unfit
 
 URL = "http://127.0.0.1:8642"
 WRONG_SETUP = 78
+WAIT_SECONDS_MAX = 24 * 3_600.0
 
 
 @click.command()
@@ -27,6 +28,15 @@ WRONG_SETUP = 78
 @click.option("--url", help="Where the gateway listens, if not where its configuration says.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="Instead of HOME/web-token.")
 @click.option("--once", metavar="TEXT", help="Send this, show what comes back, and leave.")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(0, WAIT_SECONDS_MAX),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --once or a pipe: how long to wait for a gateway that is not there.",
+)
 def chat(
     chat_name: str,
     thread: str,
@@ -35,10 +45,12 @@ def chat(
     url: str | None,
     token_file: Path | None,
     once: str | None,
+    wait_s: float,
 ) -> None:
     """Talk to the agent from this terminal.
 
-    With lines from a pipe it leaves when all of them are answered.
+    With lines from a pipe it leaves when all of them are answered. Without a gateway, --once and
+    pipes end with 1 after a while.
     """
     is_interactive = once is None and sys.stdin.isatty()
     screen = Screen(sys.stdout, sys.stderr, has_color="NO_COLOR" not in os.environ)
@@ -53,6 +65,8 @@ def chat(
             start="recent" if is_interactive else "now",
             read_token=lambda: read_token(file),
             say=screen.remark,
+            # A person sees that nobody is there, and leaves when they like.
+            absence_s_max=None if is_interactive else wait_s,
         )
         if is_interactive:
             screen.remark(f'chat "{chat_name}" at {url}; /help shows commands, Ctrl-D leaves')

@@ -1,11 +1,12 @@
 """The chat client's connection: it comes back by itself, and says so once."""
 
+import math
 from collections.abc import Callable
 from urllib.parse import quote
 
 import httpx2
 import msgspec
-from anyio import Event, sleep
+from anyio import CancelScope, Event, current_time, sleep
 
 from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
 from koboshi.channels.web.lines import LINES, Line
@@ -40,7 +41,7 @@ class Link:
 
     `read_token` gives the token, or None while there is none; `start` is where to begin the first
     time: `recent` or `now`. A pause before each new try is taken from `pauses_s`, the last one for
-    ever.
+    ever, or until no gateway was there for `absence_s_max`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Link:
         say: Callable[[str], None],
         pauses_s: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0),
         silence_s: float = 45.0,
+        absence_s_max: float | None = None,
     ) -> None:
         self._url = url
         self._base = f"{url.rstrip('/')}/api/v1/sessions/{quote(chat, safe='')}"
@@ -70,6 +72,8 @@ class Link:
         self._came_up = Event()
         self._has_been_up = False
         self._has_told = False
+        self._absence_s_max = absence_s_max
+        self._patience: CancelScope | None = None
 
     async def __aenter__(self) -> "Link":
         return self
@@ -78,24 +82,42 @@ class Link:
         await self._client.aclose()
 
     @property
+    def url(self) -> str:
+        return self._url
+
+    @property
     def is_up(self) -> bool:
         return self._came_up.is_set()
 
     async def follow(self, see: See) -> None:
         """Tell `see` of every event, each once, across all reconnections, until cancelled.
 
-        Raises ChatOver when the gateway does not want us.
+        Raises ChatOver when the gateway does not want us, or none has been there for too long.
         """
-        tries = 0
+        tries, absent_since = 0, current_time()
         while True:
-            try:
-                await self._follow_once(see)
-            except (httpx2.TransportError, NotThere):
-                tries += 1
+            with CancelScope(deadline=self._until(absent_since)) as patience:
+                self._patience = patience
+                try:
+                    await self._follow_once(see)
+                except (httpx2.TransportError, NotThere):
+                    tries += 1
             if self.is_up:
-                tries = 0
+                tries, absent_since = 0, current_time()
             self._lose()
+            if current_time() >= self._until(absent_since):
+                raise ChatOver(self._absence(), 1)
             await sleep(self._pause_s(tries))
+
+    def _until(self, absent_since: float) -> float:
+        """When nobody waits any longer for a gateway to come."""
+        return math.inf if self._absence_s_max is None else absent_since + self._absence_s_max
+
+    def _absence(self) -> str:
+        return (
+            f"no gateway answered at {self._url} within {self._absence_s_max:g} s; start one with: "
+            "koboshi run (is one running? koboshi status)"
+        )
 
     async def _follow_once(self, see: See) -> None:
         place = {} if self._place is None else {"Last-Event-ID": str(self._place)}
@@ -172,6 +194,8 @@ class Link:
 
     def _greet(self) -> None:
         if not self.is_up:
+            if self._patience is not None:
+                self._patience.deadline = math.inf
             self._came_up.set()
             if self._has_been_up:
                 self._say(BACK)

@@ -12,6 +12,7 @@ from koboshi.channels.web.lines import (
     StepLine,
     TurnLine,
 )
+from koboshi.domain.files import size_words
 from koboshi.domain.phrases import DUPLICATE_LABEL, excerpt
 
 ASIDE_CHARS_MAX = 100
@@ -30,13 +31,14 @@ class Said:
     is_aside: bool = False
 
 
-def render(kind: str, line: Line) -> tuple[Said, ...]:
-    """What to show for an event, safe to print; nothing for most of them."""
+def render(kind: str, line: Line, url: str = "") -> tuple[Said, ...]:
+    """What to show for an event of the gateway at `url`, safe to print; nothing for most of
+    them."""
     match line:
         case DeliveryLine(text=text) if kind == "progress":
             return (_aside(text),)
         case DeliveryLine():
-            return (Said(safe(_delivery(kind, line))),)
+            return (Said(safe(_delivery(kind, line, url))),)
         case MessageLine(text=text):
             return (_aside(f"> {text}"),)
         case StepLine():
@@ -63,8 +65,11 @@ def _picture(found: re.Match[str]) -> str:
     return "\u2421" if code == 0x7F else f"<U+{code:04X}>"
 
 
-def _delivery(kind: str, line: DeliveryLine) -> str:
+def _delivery(kind: str, line: DeliveryLine, url: str) -> str:
     text = (DUPLICATE_LABEL if line.may_be_duplicate else "") + line.text.rstrip("\n")
+    if line.file is not None:
+        file, address = line.file, url.rstrip("/") + line.file.address
+        text += f"\n[file: {file.name}, {size_words(file.size)}: {address}]"
     if kind != "question":
         return text
     choices = [f"  {number}) {each.label}" for number, each in enumerate(line.choices, start=1)]

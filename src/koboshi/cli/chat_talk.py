@@ -105,7 +105,7 @@ class Talk:
     def _see(self, kind: str, line: Line, place: int) -> None:
         is_echo = isinstance(line, MessageLine) and self._conversation.is_mine(line)
         self._conversation.see(kind, line, place)
-        for said in () if is_echo else render(kind, line):
+        for said in () if is_echo else render(kind, line, self._link.url):
             if said.is_aside:
                 self._screen.remark(said.text)
             else:

@@ -1,14 +1,24 @@
 """`koboshi config`: is the configuration right, and what does it say?"""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from koboshi.cli.ask_owner import loaded
 from koboshi.cli.groups import NearGroup
-from koboshi.cli.options import failures_told, home_options, json_option, show_json
+from koboshi.cli.options import (
+    WRONG_SETUP,
+    Failure,
+    failures_told,
+    home_options,
+    json_option,
+    show_json,
+)
 from koboshi.cli.tables import echo_table
 from koboshi.config import Config, describe
+
+LOCK_NAME = "koboshi.lock"
 
 
 @click.group(cls=NearGroup)
@@ -20,16 +30,18 @@ def config() -> None:
 @home_options
 @json_option
 def check(home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """Say what is wrong with the configuration, without starting anything.
+    """Say what a start would refuse, without starting anything: wrong keys, a model or an MCP
+    server that cannot be used as it is, a home or a port that cannot be had.
 
     Ends with 0 if it can be used, else with 78. Warnings do not count.
     """
     with failures_told(as_json):
         found = loaded(home, config_file, needs_secrets=True)
+        warnings = _judged(found)
         if as_json:
-            show_json({"ok": True, "warnings": list(found.warnings)})
+            show_json({"ok": True, "warnings": list(warnings)})
             return
-        warn(found)
+        warn(warnings)
         click.echo("ok")
 
 
@@ -54,10 +66,21 @@ def show(home: Path | None, config_file: Path | None, as_json: bool) -> None:
             for key, value, source in rows
         ]
         echo_table(("key", "value", "set by"), rows, lines, nothing="")
-        warn(found)
+        warn(found.warnings)
 
 
-def warn(found: Config) -> None:
+def _judged(found: Config) -> tuple[str, ...]:
+    """The warnings of a start on the configuration. Raises Failure if there would be none."""
+    from koboshi.app.starting import verdict_on
+    from koboshi.cli.holders import lock_holders
+
+    verdict = verdict_on(found, ours=frozenset(lock_holders(found.home / LOCK_NAME)))
+    if verdict.refusals:
+        raise Failure(WRONG_SETUP, "config", "\n".join(verdict.refusals))
+    return verdict.warnings
+
+
+def warn(warnings: Iterable[str]) -> None:
     """Say on stderr what is allowed and yet unwise."""
-    for warning in found.warnings:
+    for warning in warnings:
         click.echo(f"warning: {warning}", err=True)

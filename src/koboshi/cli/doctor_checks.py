@@ -92,10 +92,14 @@ class Facts:
     """How many files a process may have open."""
     config_error: str = ""
     config_warnings: tuple[str, ...] = ()
+    start_refusals: tuple[str, ...] = ()
+    """Why a start on a configuration that can be read would end at once."""
     drain_seconds: float = 45.0
     home_facts: HomeFacts | None = None
     open_secrets: tuple[Path, ...] = ()
     """Files of ours with secrets that others can read."""
+    secrets_aside: tuple[Path, ...] = ()
+    """Damaged secrets of ours that a start has replaced."""
     disk_free: int | None = None
     disk_size: int = 0
     written_ms: int | None = None
@@ -108,6 +112,8 @@ class Facts:
     """The processes that have the home's lock open: its owner, and those that wait for it."""
     silence: str = ""
     """Why the gateway that runs here does not answer; empty if it does, or none runs."""
+    restart: str = ""
+    """Why it wants to be restarted."""
 
 
 Check: TypeAlias = Callable[[Facts], Iterator[Finding]]
@@ -130,9 +136,11 @@ def check_configuration(facts: Facts) -> Iterator[Finding]:
     if facts.config_error:
         yield _error(facts.config_error, "`koboshi config check` says the same", WRONG_SETUP)
         return
+    for refusal in facts.start_refusals:
+        yield _error(refusal, "`koboshi config check` says the same, as a start would", WRONG_SETUP)
     for warning in facts.config_warnings:
         yield _warning(warning, "`koboshi config show` says where each key was set")
-    if not facts.config_warnings:
+    if not facts.config_warnings and not facts.start_refusals:
         yield _ok("can be used")
 
 
@@ -161,6 +169,10 @@ def check_secrets(facts: Facts) -> Iterator[Finding]:
     for file in facts.open_secrets:
         fix = SetMode(path=file, mode=0o600)
         yield _warning(f"{file} holds a secret and is open to others", fix.words, fix)
+    for file in facts.secrets_aside:
+        words = f"a damaged {file.name} was replaced by a new one; the old one is {file}"
+        remedy = "give the new one to programs that had the old one, then remove that file"
+        yield _warning(words, remedy)
 
 
 def check_disk(facts: Facts) -> Iterator[Finding]:
@@ -223,6 +235,8 @@ def check_gateways(facts: Facts) -> Iterator[Finding]:
     if len([unit for unit in facts.units if unit.is_active]) > 1:
         words = "the user's service and the system's both run"
         yield _warning(words, "keep one: koboshi service uninstall --user")
+    if facts.restart:
+        yield _warning(facts.restart, "koboshi restart")
     if not facts.silence and len(facts.holders) <= 1:
         yield _ok(f"one runs (pid {pids})" if pids else "none runs, and nothing holds the lock")
 

@@ -14,9 +14,12 @@ from pathlib import Path
 import apsw
 
 import koboshi
+from koboshi.app.tokens import secrets_set_aside
 from koboshi.cli.ask_owner import ask_gateway
 from koboshi.cli.doctor_checks import ASKED, Facts, HomeFacts, LoadedUnit
 from koboshi.cli.doctor_fixes import RewriteUnit
+from koboshi.cli.holders import lock_holders
+from koboshi.cli.inspect import restart_wanted
 from koboshi.cli.options import Failure
 from koboshi.cli.service_plan import UNIT, unit_file
 from koboshi.cli.service_renewal import renewed
@@ -39,6 +42,9 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
     config, error = _configuration(home, config_file, environ)
     home_facts = _home(place)
     free, size = _disk(place)
+    holders = lock_holders(place / "koboshi.lock")
+    is_home = home_facts is not None and home_facts.is_folder
+    silence, restart = _asked(place) if is_home else ("", "")
     return Facts(
         home=place,
         uid=os.geteuid(),
@@ -47,6 +53,7 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         sqlite=tuple(int(part) for part in apsw.sqlite_lib_version().split(".")),
         files_max=_files_max(),
         config_error=error,
+        start_refusals=() if config is None else _refusals(config, holders),
         config_warnings=() if config is None else config.warnings,
         drain_seconds=45.0 if config is None else config.gateway.drain_seconds,
         home_facts=home_facts,
@@ -54,13 +61,15 @@ def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, st
         disk_size=size,
         written_ms=_changed_ms(place / "koboshi.db-wal") or _changed_ms(place / "koboshi.db"),
         open_secrets=tuple(file for name in SECRETS if _is_open(file := place / name)),
+        secrets_aside=secrets_set_aside(place),
         units=tuple(
             unit for is_user in (False, True) if (unit := loaded_unit(is_user, environ)) is not None
         ),
         is_clock_kept=_is_clock_kept(),
         lingers=_lingers(),
-        holders=lock_holders(place / "koboshi.lock"),
-        silence=_silence(place) if home_facts and home_facts.is_folder else "",
+        holders=holders,
+        silence=silence,
+        restart=restart,
     )
 
 
@@ -108,33 +117,6 @@ def parse_properties(shown: str) -> dict[str, str]:
     return {name: value for name, equals, value in pairs if equals}
 
 
-def lock_holders(lock: Path) -> tuple[int, ...]:
-    """The processes that have the lock open, as far as we may look."""
-    try:
-        wanted = lock.stat()
-        pids = sorted(int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
-    except OSError:
-        return ()
-    return tuple(pid for pid in pids if _has_open(pid, wanted))
-
-
-def _has_open(pid: int, wanted: os.stat_result) -> bool:
-    try:
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            if _is_same(descriptor, wanted):
-                return True
-    except OSError:
-        return False
-    return False
-
-
-def _is_same(descriptor: Path, wanted: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(descriptor.stat(), wanted)
-    except OSError:
-        return False
-
-
 def _configuration(
     home: Path | None, config_file: Path | None, environ: Mapping[str, str]
 ) -> tuple[Config | None, str]:
@@ -142,6 +124,13 @@ def _configuration(
         return load(home, config_file, environ, needs_secrets=False), ""
     except ConfigError as error:
         return None, str(error)
+
+
+def _refusals(config: Config, holders: tuple[int, ...]) -> tuple[str, ...]:
+    """What a start would refuse. The keys of the gateway may be there for it alone."""
+    from koboshi.app.starting import verdict_on
+
+    return verdict_on(config, ours=frozenset(holders), needs_secrets=False).refusals
 
 
 def _home(place: Path) -> HomeFacts | None:
@@ -210,9 +199,10 @@ def _lingers() -> bool:
         return False
 
 
-def _silence(place: Path) -> str:
+def _asked(place: Path) -> tuple[str, str]:
+    """Why the gateway does not answer, and why it wants to be restarted."""
     try:
-        ask_gateway(place, {"ask": "status"})
+        answer = ask_gateway(place, {"ask": "status"})
     except Failure as failure:
-        return failure.message
-    return ""
+        return failure.message, ""
+    return "", restart_wanted(answer) or "" if answer is not None else ""

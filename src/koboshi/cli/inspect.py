@@ -39,6 +39,7 @@ _ENDED = {
     EndedHow.LEFTOVERS: "was stopped as asked and set its unfinished turns down",
     EndedHow.RESTART: "ended to start again",
     EndedHow.REBOOTED: "ended with the machine",
+    EndedHow.REFUSED: "could not start as it was configured,",
 }
 
 
@@ -102,6 +103,7 @@ class StatusAnswer:
     unreached: dict[str, str] = field(default_factory=dict)
     """Channels that can not be reached, and why."""
     neighbours: tuple[NeighbourAnswer, ...] = ()
+    restart: str | None = None
     """The model and the MCP servers."""
 
 
@@ -128,6 +130,8 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
         lines.append(f"trouble    {escaped(trouble)}")
     if said.gap:
         lines.append(f"trouble    {escaped(said.gap)}; `koboshi outbox release --all` settles it")
+    if wanted := restart_wanted(answer):
+        lines.append(f"restart    {escaped(wanted)}: `koboshi restart`")
     for name, why in said.unreached.items():
         lines.append(f"trouble    {escaped(name)} can not be reached: {escaped(why)}")
     return "\n".join(lines)
@@ -139,8 +143,22 @@ def _headline(said: StatusAnswer, now_ms: int, zone: tzinfo | None) -> str:
         return "koboshi is not running"
     verb = "is stopping" if worker.is_draining else "is running"
     since = f"since {moment(worker.started_ms, zone)} ({duration(now_ms - worker.started_ms)})"
-    mine = "" if worker.version == __version__ else f"; this command is {__version__}"
-    return f"koboshi {worker.version} {verb} as pid {worker.pid}, {since}{mine}"
+    return f"koboshi {worker.version} {verb} as pid {worker.pid}, {since}"
+
+
+def restart_wanted(answer: Mapping[str, object]) -> str | None:
+    """Why the gateway that answered should be restarted; None if it need not be, or none runs.
+
+    It notices by itself that its files have changed. One that is older than that tells its version,
+    and this command is what is installed.
+    """
+    worker = answer.get("worker")
+    if not answer.get("is_running") or not isinstance(worker, Mapping):
+        return None
+    if isinstance(said := answer.get("restart"), str):
+        return said
+    running = worker.get("version")
+    return None if running == __version__ else f"koboshi {running} runs, and this is {__version__}"
 
 
 def _silence(said: StatusAnswer, now_ms: int) -> str | None:

@@ -43,6 +43,12 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: float)
 @home_options
 @click.option("--supervise", is_flag=True, help="Start it again whenever it dies.")
 @click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    metavar="NUMBER",
+    help="Where the web channel listens, whatever is configured; 0 is any free port.",
+)
+@click.option(
     "--lock-wait",
     type=float,
     callback=_seconds,
@@ -74,6 +80,7 @@ def run(
     home: Path | None,
     config_file: Path | None,
     supervise: bool,
+    port: int | None,
     lock_wait: float,
     accepts_loss: bool,
     holds_outbox: bool,
@@ -85,7 +92,7 @@ def run(
     if too_few:
         leave(WRONG_SETUP, too_few)
     try:
-        config = load(home, config_file, os.environ)
+        config = load(home, config_file, os.environ, web_port=port)
         prepare_home(config.home)
     except ConfigError as error:
         leave(WRONG_SETUP, str(error))
@@ -94,17 +101,19 @@ def run(
         click.echo("koboshi: a service manager is here; --supervise is left to it", err=True)
     elif supervise:
         sys.exit(supervise_gateway(config.gateway.drain_seconds + STOP_MARGIN_SECONDS))
-    wrong = partial(_wrong_configuration, home, config_file)
+    wrong = partial(_wrong_configuration, home, config_file, port)
     sys.exit(_serve(config, lock_wait, accepts_loss, holds_outbox, log_level, wrong))
 
 
-def _wrong_configuration(home: Path | None, config_file: Path | None) -> str:
-    """What is wrong with the configuration as it is now; empty if it can be used."""
+def _wrong_configuration(home: Path | None, config_file: Path | None, port: int | None) -> str:
+    """Why a start on the configuration as it is now would be refused; empty if it would not."""
+    from koboshi.app.starting import verdict_on
+
     try:
-        load(home, config_file, os.environ)
+        config = load(home, config_file, os.environ, web_port=port)
     except ConfigError as error:
         return str(error)
-    return ""
+    return "\n".join(verdict_on(config, ours=frozenset({os.getpid()})).refusals)
 
 
 def _bound_the_stop(seconds: float) -> None:
@@ -161,7 +170,7 @@ def _serve(
     )
     try:
         is_again = anyio.run(serve, config, options, backend_options={"use_uvloop": True})
-    except (KoboshiError, OSError, ExceptionGroup) as error:
+    except (KoboshiError, OSError, RuntimeError, ExceptionGroup) as error:
         code = _told(error, config.home, is_serviced=has_manager)
         if code is None:
             raise

@@ -26,6 +26,7 @@ from koboshi.domain.turn import CLOSED, TurnState
 
 REPLY_CHARS_MAX = 3_500
 PROCESSES_SHOWN_MAX = 5
+TROUBLE_CHARS_MAX = 1_000
 STORY_LINE_CHARS_MAX = 300
 
 HELP = """\
@@ -188,7 +189,12 @@ def _question(facts: SessionFacts) -> str:
     return "" if facts.question is None else f"«{excerpt(facts.question.text, 200)}»"
 
 
-def _restart(_command: Command, _facts: SessionFacts) -> Response:
+def _restart(command: Command, _facts: SessionFacts) -> Response:
+    if command.trouble:
+        return Response(
+            reply="I have not restarted, and go on as I am: with the configuration as it is now I "
+            f"could not start. {excerpt(command.trouble, TROUBLE_CHARS_MAX)}"
+        )
     return Response(reply="I am restarting, and will say so here when I am back.", restarts=True)
 
 

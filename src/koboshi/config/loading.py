@@ -10,7 +10,7 @@ from koboshi.config.limits import Limits
 from koboshi.config.lines import KeyPath
 from koboshi.config.places import Places, expand, find_places, is_there, read_config_text
 from koboshi.config.problems import NOWHERE, Origin, Problems, Unfit
-from koboshi.config.read import Settings, parse_toml, read_environ, read_tree
+from koboshi.config.read import Setting, Settings, parse_toml, read_environ, read_tree
 from koboshi.config.schema import dotted
 from koboshi.config.secret import Secret
 from koboshi.config.servers import ServerKeys, check_names, goes_together, passed_variables
@@ -23,6 +23,7 @@ from koboshi.config.shape import (
     McpConfig,
     ModelConfig,
     RecoveryConfig,
+    RetentionConfig,
     Section,
     StoreConfig,
     TelegramConfig,
@@ -31,6 +32,7 @@ from koboshi.config.shape import (
     WebConfig,
     keys_of,
 )
+from koboshi.config.shared import check_shared
 from koboshi.config.specs import fit_secret, told
 from koboshi.config.tokens import TOKEN_KEYS, TokenKeys, find_token, is_clear
 from koboshi.config.warn import warnings_about
@@ -42,6 +44,7 @@ KEY_VARIABLES = {
     "openai-responses": "OPENAI_API_KEY",
 }
 """Where the key of a provider lies if nothing else is said; all others get none."""
+PORT_OPTION = "--port"
 
 
 def load(
@@ -50,11 +53,13 @@ def load(
     environ: Mapping[str, str],
     *,
     needs_secrets: bool = True,
+    web_port: int | None = None,
 ) -> Config:
     """The configuration, complete and checked. Whoever only looks at a home does not need the
     secrets of its gateway, which may be there for the gateway alone.
 
-    Arguments rule over KOBOSHI_HOME and KOBOSHI_CONFIG; `KOBOSHI__SECTION__KEY` variables rule over
+    `web_port` rules over what is set for the one web channel. Arguments rule over KOBOSHI_HOME and
+    KOBOSHI_CONFIG; `KOBOSHI__SECTION__KEY` variables rule over
     the file. Nothing is written. Raises ConfigError with every problem found, not only the first.
     """
     places = find_places(home, config_file, environ)
@@ -73,6 +78,7 @@ def load(
         settings=settings,
         problems=problems,
         needs_secrets=needs_secrets,
+        web_port=web_port,
     )
     config = draft.config()
     problems.raise_if_any()
@@ -88,11 +94,14 @@ class _Draft:
     settings: Settings
     problems: Problems
     needs_secrets: bool
+    web_port: int | None = None
     sources: dict[str, str] = field(default_factory=dict)
 
     def config(self) -> Config:
         if not any(path[:2] == ("channels", "web") for path in self.settings.channels):
             self.settings.channels[("channels", "web", "main")] = NOWHERE
+        if self.web_port is not None:
+            self._set_web_port(self.web_port)
         parts = {
             name: self._values(kind, tuple(name.split("."))) for name, kind in SECTIONS.items()
         }
@@ -111,6 +120,7 @@ class _Draft:
                 **(parts["tools"] | {"terminal": TerminalConfig(**parts["tools.terminal"])})
             ),
             store=StoreConfig(**parts["store"]),
+            retention=RetentionConfig(**parts["retention"]),
             limits=Limits(**parts["limits"]),
             channels=channels,
             mcp=servers,
@@ -118,6 +128,25 @@ class _Draft:
         )
         written = {dotted(path): setting.origin for path, setting in self.settings.values.items()}
         return replace(config, warnings=warnings_about(config, written))
+
+    def _set_web_port(self, port: int) -> None:
+        """As if it were written for the web channel. There has to be one, and only one."""
+        web = [
+            path
+            for path in self.settings.channels
+            if path[1] == "web" and self._is_enabled((*path, "enabled"))
+        ]
+        if len(web) == 1:
+            setting = Setting(value=port, origin=Origin(variable=PORT_OPTION))
+            self.settings.values[(*web[0], "port")] = setting
+            return
+        names = ", ".join(dotted(path) for path in web) or "none"
+        message = f"{PORT_OPTION} is for one web channel, and there are others: {names}"
+        self.problems.add("channels.web", message, hint="set port in the section of each")
+
+    def _is_enabled(self, key: KeyPath) -> bool:
+        setting = self.settings.values.get(key)
+        return setting is None or setting.value is not False
 
     def _values(self, section: Section, path: KeyPath) -> dict[str, Any]:
         """The value of every key of `section`: as it was set, else its default."""
@@ -241,7 +270,6 @@ class _Draft:
     def _check_together(self, channels: tuple[ChannelConfig, ...]) -> None:
         """Two channels must not share what only one can hold; and only a proxy that was stated may
         stand between us and other machines."""
-        holders: dict[object, str] = {}
         for channel, path in zip(channels, self.settings.channels, strict=True):
             if isinstance(channel, WebConfig) and not channel.is_reached_safely:
                 key = f"{dotted(path)}.host"
@@ -252,19 +280,5 @@ class _Draft:
                 message = f"{key} must be a loopback address, not {told(channel.host)}"
                 origin = self.settings.channels[path]
                 self.problems.add(key, message, hint=hint, origin=origin)
-        for channel, path in zip(channels, self.settings.channels, strict=True):
-            match channel:
-                case _ if not channel.enabled:
-                    continue
-                case TelegramConfig(token=Secret() as token, api_base=api_base):
-                    held: object = (token, api_base)
-                    what = "the same bot token"
-                case WebConfig(host=host, port=port) if port != 0:
-                    held, what = (host, port), f"the same port {port}"
-                case _:
-                    continue
-            other = holders.setdefault(held, dotted(path))
-            if other != dotted(path):
-                message = f"{dotted(path)} and {other} use {what}"
-                origin = self.settings.channels[path]
-                self.problems.add(dotted(path), message, origin=origin)
+        sections = {dotted(path): origin for path, origin in self.settings.channels.items()}
+        check_shared(dict(zip(sections, channels, strict=True)), sections, self.problems)

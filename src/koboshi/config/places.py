@@ -65,20 +65,50 @@ def prepare_home(home: Path) -> None:
         if not home.exists():
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = home.stat()
-        if not stat.S_ISDIR(found.st_mode):
-            raise _wrong_home(home, "is a file, not a folder")
-        is_read_only = bool(os.statvfs(home).f_flag & os.ST_RDONLY)
-        if found.st_mode & 0o077:
-            if found.st_uid != os.geteuid():
-                hint = "run as its owner, or give another home"
-                raise _wrong_home(home, "belongs to another user and is open to others", hint)
+        is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+        if found.st_mode & 0o077 and is_ours:
             home.chmod(0o700)
     except (OSError, ValueError) as error:
         raise _wrong_home(home, f"cannot be used: {_reason(error)}") from error
+    check_home(home)
+
+
+def check_home(home: Path) -> None:
+    """Raises ConfigError if `home` is no folder that can be prepared, or made. Nothing is
+    changed."""
+    try:
+        if not is_there(home):
+            check_folder_to_make(home)
+            return
+        found = home.stat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise _wrong_home(home, "is a file, not a folder")
+        is_read_only = bool(os.statvfs(home).f_flag & os.ST_RDONLY)
+    except Unfit as unfit:
+        raise _wrong_home(home, f"cannot be made: {unfit.message}") from unfit
+    except (OSError, ValueError) as error:
+        raise _wrong_home(home, f"cannot be used: {_reason(error)}") from error
+    if found.st_mode & 0o077 and found.st_uid != os.geteuid():
+        hint = "run as its owner, or give another home"
+        raise _wrong_home(home, "belongs to another user and is open to others", hint)
     if is_read_only:
         raise _wrong_home(home, "is on a read-only file system", "mount it for writing")
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         raise _wrong_home(home, "is not writable", "check its owner and mode (0700)")
+
+
+def check_folder_to_make(folder: Path) -> None:
+    """Raises Unfit if there is no such folder and none can be made. Nothing is changed."""
+    nearest = next(each for each in (folder, *folder.parents) if is_there(each))
+    where = shown_path(nearest)
+    try:
+        is_folder = nearest.is_dir()
+    except OSError as error:
+        raise Unfit(f"{where} cannot be looked at: {_reason(error)}") from error
+    if not is_folder:
+        raise Unfit(f"{where} is not a folder")
+    if nearest != folder and not os.access(nearest, os.W_OK | os.X_OK):
+        raise Unfit(f"{where} is not writable")
 
 
 def read_config_text(places: Places, problems: Problems) -> str | None:

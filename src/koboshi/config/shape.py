@@ -25,6 +25,7 @@ from koboshi.config.specs import (
     Spec,
     boolean,
     choice,
+    days,
     endpoint,
     is_loopback,
     key,
@@ -129,6 +130,14 @@ class StoreConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionConfig:
+    """How long what is over is kept. 0 is for ever."""
+
+    journal_days: int = field(default=90, metadata=key(days(7, 36_500)))
+    deliveries_days: int = field(default=90, metadata=key(days(7, 36_500)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TelegramConfig:
     """One Telegram bot."""
 
@@ -214,6 +223,7 @@ class Config:
     channels: tuple[ChannelConfig, ...] = ()  # disabled ones included
     mcp: tuple[McpConfig, ...] = ()  # disabled ones included
     store: StoreConfig = field(default_factory=StoreConfig)
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
     limits: Limits = field(default_factory=Limits)
     sources: Mapping[str, str] = field(default_factory=dict)  # dotted key → where it was written
     warnings: tuple[str, ...] = ()
@@ -236,6 +246,7 @@ Section: TypeAlias = (
     | type[TerminalConfig]
     | type[ToolsConfig]
     | type[StoreConfig]
+    | type[RetentionConfig]
     | type[Limits]
     | type[TelegramConfig]
     | type[WebConfig]
@@ -249,6 +260,7 @@ SECTIONS: Mapping[str, Section] = {
     "tools": ToolsConfig,
     "tools.terminal": TerminalConfig,
     "store": StoreConfig,
+    "retention": RetentionConfig,
     "limits": Limits,
 }
 PLATFORMS: Mapping[str, type[TelegramConfig] | type[WebConfig]] = {

@@ -90,6 +90,7 @@ def _keys(config: Config) -> Iterator[tuple[str, object]]:
         **{section_of(channel): channel for channel in config.channels},
         **{f"mcp.{server.name}": server for server in config.mcp},
         "store": config.store,
+        "retention": config.retention,
         "limits": config.limits,
     }
     for name, section in sections.items():

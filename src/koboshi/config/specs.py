@@ -59,6 +59,18 @@ def whole(minimum: int, maximum: int) -> Spec:
     return Spec(check, parse_number)
 
 
+def days(minimum: int, maximum: int) -> Spec:
+    """So many days; 0 is for ever."""
+
+    def check(raw: object) -> int:
+        if is_whole(raw) and (raw == 0 or minimum <= raw <= maximum):
+            return raw
+        wanted = f"a whole number of days from {minimum} to {maximum}, or 0 for ever"
+        raise Unfit(f"must be {wanted}, not {told(raw)}")
+
+    return Spec(check, parse_number)
+
+
 def number(minimum: int, maximum: int) -> Spec:
     def check(raw: object) -> float:
         # Written so that "not a number" fails, too.

@@ -16,6 +16,7 @@ _ENDED = {
     EndedHow.KILLED: "was killed",
     EndedHow.MEMORY: "was killed, it seems for want of memory",
     EndedHow.REBOOTED: "ended with the machine",
+    EndedHow.REFUSED: "could not start as it was configured",
 }
 _DIES = "the gateway dies again and again while it works"
 BREAKER_WORDS = {

@@ -43,6 +43,8 @@ class Command:
     """The process that the argument names."""
     output: str = ""
     """The last of what it printed, read when the command came in."""
+    trouble: str = ""
+    """Why the gateway would not come back from a restart, looked for when the command came in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

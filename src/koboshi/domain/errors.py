@@ -50,12 +50,20 @@ class ModelUnusable(Unusable):
     """The model can not be used as it is configured."""
 
 
+class KeyMissing(ModelUnusable):
+    """The model is known, and the key for it is not here."""
+
+
 class ToolUnusable(Unusable):
     """A tool can not be used as it is configured."""
 
 
 class FileNotHad(KoboshiError):
     """A file that came with a message can never be had; the words say why."""
+
+
+class CodeChanged(KoboshiError, ImportError):
+    """The module on the disk is of another version than what runs: do without, until a restart."""
 
 
 class ModelBusy(KoboshiError):

@@ -22,6 +22,13 @@ def clock_words(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%d %b %H:%M UTC")
 
 
+def disk_full() -> str:
+    return (
+        "My disk is full. I finish what I can, and take new messages again when there is room. "
+        "Nothing that you have sent is lost."
+    )
+
+
 def offer_stale(request: str, at: str) -> str:
     return f"I was interrupted at {at} while working on «{excerpt(request)}». Shall I continue?"
 

@@ -294,8 +294,10 @@ def what_is_wrong(
     held: int,
     store: str | None,
     gap: str | None = None,
+    restart: str | None = None,
 ) -> tuple[Reason, ...]:
-    """What keeps messages from being answered, whatever they say; nothing if all is well."""
+    """What keeps messages from being answered, whatever they say, or soon will; nothing if all is
+    well."""
     found = []
     if store is not None:
         words = f"nothing can be written: {store}"
@@ -316,6 +318,8 @@ def what_is_wrong(
     if held:
         words = f"{held} of what is owed is held back after a restore, or may have arrived"
         found.append(Reason(words=words, remedy="`koboshi outbox release` sends it"))
+    if restart is not None:
+        found.append(Reason(words=restart, remedy="`koboshi restart`"))
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ class EndedHow(StrEnum):
     KILLED = "killed"  # found dead by its successor
     MEMORY = "memory"  # found dead, and the kernel did kill for want of memory at that time
     REBOOTED = "rebooted"  # found dead, and the machine was started again since
+    REFUSED = "refused"  # could not start as it was configured; nobody was served
 
 
 MEMORY_MS_MAX = 120_000

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from koboshi.domain.errors import ModelUnusable
+from koboshi.domain.errors import KeyMissing, ModelUnusable
 from koboshi.models.endpoint import Endpoint, Provider
 from koboshi.models.limits import ModelLimits
 from koboshi.models.remote import RemoteModel
@@ -57,9 +57,7 @@ def open_model(
     provider = Provider(prefix)
     _require_library(name, provider)
     if not api_key and _needs_key(provider, base_url):
-        raise ModelUnusable(
-            f'model "{name}" needs a key: {_where_to_put_it(provider, key_variable)}'
-        )
+        raise KeyMissing(f'model "{name}" needs a key: {_where_to_put_it(provider, key_variable)}')
     endpoint = Endpoint(
         provider=provider,
         model=model,

@@ -7,7 +7,7 @@ import anyio
 import structlog
 from anyio import move_on_after, to_thread
 
-from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.errors import CodeChanged, ModelBusy, ModelRefused
 from koboshi.models.endpoint import Endpoint
 from koboshi.models.limits import ModelLimits
 from koboshi.ports.model import ModelReply, Request
@@ -83,6 +83,8 @@ class RemoteModel:
                 engine = await to_thread.run_sync(self._open, abandon_on_cancel=True)
                 log.info("model_loaded", model=self.name)
                 return engine
+        except CodeChanged as error:
+            raise ModelBusy(f"{error}; it goes on after a restart of the gateway") from error
         except ImportError as error:
             log.error("model_not_loaded", model=self.name, error=str(error))
             raise ModelRefused(f"the library for {self.name} can not be loaded: {error}") from error

@@ -15,6 +15,8 @@ class ToolSpec:
     name: str
     description: str
     parameters: str
+    sends_files: bool = False
+    """It is told of only where the person can be sent files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

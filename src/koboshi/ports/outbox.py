@@ -55,8 +55,8 @@ class Outbox(Protocol):
         """What is known of the chat that a delivery goes to."""
         ...
 
-    async def files_owed(self) -> frozenset[str]:
-        """The copies of files that are still to be sent."""
+    async def files_kept(self) -> frozenset[str]:
+        """The copies of files that are still to be sent, or can be fetched from us."""
         ...
 
     async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> bool:

@@ -44,6 +44,7 @@ from koboshi.ports.backups import Backups
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.outbox import Outbox
 from koboshi.ports.people import People
+from koboshi.ports.retention import Retention
 from koboshi.ports.views import OwnerViews
 from koboshi.ports.workers import Workers
 
@@ -362,6 +363,12 @@ class Store(Protocol):
     def views(self) -> OwnerViews: ...
     @property
     def backups(self) -> Backups: ...
+    @property
+    def retention(self) -> Retention: ...
+
+    @property
+    def commits(self) -> int:
+        """How many transactions were committed since the store was opened."""
 
     @property
     def trouble(self) -> str | None:

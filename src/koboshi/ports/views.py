@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from koboshi.domain.files import OutFile
 from koboshi.domain.ids import (
     ChannelName,
     DeliveryId,
     EntryId,
     ProcessId,
+    Seq,
     SessionId,
     TurnId,
     WorkerId,
@@ -56,6 +58,7 @@ class Shown:
     choices: tuple[Choice, ...]
     question: int | None
     may_be_duplicate: bool
+    file: OutFile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +256,27 @@ class ChatView:
     touched_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Words of a person, or of an answer, as the transcript has them."""
+
+    seq: Seq
+    turn_id: TurnId
+    thread: str
+    body: Body
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What was said in a chat up to the journal line `seq`; the lines themselves are gone."""
+
+    seq: int
+    said: tuple[Said, ...]
+    at_ms: int
+    """When this was looked at."""
+
+
 class Views(Protocol):
     async def status(self) -> Status: ...
 
@@ -267,6 +291,12 @@ class Views(Protocol):
     async def entry_by_external_id(self, external_id: str) -> EntryView | None: ...
 
     async def delivery(self, delivery_id: DeliveryId) -> DeliveryView | None: ...
+
+    async def sent_file(
+        self, channel: ChannelName, chat: str, delivery_id: DeliveryId
+    ) -> OutFile | None:
+        """The file that a delivery brought to the chat; None if it brought none there."""
+        ...
 
     async def explain(self, turn_id: TurnId) -> Explanation | None: ...
 
@@ -284,6 +314,11 @@ class Views(Protocol):
         self, channel: ChannelName, chat: str, *, after: int, limit: int
     ) -> Sequence[Event]:
         """What happened in a chat after the journal line `after`, oldest first."""
+        ...
+
+    async def past(self, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
+        """The newest words of a chat whose journal lines were deleted; None if none behind the
+        line `after` were."""
         ...
 
     async def chats_touched(

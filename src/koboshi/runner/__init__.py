@@ -2,11 +2,13 @@
 
 What it knows lies in the folder of its process, so that it is known whoever died in between:
 
-    lock        taken by the gateway, inherited by the runner, free exactly when that is dead
+    lock        taken by the gateway, inherited by the runner and its keeper, free exactly when both
+                are dead
     spec        what to run, by the gateway: `name=value` ended by NUL, an empty entry, and then the
                 environment in the same form; no part of a command can hold a NUL
     void        it must not begin; by whoever found the lock free and nobody born
-    born.json   who the runner is; durable before the command starts
+    born.json   who the runner and its keeper are; durable before the command starts
+    child       who the command is; there before the command begins
     stdin       a FIFO, if the command takes input
     log, log.N  the output: its head, and segments of its tail, named by the offset of their begin
     end         the gateway wants it to end, with this grace in seconds

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-# Beside this file, where an isolated interpreter knows no packages.
+# Loaded by the gateway's word, where an isolated interpreter knows no packages.
+keeper = __import__("keeper")
 log = __import__("log")
 memory = __import__("memory")
+reaper = __import__("reaper")
 tree = __import__("tree")
 
 CHUNK_BYTES = 65_536
@@ -35,25 +37,34 @@ KILL_WITHIN_SECONDS = 2.0
 
 def main(folder: str) -> "NoReturn":
     posix.chdir(folder)
-    if posix.getsid(0) != posix.getpid():
-        posix.setsid()
+    lead_session()
     posix.closerange(3, STRAY_FILES_MAX)
+    output = posix.pipe()
+    parent = keeper.part(output[1])
+    lead_session()
+    # What escapes the command's session falls to us, and to our keeper when we are gone.
+    reaper.become_reaper()
     signals = listen()
-    if exists("void"):
+    if tree.exists("void"):
         posix._exit(0)
-    runner = Runner(Spec(tree.read("spec")), signals)
+    runner = Runner(Spec(tree.read("spec")), signals, output)
     reserve("exit.json")
-    publish("born.json", birth())
+    publish("born.json", birth(parent))
     sync("..")
     # Whoever started us waits for the end of this pipe.
     posix.dup2(posix.open("/dev/null", posix.O_RDWR), 1)
-    if exists("end"):
+    if tree.exists("end"):
         runner.by = "request"
     elif runner.start():
         runner.oversee()
         runner.drain()
     runner.record()
     posix._exit(0)
+
+
+def lead_session() -> None:
+    if posix.getsid(0) != posix.getpid():
+        posix.setsid()
 
 
 def listen() -> int:
@@ -74,7 +85,7 @@ class Spec:
 
     def __init__(self, content: bytes) -> None:
         settings, _, environment = content.partition(b"\0\0")
-        said = entries(settings)
+        said = tree.entries(settings)
         self.shell = said[b"shell"]
         self.command = said[b"command"]
         self.workdir = said[b"workdir"]
@@ -84,29 +95,20 @@ class Spec:
         self.head_max = int(said[b"head_max"])
         self.tail_max = int(said[b"tail_max"])
         self.marker = said[b"marker"]
-        self.environment = entries(environment) | {tree.MARKER: self.marker}
-
-
-def entries(content: bytes) -> dict[bytes, bytes]:
-    found = {}
-    for entry in content.split(b"\0"):
-        name, sign, text = entry.partition(b"=")
-        if sign:
-            found[name] = text
-    return found
+        self.environment = tree.entries(environment) | {tree.MARKER: self.marker}
 
 
 class Runner:
     """One command, from its start to its record."""
 
-    def __init__(self, spec: Spec, signals: int) -> None:
+    def __init__(self, spec: Spec, signals: int, output: tuple[int, int]) -> None:
         self.spec = spec
         self.signals = signals
         self.log = log.Log(spec.head_max, spec.tail_max)
         self.poll = select.poll()
         self.poll.register(signals, select.POLLIN)
         self.input = open_input(spec.takes_input)
-        self.output = -1
+        self.output, self.command_output = output
         self.troubles = -1
         self.child = 0
         self.status: int | None = None
@@ -120,15 +122,14 @@ class Runner:
     def start(self) -> bool:
         """Start the command. False if not even a process could be made for it."""
         try:
-            self.output, output = posix.pipe()
             self.troubles, troubles = posix.pipe()
             self.child = posix.fork()
         except OSError as error:
             self.by, self.error = "start", str(error)
             return False
         if self.child == 0:
-            become(self.spec, self.input, output, troubles)
-        for file in (self.input, output, troubles):
+            become(self.spec, self.input, self.command_output, troubles)
+        for file in (self.input, self.command_output, troubles):
             posix.close(file)
         posix.set_blocking(self.output, False)
         posix.set_blocking(self.troubles, False)
@@ -154,7 +155,7 @@ class Runner:
     def obey(self) -> None:
         """End the tree. The gateway says with which grace; anybody else has only the signal."""
         grace = self.spec.grace
-        if exists("end"):
+        if tree.exists("end"):
             self.by = "request"
             grace = float(tree.read("end") or grace)
         self.end_tree(grace)
@@ -183,13 +184,16 @@ class Runner:
             self.attend(time.monotonic() + LOOK_EVERY_SECONDS)
 
     def is_tree_alive(self) -> bool:
-        return self.status is None or bool(tree.find_tree(self.spec.marker, posix.getpid()))
+        return self.status is None or bool(self.find_tree())
+
+    def find_tree(self) -> dict[int, bytes]:
+        found: dict[int, bytes] = tree.find_tree(self.spec.marker, (posix.getpid(),))
+        return found
 
     def signal_tree(self, number: int) -> None:
         """Signal each process of the command once."""
-        found = tree.find_tree(self.spec.marker, posix.getpid())
-        for pid, start in found.items():
-            tree.send(pid, start, number)
+        found = self.find_tree()
+        tree.send_all(found, number)
         if not found and self.status is None:
             send_group(self.child, number)
 
@@ -205,10 +209,10 @@ class Runner:
     def take_signals(self) -> None:
         if signal.SIGTERM in posix.read(self.signals, 512):
             self.is_asked = True
-        if self.status is None:
-            pid, status = posix.waitpid(self.child, posix.WNOHANG)
-            if pid:
-                self.status, self.ended_ms = status, now_ms()
+        # Also what fell to us has to be let go, or it would stay as a zombie.
+        status = reaper.reap().get(self.child)
+        if self.status is None and status is not None:
+            self.status, self.ended_ms = status, now_ms()
 
     def copy(self) -> int:
         """Move what there is from the pipe to the log, once. Returns how much it was."""
@@ -247,7 +251,7 @@ class Runner:
         for file, _ in self.poll.poll(0):
             if file == self.signals:
                 self.take_signals()
-        return self.is_asked and not exists("end")
+        return self.is_asked and not tree.exists("end")
 
     def record(self) -> None:
         code = None if self.status is None else posix.waitstatus_to_exitcode(self.status)
@@ -285,7 +289,9 @@ def become(spec: Spec, source: int, output: int, troubles: int) -> "NoReturn":
     task = b"can not be made ready"
     try:
         signal.set_wakeup_fd(-1)
-        # The first of these gives up our copy of the lock: no command ever holds it.
+        write_child()
+        # The first of these gives up our copy of the lock: no command ever holds it. So once the
+        # lock is free, it is known by its birth what was started.
         posix.dup2(source, 0)
         posix.dup2(output, 1)
         posix.dup2(output, 2)
@@ -314,14 +320,30 @@ def send_group(leader: int, number: int) -> None:
         return  # it has ended, and waits to be reaped
 
 
-def birth() -> bytes:
-    stat = tree.stat_of(posix.getpid())
+def write_child() -> None:
+    """Say who is about to become the command. Lost with the machine, and so is the command."""
+    pid, start = posix.getpid(), start_ticks(posix.getpid())
+    file = posix.open("child", posix.O_WRONLY | posix.O_CREAT, 0o600)
+    if posix.write(file, record := b"pid=%d\0start_ticks=%d\0" % (pid, start)) < len(record):
+        raise OSError(errno.ENOSPC, "no room for its birth")
+    posix.close(file)
+
+
+def start_ticks(pid: int) -> int:
+    stat = tree.stat_of(pid)
+    return int(stat[tree.START]) if stat else 0
+
+
+def birth(parent: int) -> bytes:
+    """Who we are, and who our keeper is: 0 if there is none."""
     boot_id = "/proc/sys/kernel/random/boot_id"
     return encode(
         {
             "pid": posix.getpid(),
-            "start_ticks": int(stat[tree.START]) if stat else 0,
-            "boot_id": tree.read(boot_id).decode().strip() if exists(boot_id) else "",
+            "start_ticks": start_ticks(posix.getpid()),
+            "boot_id": tree.read(boot_id).decode().strip() if tree.exists(boot_id) else "",
+            "keeper_pid": parent,
+            "keeper_start_ticks": start_ticks(parent) if parent else 0,
         }
     )
 
@@ -367,14 +389,6 @@ def encoded(value: str | int | None) -> str:
         return str(value)
     safe = (each if each >= " " and each not in '"\\' else f"\\u{ord(each):04x}" for each in value)
     return '"' + "".join(safe) + '"'
-
-
-def exists(name: str) -> bool:
-    try:
-        posix.stat(name)
-    except OSError:
-        return False
-    return True
 
 
 def now_ms() -> int:

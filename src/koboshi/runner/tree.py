@@ -16,27 +16,67 @@ MARKER = b"KOBOSHI_PROCESS"
 STATE, PARENT, SESSION, START = 0, 1, 3, 19
 
 
-def find_tree(marker: bytes, runner: int) -> dict[int, bytes]:
+def find_tree(
+    marker: bytes,
+    roots: tuple[int, ...],
+    session: int = -1,
+    child: "tuple[int, bytes] | None" = None,
+) -> dict[int, bytes]:
     """The living processes of a command, as pid → start ticks.
 
-    They are in the session of its runner, or began with the marker in their environment, or descend
-    from such a process. `runner` is -1 once that is gone: then its session may be anybody's.
+    `roots` are its runner and its keeper, as far as they live. Of a runner that is gone `session`
+    was its pid, and `child` is what it had started.
     """
     living = processes()
-    living.pop(runner, None)
-    session = b"%d" % runner
+    for root in roots:
+        living.pop(root, None)
     line = MARKER + b"=" + marker
+    marked = {pid for pid in living if marker and line in environment_of(pid)}
+    found = family(living, marked, roots, session, child)
+    return {pid: living[pid][START] for pid in found}
+
+
+def family(
+    living: dict[int, list[bytes]],
+    marked: set[int],
+    roots: tuple[int, ...],
+    session: int = -1,
+    child: "tuple[int, bytes] | None" = None,
+) -> set[int]:
+    """Which of the living belong to a command, by what the system tells of each. Pure.
+
+    They are the children of a root or in its session, or began with the marker in their
+    environment, or are the child by its birth, or descend from one of these. The session of a
+    runner that is gone counts only if one of these is in it: as long as a session has a member, its
+    number is given to no other process, so then it is still the same session.
+    """
+    numbers = {b"%d" % root for root in roots}
     found = {
         pid
         for pid, stat in living.items()
-        if session in (stat[SESSION], stat[PARENT]) or (marker and line in environment_of(pid))
+        if pid in marked
+        or stat[SESSION] in numbers
+        or stat[PARENT] in numbers
+        or child == (pid, stat[START])
     }
+    same = {pid for pid, stat in living.items() if stat[SESSION] == b"%d" % session}
+    if found & same:
+        found |= same
     grown = found
     while grown:
         parents = {b"%d" % pid for pid in grown}
         grown = {pid for pid, stat in living.items() if stat[PARENT] in parents} - found
         found = found | grown
-    return {pid: living[pid][START] for pid in found}
+    return found
+
+
+def read_child() -> "tuple[int, bytes] | None":
+    """Pid and start of the command's first process, from the record in this folder."""
+    try:
+        said = entries(read("child"))
+        return int(said[b"pid"]), said[b"start_ticks"]
+    except (OSError, KeyError, ValueError):
+        return None
 
 
 def processes() -> dict[int, list[bytes]]:
@@ -82,6 +122,29 @@ def send(pid: int, start: bytes, number: int) -> bool:
         return False  # it ended just now, or has another user by now
     finally:
         posix.close(process)
+    return True
+
+
+def send_all(found: dict[int, bytes], number: int) -> None:
+    for pid, start in found.items():
+        send(pid, start, number)
+
+
+def entries(content: bytes) -> dict[bytes, bytes]:
+    """`name=value`, each ended by NUL."""
+    found = {}
+    for entry in content.split(b"\0"):
+        name, sign, text = entry.partition(b"=")
+        if sign:
+            found[name] = text
+    return found
+
+
+def exists(name: str) -> bool:
+    try:
+        posix.stat(name)
+    except OSError:
+        return False
     return True
 
 

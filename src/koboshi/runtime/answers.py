@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from koboshi.domain.ids import WorkerId
 from koboshi.runtime import backups, people
 from koboshi.runtime.browse import refusal
+from koboshi.runtime.installed import INSTALLED
 from koboshi.runtime.jobs import LOG_CHARS_MAX, Jobs
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.looks import Looks, named_in
@@ -28,6 +29,7 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
         trouble=store.trouble,
         channels=jobs.channels(),
         neighbours=jobs.neighbours(),
+        restart=INSTALLED.look() if jobs.is_running else None,
     )
     found = await looks.answer(request)
     if found is not None:
@@ -92,6 +94,10 @@ async def _leave(jobs: Jobs, how: Leave) -> Mapping[str, object]:
     status = await jobs.store.views.status()
     if jobs.leave is None or status.worker is None:
         return refusal("not-running", "no gateway is running in this home")
+    reason = await jobs.why_not_restart() if how is Leave.RESTART else ""
+    if reason:
+        words = "not restarted, the gateway goes on as it is; a new one would refuse to start: "
+        return refusal("config", words + reason)
     jobs.leave(how)
     return {"ok": True, "pid": status.worker.pid, "running_turns": status.turns.get("running", 0)}
 

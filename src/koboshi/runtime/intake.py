@@ -9,6 +9,7 @@ from anyio import sleep
 
 from koboshi.commands.jobs import asks_for_log
 from koboshi.commands.parse import message_in, parse_command
+from koboshi.domain.command import CommandName
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.people import name_kept
@@ -16,6 +17,7 @@ from koboshi.domain.shortage import shortage_in
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
+from koboshi.runtime.leave import nothing_against_it
 from koboshi.runtime.opening import Opening
 
 log = structlog.get_logger()
@@ -34,6 +36,8 @@ class Intake:
     respond: Respond
     output_of: Callable[[ProcessId], Awaitable[str]]
     """The last of what a process printed, for those who ask in the chat."""
+    why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
+    """Why the gateway would not come back from a restart; empty if it would."""
     opening: Opening = field(default_factory=Opening)
 
     def accept_for(self, channel: Channel) -> Accept:
@@ -46,7 +50,7 @@ class Intake:
                 self.opening.accept()
                 await self.store.inbox.adopt(channel.name, channel.account)
                 return ()
-            arrivals = [await self._with_output(self.look_at(inbound)) for inbound in batch]
+            arrivals = [await self._with_facts(self.look_at(inbound)) for inbound in batch]
             return await self.store.inbox.accept(
                 channel.name,
                 arrivals,
@@ -74,14 +78,22 @@ class Intake:
         words = replace(inbound.words, text=carried[0], busy=carried[1])
         return Arrival(inbound=replace(inbound, words=words))
 
-    async def _with_output(self, arrival: Arrival) -> Arrival:
-        """What a command has to show is read before the transaction that answers it."""
+    async def _with_facts(self, arrival: Arrival) -> Arrival:
+        """What a command rests on that is in no row is read before the transaction that answers
+        it."""
         command = arrival.command
-        if command is None or command.process_id is None or not asks_for_log(command):
+        if command is None:
+            return arrival
+        is_restart = command.name is CommandName.RESTART
+        if not is_restart and not asks_for_log(command):
             return arrival
         place, sender = arrival.inbound.route, arrival.inbound.sender
         if not await self.store.people.is_allowed(place.channel, sender):
             return arrival  # nothing is read for them, and nothing will be answered
+        if is_restart:
+            trouble = await self.why_not_restart()
+            return replace(arrival, command=replace(command, trouble=trouble))
+        assert command.process_id is not None, "a log is asked for by its process"
         output = await self.output_of(command.process_id)
         return replace(arrival, command=replace(command, output=output))
 

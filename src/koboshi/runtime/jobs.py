@@ -4,12 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 
 from koboshi.domain.ids import ProcessId, SessionId, parse_shown
+from koboshi.domain.process import ProcessState
 from koboshi.domain.watch import last_lines
 from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
-from koboshi.runtime.leave import Leave
+from koboshi.runtime.leave import Leave, nothing_against_it
 from koboshi.runtime.neighbours import Neighbour
 
 LISTED_MAX = 200
@@ -29,6 +30,8 @@ class Jobs:
     """Whether a gateway looks after them; else this process does, for a moment."""
     leave: Callable[[Leave], None] | None = None
     """Asks the gateway to end; None where none runs."""
+    why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
+    """Why the gateway would not come back; empty if it would."""
     login_link: Callable[[], str | None] = lambda: None
     web_address: Callable[[], str | None] = lambda: None
     """Where the web channel listens; None if none does."""
@@ -62,6 +65,9 @@ class Jobs:
                 seen = await self.runners.end(process_id, grace_s=GRACE_SECONDS)
             if seen.life is not Life.ALIVE:
                 await self.store_end(process_id, seen)
+        elif view.process.state is ProcessState.LOST:
+            # What an earlier version has left of it, say, has no other way to be ended.
+            await self.runners.end(process_id, grace_s=GRACE_SECONDS)
         after = await self.find(named) or view
         return {"ok": True, "was_ended": was_ended, **asdict(after)}
 

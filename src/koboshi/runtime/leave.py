@@ -9,3 +9,8 @@ class Leave(StrEnum):
     STOP = "stop"
     RESTART = "restart"
     DRAIN = "drain"  # however long the turns take that run now
+
+
+async def nothing_against_it() -> str:
+    """Why a gateway would not come back from a restart, where nobody can tell."""
+    return ""

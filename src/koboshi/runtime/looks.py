@@ -33,6 +33,8 @@ class Looks:
     """The channels that have to be reached, and why one can not be."""
     neighbours: tuple[Neighbour, ...] = ()
     """Whom the gateway asks for help."""
+    restart: str | None = None
+    """Why the gateway wants to be restarted."""
 
     async def answer(self, request: Mapping[str, object]) -> Mapping[str, object] | None:
         """The answer; None if it needs more than a look."""
@@ -59,7 +61,11 @@ class Looks:
         neighbours = [
             {"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in self.neighbours
         ]
-        more = {"unreached": self._unreached(), "neighbours": neighbours}
+        more = {
+            "unreached": self._unreached(),
+            "neighbours": neighbours,
+            "restart": self.restart,
+        }
         return {**begin, **status, "turns": turns, **more}
 
     async def _troubles(self) -> Mapping[str, object]:
@@ -70,6 +76,7 @@ class Looks:
             held=status.outbox_held,
             gap=status.gap,
             store=self.trouble,
+            restart=self.restart,
         )
         return {"ok": True, "troubles": [asdict(reason) for reason in found]}
 

@@ -122,6 +122,7 @@ METRICS: dict[str, Told] = {
     ),
     "koboshi_event_loop_lag_seconds": _gauge("How late the event loop was, the last time."),
     "koboshi_disk_free_bytes": _gauge("Free space where the home is."),
+    "koboshi_disk_reserve_bytes": _gauge("What is kept back for a full disk; 0 while it is used."),
     "koboshi_auth_failures_total": _counter(
         "Requests that were turned away for want of a token.", "surface"
     ),

@@ -70,6 +70,9 @@ class Writes(Protocol):
     @property
     def fenced(self) -> int: ...
 
+    @property
+    def reserve_bytes(self) -> int: ...
+
 
 def _from_zero() -> dict[str, Counter[Labels]]:
     """Counters whose growth somebody is told of. They are there before anything happens: for who
@@ -191,6 +194,7 @@ class Metrics:
             # A backup has its name only after all of it was read again.
             yield one("koboshi_db_integrity_last_ok_timestamp_seconds", newest / 1000)
         yield one("koboshi_disk_free_bytes", shutil.disk_usage(self.home).free)
+        yield one("koboshi_disk_reserve_bytes", self.writes.reserve_bytes)
 
 
 def counted_as(each: Happened) -> Iterator[tuple[str, Labels]]:

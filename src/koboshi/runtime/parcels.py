@@ -1,4 +1,4 @@
-"""Copies of files on their way to people: kept until nobody is owed them any more."""
+"""Copies of files for people: kept until nobody is owed them any more, or can fetch them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +7,7 @@ import structlog
 from anyio import sleep, to_thread
 
 from koboshi.domain.files import SENT
+from koboshi.domain.shortage import shortage_in
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
 
@@ -25,25 +26,38 @@ class Parcels:
     home: Path
 
     async def keep_sweeping(self) -> None:
-        """Now and every hour, until cancelled."""
+        """Now and every hour, until cancelled. What goes wrong with files is tried again then: a
+        gateway never ends because it could not tidy up."""
         while True:
-            await self.sweep()
+            try:
+                await self.sweep()
+            except (OSError, RuntimeError) as error:
+                if isinstance(error, RuntimeError) and shortage_in(error) is None:
+                    raise
+                log.warning("sweep_failed", folder=SENT, error=str(error))
             await sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> None:
-        owed = await self.store.outbox.files_owed()
+        kept = await self.store.outbox.files_kept()
         before_ms = self.clock.now_ms() - KEEP_MS
-        gone = await to_thread.run_sync(_remove, self.home, owed, before_ms)
+        gone, left = await to_thread.run_sync(_remove, self.home, kept, before_ms)
         if gone:
             log.info("sent_files_removed", count=gone)
+        if left:
+            log.warning("sent_files_kept", count=len(left), first=left[0])
 
 
-def _remove(home: Path, owed: frozenset[str], before_ms: int) -> int:
-    """Take away what is old and not owed. Returns how many that were."""
-    count = 0
+def _remove(home: Path, kept: frozenset[str], before_ms: int) -> tuple[int, list[str]]:
+    """Take away what is old and of no use any more. Returns how many that were, and why others
+    could not be taken away: one of them never keeps the rest."""
+    count, left = 0, []
     for path in (home / SENT).glob("*"):
-        is_owed = f"{SENT}/{path.name}" in owed
-        if not is_owed and path.stat().st_mtime_ns // 1_000_000 < before_ms:
-            path.unlink(missing_ok=True)
-            count += 1
-    return count
+        try:
+            # The link itself, not what it points to: that may be gone.
+            is_old = path.lstat().st_mtime_ns // 1_000_000 < before_ms
+            if is_old and f"{SENT}/{path.name}" not in kept:
+                path.unlink(missing_ok=True)
+                count += 1
+        except OSError as error:
+            left.append(str(error))
+    return count, left

@@ -12,12 +12,15 @@ import msgspec
 from koboshi.domain.process import Birth
 from koboshi.ports.runners import EndedBy, Ending, EndReason, LogSlice
 from koboshi.runner.log import start_of
+from koboshi.runner.tree import entries
 
 
 class _Born(msgspec.Struct, frozen=True):
     boot_id: str
     pid: int
     start_ticks: int
+    keeper_pid: int = 0  # runners that were started by an earlier version have no keeper
+    keeper_start_ticks: int = 0
 
 
 class _Exit(msgspec.Struct, frozen=True):
@@ -69,11 +72,30 @@ class ProcessFiles:
         return (self.folder / "born.json").exists()
 
     def read_birth(self) -> Birth | None:
-        try:
-            born = msgspec.json.decode((self.folder / "born.json").read_bytes(), type=_Born)
-        except (FileNotFoundError, ValueError, msgspec.DecodeError):
+        """Who the runner is."""
+        if (born := self._read_born()) is None:
             return None
         return Birth(boot_id=born.boot_id, pid=born.pid, start_ticks=born.start_ticks)
+
+    def read_keeper(self) -> Birth | None:
+        """Who the keeper of the runner is; None if it has none."""
+        if (born := self._read_born()) is None or not born.keeper_pid:
+            return None
+        start_ticks = born.keeper_start_ticks
+        return Birth(boot_id=born.boot_id, pid=born.keeper_pid, start_ticks=start_ticks)
+
+    def read_child(self) -> tuple[int, bytes] | None:
+        """Pid and start ticks of what the runner has started."""
+        with contextlib.suppress(FileNotFoundError, KeyError, ValueError):
+            said = entries((self.folder / "child").read_bytes())
+            return int(said[b"pid"]), said[b"start_ticks"]
+        return None
+
+    def _read_born(self) -> _Born | None:
+        try:
+            return msgspec.json.decode((self.folder / "born.json").read_bytes(), type=_Born)
+        except (FileNotFoundError, ValueError, msgspec.DecodeError):
+            return None
 
     def read_ending(self) -> Ending | None:
         found = self._read_exit()

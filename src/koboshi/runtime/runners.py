@@ -15,27 +15,32 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from anyio import move_on_after, sleep, to_thread, wait_readable, wait_writable
 
-import koboshi.runner
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Birth, is_same
 from koboshi.ports.runners import CommandSpec, Life, LogSlice, Seen
-from koboshi.runner.tree import START, find_tree, send, stat_of
+from koboshi.runner.tree import START, find_tree, send_all, stat_of
+from koboshi.runtime.installed import INSTALLED
+from koboshi.runtime.pinned import BEGIN, PROGRAM_FILE, open_program, pinned_program
 from koboshi.runtime.process_files import ProcessFiles
 
 BORN_WITHIN_S = 30.0
 KILL_ROUNDS_MAX = 100
 PAUSE_S_MIN, PAUSE_S_MAX = 0.005, 0.25
 LOOK_AGAIN_S = 60.0
+LOOK_AT_REMAINS_S = 0.05
 LISTINGS_MAX = 100
 
 HAS_DESCRIPTORS = hasattr(os, "pidfd_open")
 """Whether the system has descriptors of processes. Linux does; on macOS we poll."""
 
-PROGRAM = Path(koboshi.runner.__file__).with_name("__main__.py")
+PROGRAM = pinned_program()
+"""The program of the runners as it was when this process began: files that change on the disk
+change no runner of ours."""
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 """The first that is there runs the commands: models write for bash, and every system has sh."""
 
@@ -61,6 +66,8 @@ class LocalRunners:
         """None only if somebody looked too early, and so settled that it never begins."""
         if math.isnan(spec.timeout_seconds):
             raise OSError(errno.EINVAL, "the time limit is not a number")
+        # It is given our own program, whatever is installed by now; people are told of that.
+        INSTALLED.look()
         for each in list(self._children):
             self._bury(each)
         files = self._files(process_id)
@@ -110,6 +117,8 @@ class LocalRunners:
         seen = self.look(process_id)
         if seen.life is Life.ALIVE:
             seen = await self._ask_to_end(process_id, max(0.0, grace_s))
+        if seen.life is Life.LOST and not seen.is_other_boot:
+            await self._ask_remains(process_id, max(0.0, grace_s))
         if seen.life is Life.ALIVE or (seen.life is Life.LOST and not seen.is_other_boot):
             await self._kill(process_id)
         return self.look(process_id)
@@ -129,7 +138,9 @@ class LocalRunners:
 
     async def write(self, process_id: ProcessId, content: bytes) -> bool:
         """False also if it did not read all of it in time; then it may have got a part."""
-        file = self._files(process_id).open_input()
+        files = self._files(process_id)
+        # A runner that has written its record still holds the input for a moment.
+        file = None if files.read_ending() is not None else files.open_input()
         if file is None:
             return False
         rest = memoryview(content)
@@ -164,18 +175,20 @@ class LocalRunners:
         files.make()
         files.write_spec(self._settings_of(spec), spec.environment)
         reading, writing = os.pipe()
-        lock = files.open_lock()
+        lock, program = -1, -1
         try:
+            lock, program = files.open_lock(), open_program(PROGRAM)
             fcntl.flock(lock, fcntl.LOCK_EX)
             appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._children[process_id] = os.posix_spawn(
                 self.python,
-                [self.python, "-I", "-S", str(PROGRAM), str(files.folder)],
+                [self.python, "-I", "-S", "-c", BEGIN, str(files.folder)],
                 _environment_of_python(),
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, lock, 0),
                     (os.POSIX_SPAWN_DUP2, writing, 1),
                     (os.POSIX_SPAWN_OPEN, 2, str(files.complaints), appending, 0o600),
+                    (os.POSIX_SPAWN_DUP2, program, PROGRAM_FILE),
                 ],
                 setsigmask=(),
             )
@@ -183,8 +196,9 @@ class LocalRunners:
             os.close(reading)
             raise
         finally:
-            os.close(writing)
-            os.close(lock)
+            for file in (writing, lock, program):
+                if file >= 0:
+                    os.close(file)
         return reading
 
     def _settings_of(self, spec: CommandSpec) -> dict[str, str]:
@@ -287,22 +301,52 @@ class LocalRunners:
                 await self._wait_once(seen.birth, PAUSE_S_MIN)
         return self.look(process_id)
 
+    async def _ask_remains(self, process_id: ProcessId, grace_s: float) -> None:
+        """TERM to what lives on of a process without a runner; return when it has ended, or after
+        the grace."""
+        remains = await self._remains(process_id)
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
+            send_all(remains.tree, number)
+        with move_on_after(grace_s):
+            while True:
+                await sleep(LOOK_AT_REMAINS_S)
+                if not (await self._remains(process_id)).tree:
+                    return
+
     async def _kill(self, process_id: ProcessId) -> None:
-        """KILL to the tree and to the runner, which had its chance, until nobody is left."""
-        marker = self._files(process_id).read_marker()
+        """KILL to the tree, to the runner and to its keeper, which had their chance, until nobody
+        is left. The keeper goes last: as long as it lives, nothing of the tree can escape it."""
         for _ in range(KILL_ROUNDS_MAX):
-            seen = self.look(process_id)
-            runner = seen.birth if seen.life is Life.ALIVE else None
-            is_known = runner is not None and self._is_alive(runner)
-            session = runner.pid if runner is not None and is_known else -1
-            tree = await to_thread.run_sync(find_tree, marker, session)
-            for pid, start in tree.items():
-                send(pid, start, signal.SIGKILL)
-            if runner is not None:
-                self._signal(runner, signal.SIGKILL)
-            elif not tree and seen.life is not Life.ALIVE:
+            is_held = self.look(process_id).life is Life.ALIVE
+            remains = await self._remains(process_id, is_held=is_held)
+            send_all(remains.tree, signal.SIGKILL)
+            if not remains.tree and not is_held:
                 return
+            if is_held and remains.runner is not None:
+                self._signal(remains.runner, signal.SIGKILL)
+            if is_held and remains.keeper is not None and not remains.tree:
+                self._signal(remains.keeper, signal.SIGKILL)
             await sleep(PAUSE_S_MIN)
+
+    async def _remains(self, process_id: ProcessId, *, is_held: bool = False) -> "_Remains":
+        """What lives of a process, with a runner or without. While nobody holds the lock, neither
+        its runner nor its keeper lives, whoever may have their pids."""
+        files = self._files(process_id)
+        runner, keeper = files.read_birth(), files.read_keeper()
+        both = [each for each in (runner, keeper) if each is not None and is_held]
+        alive = tuple(each.pid for each in both if self._is_alive(each))
+        gone = runner.pid if runner and runner.pid not in alive else -1
+        find = partial(find_tree, session=gone, child=files.read_child())
+        tree = await to_thread.run_sync(find, files.read_marker(), alive)
+        return _Remains(tree=tree, runner=runner, keeper=keeper)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Remains:
+    tree: dict[int, bytes]
+    """Pids and start ticks."""
+    runner: Birth | None
+    keeper: Birth | None
 
 
 def _signal_by_pid(pid: int, numbers: Sequence[int]) -> bool:

@@ -31,6 +31,11 @@ class Shipping:
     channels: Mapping[ChannelName, Channel]
     home: Path
 
+    def takes_files(self, name: ChannelName) -> bool:
+        """Whether people can be sent files there."""
+        channel = self.channels.get(name)
+        return channel is not None and channel.abilities.takes_files
+
     async def ship(
         self, name: ChannelName, turn_id: TurnId, text: str
     ) -> tuple[tuple[str, ...], OutFile | None]:

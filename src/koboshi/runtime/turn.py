@@ -157,7 +157,10 @@ class TurnRunner:
     async def _ask_model(self, claim: Claim, loaded: Loaded, slot: Slot) -> tuple[Outcome, Loaded]:
         await self.tools.settle()
         loaded = await self.attachments.bring(claim, loaded)
-        return await self.asking.next_reply(claim, loaded, self.tools.specs(), slot)
+        specs = self.tools.specs()
+        if not self.shipping.takes_files(loaded.session.route.channel):
+            specs = tuple(spec for spec in specs if not spec.sends_files)
+        return await self.asking.next_reply(claim, loaded, specs, slot)
 
     async def _give_up(self, claim: Claim, outcome: NoReply | SetDown) -> None:
         match outcome:

@@ -30,6 +30,8 @@ END_CHARS_MAX = 4_000
 """What is said of the output when a process has ended."""
 NEVER_STARTED = "it was never started"
 
+REMAINS_GRACE_SECONDS = 5.0
+
 StoreEnd: TypeAlias = Callable[[ProcessId, Seen], Awaitable[None]]
 
 
@@ -43,9 +45,16 @@ class Ends:
 
     async def store(self, process_id: ProcessId, seen: Seen) -> None:
         """Store how a process ended, as its runner's record or the lack of one tells, with what is
-        to be said about it."""
+        to be said about it.
+
+        A lost one may live on without its runner, where that was killed together with its keeper.
+        What is left of it is ended before its end is stored: nobody can take it up, since its
+        output goes nowhere and how it ends cannot be known.
+        """
         if seen.life is Life.ALIVE:
             return
+        if has_remains(seen):
+            await self.runners.end(process_id, grace_s=REMAINS_GRACE_SECONDS)
         output = await self._last_words(process_id)
         ending = seen.ending
         if ending is None:
@@ -95,6 +104,12 @@ class Ends:
         chunk = Chunk(offset=log.offset, content=log.content, is_last=True)
         matches = self.matcher(watcher.patterns)
         return examine(watcher, chunk, matches, until=None, redact=self.redact).output
+
+
+def has_remains(seen: Seen) -> bool:
+    """Whether something may live on of a process that has no runner any more. What was ended by a
+    restart of the machine has none, and what an ended command left behind may be meant to live."""
+    return seen.life is Life.LOST and not seen.is_other_boot
 
 
 def why_ended(seen: Seen) -> str:

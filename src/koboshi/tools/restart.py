@@ -10,7 +10,7 @@ from koboshi.domain.ids import WorkerId
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.worker import Worker
 from koboshi.ports.model import ToolSpec
-from koboshi.ports.tool import ToolAnswer, ToolContext, TurnSetDown
+from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed, TurnSetDown
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 
 
@@ -22,6 +22,8 @@ class RestartArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class RestartTool:
     worker: Worker
     request: Callable[[WorkerId, str], Awaitable[None]]
+    why_not: Callable[[], Awaitable[str]]
+    """Why the gateway would not come back; empty if it would."""
     restarted_by: Callable[[str], Awaitable[Worker | None]]
 
     @property
@@ -49,6 +51,10 @@ class RestartTool:
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         decode_arguments(RestartArguments, arguments)
+        reason = await self.why_not()
+        if reason:
+            words = "the gateway was not restarted and goes on as it is, because it could not start"
+            raise ToolFailed(f"{words} with the configuration as it is now: {reason}")
         await self.request(self.worker.worker_id, _by(context))
         raise TurnSetDown("the gateway is being restarted")
 

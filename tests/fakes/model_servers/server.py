@@ -65,6 +65,8 @@ class ModelServer:
     requests: list[Received] = field(default_factory=list)
     complaints: list[Answer] = field(default_factory=list)
     port: int = 0
+    gate: asyncio.Event | None = None
+    """Answers wait for it."""
     has_asked: asyncio.Event = field(default_factory=asyncio.Event)
     is_quiet: asyncio.Event = field(default_factory=asyncio.Event)
     """Nobody is connected."""
@@ -99,6 +101,8 @@ class ModelServer:
         received = await _receive(reader)
         self.requests.append(received)
         self.has_asked.set()
+        if self.gate is not None:
+            await self.gate.wait()
         answer = self.complain(received)
         if answer is not None:
             self.complaints.append(answer)

@@ -8,7 +8,8 @@ import structlog
 from anyio import Event, create_task_group
 from starlette.types import Receive, Scope, Send
 
-from koboshi.channels.serving import EmbeddedServer, listen
+from koboshi.channels.listening import listen, webhook_place
+from koboshi.channels.serving import EmbeddedServer
 from koboshi.domain.errors import StoreFailed
 
 log = structlog.get_logger()
@@ -31,7 +32,7 @@ class Webhook:
     async def serve(self, when_listening: Callable[[], Awaitable[None]]) -> None:
         """Serve until cancelled. Raises CannotListen where the address can not be had, and
         StoreFailed as soon as a call has met with it."""
-        with await listen(self.host, self.port) as listener:
+        with await listen(webhook_place(self.host, self.port)) as listener:
             async with create_task_group() as tasks:
                 server = EmbeddedServer(
                     self._answer, connections_max=CONNECTIONS_MAX, goodbye_s=GOODBYE_S

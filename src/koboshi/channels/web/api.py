@@ -2,8 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 
 import msgspec
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -31,8 +33,10 @@ from koboshi.channels.web.login import Logins
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.openapi import document
 from koboshi.channels.web.pages import Pages
+from koboshi.channels.web.sent import FileAnswer, opened
 from koboshi.domain.errors import StoreFailed
-from koboshi.domain.ids import ChannelName, EntryId, parse_shown
+from koboshi.domain.files import OutFile
+from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, parse_shown
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.views import Views
@@ -64,6 +68,8 @@ class Api:
     metrics: Callable[[], Awaitable[str]]
     on_refused: Callable[[], None] = lambda: None
     """Called for every request of somebody who is not known."""
+    home: FilePath | None = None
+    """Copies of files that were sent are below it; None where none can be."""
 
     def routes(self) -> list[BaseRoute]:
         """Everything that is served, by its address."""
@@ -83,6 +89,7 @@ class Api:
             Path(f"{chat}/messages", self._post, methods=["POST"]),
             Path(f"{chat}/messages/{{message}}", self._message),
             Path(f"{chat}/events", self._events),
+            Path(f"{chat}/files/{{delivery}}", self._sent_file),
         ]
 
     def app(self) -> ASGIApp:
@@ -154,6 +161,17 @@ class Api:
             after=after,
             limits=self.limits,
         )
+
+    async def _sent_file(self, request: Request) -> Response:
+        """A file that was delivered in the chat."""
+        chat, named = self._chat(request), parse_shown(request.path_params["delivery"])
+        file: OutFile | None = None
+        if named is not None and named[0] == "delivery":
+            file = await self.views.sent_file(self.channel, chat, DeliveryId(named[1]))
+        if file is None or self.home is None:
+            raise Unacceptable(404, "no-file", "no such file was sent in this chat")
+        descriptor = await to_thread.run_sync(opened, self.home, file)
+        return FileAnswer(descriptor, file.name, has_body=request.method != "HEAD")
 
     async def _hints(self, request: Request) -> Response:
         """That something has happened, in any chat of any channel."""

@@ -12,7 +12,8 @@ from socket import socket
 from anyio import Event, create_task_group, move_on_after, sleep_forever
 from anyio.abc import TaskGroup
 
-from koboshi.channels.serving import CannotListen, EmbeddedServer, listen, one_of
+from koboshi.channels.listening import CannotListen, listen, web_place
+from koboshi.channels.serving import EmbeddedServer, one_of
 from koboshi.channels.web.api import Api, no_metrics
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers
@@ -48,6 +49,7 @@ class WebChannel:
         metrics: Callable[[], Awaitable[str]] = no_metrics,
         on_refused: Callable[[], None] = lambda: None,
         pages: Pages = NO_PAGES,
+        home: Path | None = None,
     ) -> None:
         if not token:
             raise ValueError(f'channel "{name}" needs a token')
@@ -56,6 +58,7 @@ class WebChannel:
         self._port = port
         self._logins = Logins(token=token, clock=clock, names=names)
         self._pages = pages
+        self._home = home
         self._views = views
         self._wakeups = wakeups
         self._health = health
@@ -88,6 +91,8 @@ class WebChannel:
             interactive=True,
             # As many as the longest stored answer has: a page shows any length.
             parts_max=64,
+            # People fetch them from here.
+            takes_files=self._home is not None,
         )
 
     @property
@@ -165,8 +170,9 @@ class WebChannel:
 
     async def _listen(self) -> socket:
         is_public = bool(self._names.public_url)
+        place = web_place(self._name, self._names.host, self._port, is_public=is_public)
         try:
-            listener = await listen(self._names.host, self._port, is_public=is_public)
+            listener = await listen(place)
         except CannotListen as error:
             self._absence = str(error)
             raise
@@ -210,6 +216,7 @@ class WebChannel:
             store=store,
             metrics=self._metrics,
             on_refused=self._on_refused,
+            home=self._home,
         )
 
     async def _store(self, inbound: Inbound, *, accept: Accept, tasks: TaskGroup) -> Receipt:

@@ -5,6 +5,8 @@ is not known is an error. What the journal tells is written as server-sent event
 on one line each.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from koboshi.channels.web.limits import WebLimits
@@ -13,15 +15,17 @@ from koboshi.channels.web.lines import (
     HintLine,
     Line,
     PlaceLine,
+    ResyncLine,
     TypingLine,
     line_of,
     moment,
+    said_line,
 )
 from koboshi.domain.ids import ChannelName, Seq, TurnId, shown
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound, Receipt
-from koboshi.ports.views import EntryView, Event
+from koboshi.ports.views import EntryView, Event, Said
 
 NOT_A_NAME = "must be {low} to {high} printable characters"
 
@@ -188,6 +192,16 @@ def place_frame(seq: int) -> bytes:
     """Tells a follower how far it has been served. It is also what keeps a quiet connection
     open. It carries data: many clients take an event without any for a broken one."""
     return b"id: %d\nevent: place\ndata: %s\n\n" % (seq, msgspec.json.encode(PlaceLine(seq=seq)))
+
+
+def resync_frames(seq: int, said: Iterable[Said], thread: str | None, now_ms: int) -> bytes:
+    """What a follower is told whose place is older than what is kept: that it is so, and what was
+    said before. The words have no ids of their own: they are all at the place `seq`."""
+    begin = ResyncLine(at=moment(now_ms), thread=thread or "", seq=seq)
+    lines = [said_line(each) for each in said if thread is None or each.thread == thread]
+    return frame("resync", begin, seq) + b"".join(
+        frame(kind, line, None) for kind, line in (each for each in lines if each is not None)
+    )
 
 
 def hint_frame(seq: int) -> bytes:

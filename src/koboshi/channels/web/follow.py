@@ -17,6 +17,7 @@ from koboshi.channels.web.codec import (
     encode_event,
     hint_frame,
     place_frame,
+    resync_frames,
     typing_frame,
 )
 from koboshi.channels.web.limits import WebLimits
@@ -177,7 +178,7 @@ class EventStream(Response):
     async def _tell(self, follower: Follower, send: Send) -> None:
         # The place comes first, so that a client which loses us before anything has happened
         # knows where to go on.
-        frames, quiet_until = place_frame(self._after), current_time()
+        frames, quiet_until = await self._begin(), current_time()
         while not follower.is_dismissed:
             if frames:
                 await send({"type": "http.response.body", "body": frames, "more_body": True})
@@ -187,6 +188,17 @@ class EventStream(Response):
             elif not (frames := follower.take_passing()):
                 is_quiet = not await follower.rest(quiet_until - current_time())
                 frames = place_frame(self._after) if is_quiet else b""
+
+    async def _begin(self) -> bytes:
+        """The place where it begins. Where lines behind it are gone, the follower must not take
+        silence for a chat in which nothing was said."""
+        past = await self._views.past(
+            self._channel, self._chat, after=self._after, limit=self._limits.recent_lines
+        )
+        if past is None:
+            return place_frame(self._after)
+        self._after = past.seq
+        return resync_frames(past.seq, past.said, self._thread, past.at_ms)
 
     async def _read(self, follower: Follower) -> bytes:
         """The next page of the journal, as far as this follower wants to hear of it."""

@@ -1,14 +1,16 @@
 """What a chat's journal tells, as the events that followers get."""
 
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import msgspec
 from msgspec import structs
 
+from koboshi.domain.files import safe_name
 from koboshi.domain.ids import shown
 from koboshi.domain.outbox import DeliveryState
-from koboshi.domain.transcript import KIND_OF, Call, Message, Note, Reply, Result, Summary
-from koboshi.ports.views import Event, JournalLine, Shown
+from koboshi.domain.transcript import KIND_OF, Answer, Call, Message, Note, Reply, Result, Summary
+from koboshi.ports.views import Event, JournalLine, Said, Shown
 
 STEP_CHARS_MAX = 16_000
 """The most that an event tells of a step. The transcript has all of it."""
@@ -23,6 +25,14 @@ class ShownCall(msgspec.Struct, frozen=True, kw_only=True):
     call: str
     tool: str
     arguments: str
+
+
+class ShownFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was sent. It is fetched from `address`, on this gateway, as all of the API is."""
+
+    name: str
+    size: int
+    address: str
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +81,7 @@ class DeliveryLine(Line, frozen=True, kw_only=True):
     choices: tuple[Option, ...] = ()
     question: int | None = None
     may_be_duplicate: bool = False
+    file: ShownFile | None = None
 
 
 class TurnLine(Line, frozen=True, kw_only=True):
@@ -115,7 +126,15 @@ class PlaceLine(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
 
 
+class ResyncLine(Line, frozen=True, kw_only=True):
+    """`resync`: events between your place and `seq` are not kept any more. Forget what you have
+    shown: what people said and were answered follows, then everything behind `seq`."""
+
+    seq: int
+
+
 LINES: dict[str, type[Line]] = {
+    "resync": ResyncLine,
     "message": MessageLine,
     "entry": EntryLine,
     "step": StepLine,
@@ -235,7 +254,16 @@ def _delivery_line(event: Event, delivery: Shown) -> tuple[str, DeliveryLine]:
         ),
         question=delivery.question,
         may_be_duplicate=delivery.may_be_duplicate,
+        file=_file(event.route.chat, delivery),
     )
+
+
+def _file(chat: str, delivery: Shown) -> ShownFile | None:
+    if delivery.file is None:
+        return None
+    name, place = delivery.file.name, shown("delivery", delivery.delivery_id)
+    address = f"/api/v1/sessions/{quote(chat, safe='')}/files/{place}"
+    return ShownFile(name=safe_name(name, "file"), size=delivery.file.size, address=address)
 
 
 def delivery_kind(delivery: Shown) -> str:
@@ -253,6 +281,34 @@ def moment(at_ms: int) -> str:
     """A time as programs and people can both read it: UTC, to the millisecond."""
     at = datetime.fromtimestamp(at_ms / 1000, UTC)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def said_line(said: Said) -> tuple[str, Line] | None:
+    """An event for words whose own line is not kept any more."""
+    at, turn = moment(said.at_ms), shown("turn", said.turn_id)
+    match said.body:
+        case Message() as message:
+            return "message", MessageLine(
+                at=at,
+                thread=said.thread,
+                turn=turn,
+                message=shown("message", message.entry_id),
+                sender=message.sender,
+                text=message.text,
+            )
+        case Answer(text=text):
+            return "answer", DeliveryLine(
+                at=at,
+                thread=said.thread,
+                turn=turn,
+                delivery=f"step-{said.seq}",
+                cause=f"step:{said.seq}",
+                part=1,
+                parts=1,
+                text=text,
+            )
+        case _:
+            return None
 
 
 def _turn(line: JournalLine) -> str | None:

@@ -31,7 +31,7 @@ EVENT_STREAM: Json = {"text/event-stream": {"schema": TEXT}}
 ASKED = ("Post", "Code")
 """What others send. Everything else is an answer of ours."""
 
-EXAMPLES = {"chat": "ann", "message": "m1", "Idempotency-Key": "3c1f0a"}
+EXAMPLES = {"chat": "ann", "message": "m1", "delivery": "d1", "Idempotency-Key": "3c1f0a"}
 
 EVENTS = """Server-sent events: `id` is the place in the journal, `event` one of {kinds}, `data` a
 JSON object on one line. Begins behind `Last-Event-ID` or `after` if one is given; otherwise as
@@ -94,6 +94,7 @@ def _own_paths() -> Json:
             }
         },
         "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
+        "/api/v1/sessions/{chat}/files/{delivery}": {"get": _sent_file()},
         "/api/v1/status": {
             "get": {
                 "operationId": "getStatus",
@@ -149,6 +150,20 @@ def _post_message() -> Json:
         "responses": {
             "202": _answer("Accepted"),
             **_failures("400", "401", "408", "409", "413", "503"),
+        },
+    }
+
+
+def _sent_file() -> Json:
+    body = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    return {
+        "operationId": "getFile",
+        "summary": "A file that the agent sent, to be saved",
+        "description": "`delivery` is that of an event with a `file`, which has this address.",
+        "parameters": [_in("path", "chat"), _in("path", "delivery")],
+        "responses": {
+            "200": {"description": "the file", "content": body},
+            **_failures("400", "401", "404", "410"),
         },
     }
 

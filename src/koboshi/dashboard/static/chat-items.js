@@ -4,6 +4,7 @@ import { button, h } from "./dom.js";
 import { clock, gist, outcome, parsed } from "./format.js";
 import { jobCard } from "./job.js";
 import { markdown } from "./markdown.js";
+import { fileLink } from "./sent-file.js";
 import { decidedBecause } from "./why.js";
 
 const MARKS = { ok: "✓", error: "✕", unknown: "?", stopped: "■" };
@@ -19,7 +20,7 @@ const VERDICTS = {
 export function itemElement(item, choose) {
   switch (item.type) {
     case "message": return message(item);
-    case "answer": return bubble("agent", item, markdown(item.text));
+    case "answer": return bubble("agent", item, markdown(item.text), item.file ? fileLink(item.file) : null);
     case "question": return question(item, choose);
     case "work": return work(item);
     case "verdict": return verdict(item);
@@ -58,6 +59,7 @@ function message(item) {
 }
 
 function notice(item) {
+  if (item.file) return bubble("agent", item, plain(item.text), fileLink(item.file));
   return h("aside", { class: "item notice", "data-item": item.key }, plain(item.text), h("footer", {}, time(item)));
 }
 

@@ -40,6 +40,14 @@ export class Chat {
     this.draw();
   }
 
+  // What was shown is not kept any more as it was told; what was said comes again.
+  forget() {
+    this.model = new ChatModel();
+    this.drawn = new Map();
+    this.list.replaceChildren();
+    this.draw();
+  }
+
   // A turn that recovery has decided to leave alone looks like one that is worked on; it says so.
   lookWhetherHeld(state) {
     clearTimeout(this.heldTimer);
@@ -80,6 +88,7 @@ export class Chat {
   }
 
   take(kind, line) {
+    if (kind === "resync") this.forget();
     if (kind === "message") this.outbound.seen(line.message, line.text);
     if (this.model.take(kind, line)) this.draw();
     if (kind === "turn" && line.turn === this.held?.turn) this.held = null;

@@ -31,6 +31,11 @@ export function ago(ms) {
   return past < 60000 ? `${Math.round(past / 1000)} s ago` : `${span(past).replace(/ \d+ s$/, "")} ago`;
 }
 
+export function size(bytes) {
+  if (bytes < 1000) return `${bytes} bytes`;
+  return bytes < 1e6 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
 export function shorten(text, length) {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;

@@ -8,7 +8,7 @@ import { timelineItem } from "./try-me.js";
 
 const ENDS = {
   stopped: "stopped as asked", leftovers: "stopped as asked, unfinished turns were set down", restart: "ended to start again",
-  killed: "was killed", rebooted: "ended with the machine",
+  killed: "was killed", rebooted: "ended with the machine", refused: "could not start as it was configured",
 };
 
 export const boots = {

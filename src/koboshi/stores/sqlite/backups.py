@@ -7,6 +7,7 @@ is called a backup is one.
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backup_check import Proven, prove, rows_of
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader
 from koboshi.stores.sqlite.migrate import BACKUPS_NAME
-from koboshi.stores.sqlite.quarantine import flush, flush_file
+from koboshi.stores.sqlite.quarantine import flush, flush_file, written_ns
 
 PAGES_AT_ONCE = 256
 PART = ".part"
@@ -54,8 +55,8 @@ class SqliteBackups:
         return self._standing
 
     def newest_ms(self) -> int | None:
-        made = [path.stat().st_mtime_ns for path in (self._home / BACKUPS_NAME).glob("*.db")]
-        return max(made) // 1_000_000 if made else None
+        made = [written_ns(path) for path in (self._home / BACKUPS_NAME).glob("*.db")]
+        return (max(made) // 1_000_000 or None) if made else None
 
     def stop(self) -> None:
         """End the one that is being made, if there is one; it leaves nothing behind."""
@@ -103,7 +104,8 @@ class SqliteBackups:
                 folder.mkdir(mode=0o700)
                 flush(self._home)
             for left in folder.glob(f"*{PART}"):
-                left.unlink(missing_ok=True)
+                with suppress(OSError):
+                    left.unlink(missing_ok=True)
             file = folder / f"koboshi-{_stamp(self._clock.now_ms())}.db"
         if file.exists():
             raise StoreRefused(f"{file} is there already; nothing was written")
@@ -144,9 +146,13 @@ class SqliteBackups:
     def _remove_old(self, keep: int) -> tuple[str, ...]:
         """Beyond the newest; what does not carry our name is not ours to remove."""
         made = sorted((self._home / BACKUPS_NAME).glob(OURS), reverse=True)
+        removed = []
         for path in made[keep:]:
-            path.unlink(missing_ok=True)
-        return tuple(path.name for path in made[keep:])
+            # The new backup is made, whatever stays of the old ones.
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+                removed.append(path.name)
+        return tuple(removed)
 
     def _told_pages(self, done: int, pages: int) -> None:
         standing = BackupStanding(state=BackupState.COPYING, pages_done=done, pages=pages)

@@ -3,14 +3,16 @@ sessions: each goes by an index, or over a bounded number of the newest journal 
 
 from collections.abc import Sequence
 
-from koboshi.domain.ids import ChannelName, SessionId, TurnId
+from koboshi.domain.ids import ChannelName, Seq, SessionId, TurnId
 from koboshi.domain.transcript import Need, Reply, Result
 from koboshi.domain.worker import Worker
 from koboshi.ports.views import (
     ChatView,
     JournalLine,
     Page,
+    Past,
     QuestionView,
+    Said,
     SessionView,
     StepView,
     TurnView,
@@ -131,4 +133,26 @@ def _step_view(row: Row) -> StepView:
         call_id=body.call_id if isinstance(body, Result) else None,
         status=body.status if isinstance(body, Result) else None,
         calls=body.calls if isinstance(body, Reply) else (),
+    )
+
+
+def past_of(tx: Reading, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
+    """What was said in a chat in turns of which no line is kept, from the transcript."""
+    chat_of = {"channel": channel, "chat": chat}
+    (row,) = tx.rows("view_forgotten", **chat_of)
+    forgotten, before_turn = number(row[0]), number(row[1])
+    if after >= forgotten:
+        return None
+    rows = tx.rows("view_said_before", **chat_of, before_turn=before_turn, limit=limit)
+    return Past(seq=forgotten, said=tuple(_said(each) for each in reversed(rows)), at_ms=tx.now_ms)
+
+
+def _said(row: Row) -> Said:
+    seq, kind, body, at_ms, turn_id, thread = row
+    return Said(
+        seq=Seq(number(seq)),
+        turn_id=TurnId(number(turn_id)),
+        thread=text(thread),
+        body=body_of(kind, body),
+        at_ms=number(at_ms),
     )

@@ -112,8 +112,7 @@ def waiting_message(
     if not rows:
         return None
     # The order of the commits tells what came first: clocks jump, and a batch has one time.
-    place = {"session_id": turn.session_id, "turn_id": turn.turn_id}
-    newest_before = tx.number("entry_newest_before_move", **place)
+    newest_before = tx.number("entry_newest_before_move", turn_id=turn.turn_id)
     channel = session.route.channel
     for row in rows:
         waiting = entry_of(row)

@@ -1,12 +1,22 @@
 """The notice that tells a person of deliveries that were given up: one for each chat, counted."""
 
 from koboshi.domain import phrases
-from koboshi.domain.ids import DeliveryId
+from koboshi.domain.ids import DeliveryId, SessionId
 from koboshi.domain.outbox import UNDELIVERED, Delivery
 from koboshi.ports.wakeups import OUTBOX
-from koboshi.stores.sqlite.rows import number
+from koboshi.stores.sqlite.rows import number, text
 from koboshi.stores.sqlite.transaction import Transaction
-from koboshi.stores.sqlite.writes import owe
+from koboshi.stores.sqlite.writes import owe, owe_once
+
+TOLD_AT_ONCE = 100
+"""A reserve is small: the chats that waited longest are told."""
+
+
+def tell_of_full_disk(tx: Transaction) -> None:
+    """Each chat that waits for something hears once, for its turn, why it may take long."""
+    for turn_id, session_id, anchor in tx.rows("turns_in_flight", limit=TOLD_AT_ONCE):
+        session = SessionId(number(session_id))
+        owe_once(tx, session, f"full:{turn_id}", phrases.disk_full(), anchor=text(anchor))
 
 
 def tell_of_loss(tx: Transaction, delivery: Delivery) -> None:

@@ -84,7 +84,7 @@ class SqliteOutbox:
 
         return await self._readers.read(look)
 
-    async def files_owed(self) -> frozenset[str]:
+    async def files_kept(self) -> frozenset[str]:
         rows = await self._readers.read(lambda tx: tx.rows("deliveries_with_file"))
         return frozenset(file_of(row[0]).path for row in rows)
 

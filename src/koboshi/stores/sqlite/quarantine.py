@@ -49,10 +49,16 @@ def set_aside(home: Path, stamp: str) -> Path:
 
 def newest_backup(home: Path) -> Path | None:
     """The newest backup that proves to be whole."""
-    backups = sorted(
-        (home / BACKUPS_NAME).glob("*.db"), key=lambda path: path.stat().st_mtime, reverse=True
-    )
+    backups = sorted((home / BACKUPS_NAME).glob("*.db"), key=written_ns, reverse=True)
     return next((backup for backup in backups if is_whole(backup)), None)
+
+
+def written_ns(file: Path) -> int:
+    """When a file was written last; 0 for what cannot be looked at, a link to nothing say."""
+    try:
+        return file.stat().st_mtime_ns if file.is_file() else 0
+    except OSError:
+        return 0
 
 
 def is_whole(backup: Path) -> bool:
@@ -103,11 +109,16 @@ def finish_restore(home: Path, stamp: str) -> None:
     _put_in_place(home, stamp)
 
 
-def forget_restore(home: Path) -> None:
-    """Remove what a restore left that died before it had moved anything: it did not happen."""
-    if (home / DATABASE_NAME).exists():
-        for name in (RESTORING_NAME, PREPARING_NAME):
-            _remove(home, name)
+def forget_restore(home: Path) -> str:
+    """Remove what a restore left that died before it had moved anything: it did not happen.
+    Returns what could not be removed; the next start tries again."""
+    try:
+        if (home / DATABASE_NAME).exists():
+            for name in (RESTORING_NAME, PREPARING_NAME):
+                _remove(home, name)
+    except OSError as error:
+        return f"what an interrupted restore left can not be removed: {error}"
+    return ""
 
 
 def _has_parts(home: Path) -> bool:
@@ -155,7 +166,7 @@ def _put_in_place(home: Path, stamp: str) -> None:
 def set_processes_aside(home: Path, newest: int, stamp: str) -> None:
     """Folders of processes that a past does not know whose newest has that id: it will give the
     later ids to others, which must not find an end that is not theirs."""
-    folders = [each for each in (home / PROCESSES_NAME).glob("*") if each.name.isdigit()]
+    folders = [each for each in (home / PROCESSES_NAME).glob("*") if each.name.isdecimal()]
     unknown = [each for each in folders if int(each.name) > newest]
     if not unknown:
         return

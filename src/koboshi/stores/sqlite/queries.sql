@@ -112,8 +112,9 @@ WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
 SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_end
--- The last word of a boot.
-UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now
+-- The last word of a boot. One that could not start leaves what it found to the next one, to count.
+UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now,
+                   found_dead = CASE WHEN :how = 'refused' THEN 0 ELSE found_dead END
 WHERE worker_id = :worker_id AND ended_ms IS NULL;
 
 -- name: worker_newest
@@ -121,6 +122,13 @@ WHERE worker_id = :worker_id AND ended_ms IS NULL;
 SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
        restart_by, found_dead, report
 FROM workers ORDER BY worker_id DESC LIMIT :limit;
+
+-- name: worker_before
+-- The newest boot before this one that served.
+SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
+       restart_by, found_dead, report
+FROM workers WHERE worker_id < :worker_id AND ended_how IS NOT 'refused'
+ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_heartbeat
 -- The last sign of life of a boot.
@@ -392,15 +400,9 @@ SELECT count(*) FROM inbox
 WHERE session_id = :session_id AND state = 'waiting' AND kind = 'message';
 
 -- name: entry_newest_before_move
--- The newest entry that its session had when a turn came into its state; 0 if there was none. What
--- brought a turn back that was set aside came before it was resumed, and still counts as newer.
-SELECT coalesce((
-    SELECT number FROM journal
-    WHERE session_id = :session_id AND subject = 'message' AND event = 'accepted'
-        AND seq < (SELECT seq FROM journal WHERE session_id = :session_id AND subject = 'turn'
-                   AND turn_id = :turn_id AND NOT (event = 'resumed' AND before = 'suspended')
-                   ORDER BY seq DESC LIMIT 1)
-    ORDER BY seq DESC LIMIT 1), 0);
+-- The newest entry that there was when a turn came into its state; 0 if there was none. What brought
+-- a turn back that was set aside came before it was resumed, and still counts as newer.
+SELECT newest_entry FROM turns WHERE turn_id = :turn_id;
 
 -- name: entries_cut
 -- A cut drops what waited before it; the end of a process is still told to the person.
@@ -430,9 +432,10 @@ WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND st
 -- name: turn_insert
 -- A turn begins; its first step follows in the same transaction.
 INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
-                   progressed_ms, changed_ms)
+                   progressed_ms, changed_ms, newest_entry)
 VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
-        (SELECT coalesce(max(seq), 0) + 1 FROM steps), :now, :now, :now);
+        (SELECT coalesce(max(seq), 0) + 1 FROM steps), :now, :now, :now,
+        (SELECT coalesce(max(entry_id), 0) FROM inbox));
 
 -- name: turn_by_id
 -- A turn.
@@ -953,9 +956,16 @@ UPDATE OR IGNORE outbox SET session_id = (
 WHERE session_id = :session_id AND settled_ms IS NULL;
 
 -- name: deliveries_with_file
--- Files that are still owed.
-SELECT file FROM outbox INDEXED BY outbox_unsettled
-WHERE settled_ms IS NULL AND file IS NOT NULL;
+-- Files that are still owed, and those that people fetch from us, as long as their delivery is there.
+SELECT o.file FROM outbox AS o INDEXED BY outbox_files JOIN sessions AS s USING (session_id)
+WHERE o.file IS NOT NULL
+    AND (o.settled_ms IS NULL OR o.state = 'delivered' AND s.channel GLOB 'web:*');
+
+-- name: delivery_file
+-- The file that a delivery brought to a chat.
+SELECT o.file FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.delivery_id = :delivery_id AND o.file IS NOT NULL AND o.state = 'delivered'
+    AND s.channel = :channel AND s.chat = :chat;
 
 -- name: deliveries_due_all
 -- Sessions to which something is owed: what is next, when it is due, whether it waits for its
@@ -1402,13 +1412,7 @@ SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, atte
 -- What a turn owes or owed.
 SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
        text, created_ms, settled_ms
-FROM outbox WHERE delivery_id IN (SELECT number FROM journal WHERE session_id = :session_id
-    AND subject = 'delivery' AND turn_id = :turn_id)
-UNION
-SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms
-FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
-ORDER BY 1;
+FROM outbox WHERE turn_id = :turn_id ORDER BY delivery_id;
 
 -- name: view_journal_of_turn
 -- What happened to a turn.
@@ -1420,7 +1424,8 @@ FROM journal WHERE session_id = :session_id AND turn_id = :turn_id ORDER BY seq;
 -- What happened in a chat after a journal line, with the words that belong to it.
 SELECT j.seq, j.at_ms, j.subject, j.number, j.event, j.before, j.after, j.rule, j.reason,
        j.session_id, j.turn_id, j.worker_id, s.channel, s.chat, s.thread, st.kind, st.body,
-       i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled
+       i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
+       o.file
 FROM journal AS j
 JOIN sessions AS s ON s.session_id = j.session_id
 LEFT JOIN steps AS st ON j.subject = 'step' AND st.seq = j.number
@@ -1431,9 +1436,28 @@ WHERE j.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel 
 ORDER BY j.seq LIMIT :limit;
 
 -- name: view_last_event
--- The newest journal line of a chat.
-SELECT coalesce(max(seq), 0) FROM journal
-WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat);
+-- The newest journal line of a chat, kept or not.
+SELECT max(coalesce((SELECT max(seq) FROM journal WHERE session_id IN
+               (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)), 0),
+           coalesce((SELECT max(forgotten_seq) FROM sessions
+                     WHERE channel = :channel AND chat = :chat), 0));
+
+-- name: view_forgotten
+-- The newest journal line of a chat that was deleted, and the first turn that has lines behind it.
+SELECT coalesce(max(forgotten_seq), 0), coalesce((
+    SELECT min(turn_id) FROM journal WHERE turn_id IS NOT NULL
+        AND seq > (SELECT max(forgotten_seq) FROM sessions WHERE channel = :channel AND chat = :chat)
+        AND session_id IN (SELECT session_id FROM sessions
+                           WHERE channel = :channel AND chat = :chat)), 4611686018427387904)
+FROM sessions WHERE channel = :channel AND chat = :chat;
+
+-- name: view_said_before
+-- What was said in a chat in turns before one: the newest first.
+SELECT st.seq, st.kind, st.body, st.at_ms, st.turn_id, s.thread
+FROM sessions AS s JOIN steps AS st ON st.session_id = s.session_id
+WHERE s.channel = :channel AND s.chat = :chat AND st.kind IN ('message', 'answer')
+    AND st.turn_id < :before_turn
+ORDER BY st.seq DESC LIMIT :limit;
 
 -- name: view_chats_touched
 -- Chats of a channel in which something happened after a journal line.
@@ -1493,11 +1517,17 @@ SELECT s.session_id, s.created_ms, s.changed_ms FROM channels AS c JOIN sessions
 ORDER BY s.channel, s.chat, s.thread LIMIT :limit;
 
 -- name: view_sessions_touched
--- Sessions of a channel in which something happened lately, with when; the newest lines are looked at.
-SELECT s.session_id, s.chat, s.thread, max(j.at_ms), max(j.seq) AS newest
-FROM journal AS j JOIN sessions AS s ON s.session_id = j.session_id
-WHERE j.seq > (SELECT max(seq) FROM journal) - :looked_at AND s.channel = :channel
-GROUP BY s.session_id ORDER BY newest DESC LIMIT :limit;
+-- Sessions of a channel in which something happened lately, with when: the newest lines are looked at,
+-- and for chats whose lines are gone the newest turns.
+SELECT s.session_id, s.chat, s.thread, max(touched.at_ms), max(touched.seq) AS newest
+FROM (SELECT session_id, at_ms, seq, 0 AS turn_id FROM journal
+      WHERE seq > (SELECT max(seq) FROM journal) - :looked_at
+      UNION ALL
+      SELECT session_id, changed_ms, 0, turn_id FROM turns
+      WHERE turn_id > (SELECT max(turn_id) FROM turns) - :looked_at) AS touched
+JOIN sessions AS s ON s.session_id = touched.session_id
+WHERE s.channel = :channel
+GROUP BY s.session_id ORDER BY newest DESC, max(touched.turn_id) DESC LIMIT :limit;
 
 -- name: view_turn_first
 -- What a session began with.
@@ -1520,3 +1550,116 @@ ORDER BY seq DESC LIMIT :limit;
 -- name: view_call_need
 -- Whom a call waits for.
 SELECT need FROM calls WHERE turn_id = :turn_id AND call_id = :call_id;
+
+-- name: retention_line_window
+-- Where the next lines to look at end.
+SELECT max(seq) FROM (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit);
+
+-- name: retention_lines
+-- Lines that nobody needs any more: old, of turns that are closed as long, in sessions with nothing
+-- open. Whether a channel works is judged by what it accepted since the last attempt of a delivery.
+SELECT j.seq FROM journal AS j LEFT JOIN turns AS t ON t.turn_id = j.turn_id
+WHERE j.seq > :after AND j.seq <= :upto AND j.seq < :boot_seq
+    AND j.seq < (SELECT max(seq) FROM journal) AND j.at_ms < :before_ms
+    AND (j.turn_id IS NULL OR t.closed_ms < :before_ms)
+    AND NOT (j.event = 'delivered' AND j.seq > :tried_seq)
+    AND NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
+                    WHERE open.session_id = j.session_id
+                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+    AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
+                    WHERE inbox.session_id = j.session_id AND inbox.state = 'waiting')
+    AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
+                    WHERE owed.session_id = j.session_id AND owed.settled_ms IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM processes INDEXED BY processes_alive
+                    WHERE processes.session_id = j.session_id AND processes.ended_ms IS NULL)
+ORDER BY j.seq;
+
+-- name: retention_tried
+-- The oldest end of an attempt of what is still owed and not held.
+SELECT coalesce(min(tried_seq), 4611686018427387904) FROM outbox INDEXED BY outbox_unsettled
+WHERE settled_ms IS NULL AND attempts > 0 AND not_before_ms < 4611686018427387904;
+
+-- name: retention_lines_still
+-- Those of some lines whose sessions still have nothing open.
+SELECT j.seq FROM json_each(:ids) AS each JOIN journal AS j ON j.seq = each.value
+WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
+                    WHERE open.session_id = j.session_id
+                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+    AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
+                    WHERE inbox.session_id = j.session_id AND inbox.state = 'waiting')
+    AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
+                    WHERE owed.session_id = j.session_id AND owed.settled_ms IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM processes INDEXED BY processes_alive
+                    WHERE processes.session_id = j.session_id AND processes.ended_ms IS NULL);
+
+-- name: retention_mark
+-- The sessions know up to where lines of theirs are gone.
+UPDATE sessions SET forgotten_seq = max(forgotten_seq, gone.seq)
+FROM (SELECT j.session_id, max(j.seq) AS seq
+      FROM json_each(:ids) AS each JOIN journal AS j ON j.seq = each.value
+      GROUP BY j.session_id) AS gone
+WHERE sessions.session_id = gone.session_id;
+
+-- name: retention_lines_delete
+-- Lines are forgotten.
+DELETE FROM journal WHERE seq IN (SELECT value FROM json_each(:ids));
+
+-- name: retention_delivery_window
+-- Where the next deliveries to look at end.
+SELECT max(delivery_id) FROM
+    (SELECT delivery_id FROM outbox WHERE delivery_id > :after ORDER BY delivery_id LIMIT :limit);
+
+-- name: retention_deliveries
+-- Deliveries that nobody needs any more. The newest with an id of the platform stays in each session:
+-- what is sent next and gets no answer is looked for behind it.
+WITH looked_at AS MATERIALIZED (
+    SELECT o.delivery_id, o.session_id FROM outbox AS o LEFT JOIN turns AS t ON t.turn_id = o.turn_id
+    WHERE o.delivery_id > :after AND o.delivery_id <= :upto AND o.settled_ms < :before_ms
+        AND (o.turn_id IS NULL OR t.closed_ms < :before_ms)
+        AND o.delivery_id < (SELECT max(delivery_id) FROM outbox)
+        AND NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
+                        WHERE open.session_id = o.session_id
+                        AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+        AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
+                        WHERE inbox.session_id = o.session_id AND inbox.state = 'waiting')
+        AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
+                        WHERE owed.session_id = o.session_id AND owed.settled_ms IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM processes INDEXED BY processes_alive
+                        WHERE processes.session_id = o.session_id AND processes.ended_ms IS NULL)
+), kept AS MATERIALIZED (
+    SELECT session_id, max(delivery_id) AS delivery_id FROM outbox
+    WHERE session_id IN (SELECT session_id FROM looked_at) AND platform_id IS NOT NULL
+    GROUP BY session_id
+)
+SELECT looked_at.delivery_id FROM looked_at LEFT JOIN kept USING (session_id)
+WHERE kept.delivery_id IS NULL OR looked_at.delivery_id <> kept.delivery_id
+ORDER BY looked_at.delivery_id;
+
+-- name: retention_deliveries_still
+-- Those of some deliveries whose sessions still have nothing open, and of which no notice tells that
+-- stays.
+SELECT o.delivery_id FROM json_each(:ids) AS each JOIN outbox AS o ON o.delivery_id = each.value
+WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
+                    WHERE open.session_id = o.session_id
+                    AND open.state IN ('queued', 'running', 'waiting', 'suspended'))
+    AND NOT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_waiting
+                    WHERE inbox.session_id = o.session_id AND inbox.state = 'waiting')
+    AND NOT EXISTS (SELECT 1 FROM outbox AS owed INDEXED BY outbox_unsettled
+                    WHERE owed.session_id = o.session_id AND owed.settled_ms IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM processes INDEXED BY processes_alive
+                    WHERE processes.session_id = o.session_id AND processes.ended_ms IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM undelivered AS u WHERE u.delivery_id = o.delivery_id
+                    AND u.notice_id NOT IN (SELECT value FROM json_each(:ids)));
+
+-- name: retention_notices_delete
+-- What notices told of that are forgotten.
+DELETE FROM undelivered WHERE notice_id IN (SELECT value FROM json_each(:ids));
+
+-- name: retention_deliveries_delete
+-- Deliveries are forgotten.
+DELETE FROM outbox WHERE delivery_id IN (SELECT value FROM json_each(:ids));
+
+-- name: turns_in_flight
+-- Turns that somebody waits for, the oldest first.
+SELECT turn_id, session_id, anchor FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state IN ('queued', 'running') ORDER BY turn_id LIMIT :limit;

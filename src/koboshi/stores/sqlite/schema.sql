@@ -20,7 +20,8 @@ CREATE TABLE workers (
     machine_kills INTEGER,
     ended_ms     INTEGER,
     ended_how    TEXT CHECK (ended_how IN
-                             ('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted')),
+                             ('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted',
+                              'refused')),
     -- An end without a time, or a time without an end.
     CHECK ((ended_ms IS NULL) = (ended_how IS NULL))
 ) STRICT;
@@ -85,6 +86,7 @@ CREATE TABLE sessions (
     moved_ms     INTEGER NOT NULL DEFAULT 0,  -- the platform's ids from before are another chat's
     created_ms   INTEGER NOT NULL,
     changed_ms   INTEGER NOT NULL,
+    forgotten_seq INTEGER NOT NULL DEFAULT 0, -- the newest journal line of it that was deleted
     -- Two sessions on one route.
     UNIQUE (channel, chat, thread)
 ) STRICT;
@@ -117,6 +119,7 @@ CREATE TABLE turns (
     model_waited_ms INTEGER NOT NULL DEFAULT 0, -- since the first failure of the present request
     model_failure TEXT,                         -- why the newest try of it failed
     wait_ms       INTEGER NOT NULL DEFAULT 0,  -- how long it was to wait until not_before_ms
+    newest_entry  INTEGER NOT NULL DEFAULT 0,  -- the newest entry of all when it came into its state
     -- A worker that holds a turn nobody runs, or a running turn that nobody holds.
     CHECK ((state = 'running') = (worker_id IS NOT NULL)),
     -- A closed turn without an end, or an end of a turn that goes on.
@@ -139,6 +142,15 @@ CREATE INDEX turns_by_session ON turns (session_id);
 
 CREATE TRIGGER closed_turns_never_change BEFORE UPDATE ON turns WHEN OLD.closed_ms IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'a closed turn never changes'); END;
+
+-- What came later than the turn's state is a newer entry. What brought a turn back that was set aside
+-- came before it was resumed, and still counts as newer.
+CREATE TRIGGER turns_know_the_newest_entry AFTER UPDATE OF state ON turns
+    WHEN NEW.closed_ms IS NULL AND NOT (NEW.event = 'resumed' AND OLD.state = 'suspended')
+BEGIN
+    UPDATE turns SET newest_entry = (SELECT coalesce(max(entry_id), 0) FROM inbox)
+    WHERE turn_id = NEW.turn_id;
+END;
 
 CREATE TRIGGER epochs_only_grow BEFORE UPDATE OF epoch ON turns WHEN NEW.epoch <= OLD.epoch
 BEGIN SELECT RAISE(ABORT, 'epochs only grow'); END;
@@ -273,7 +285,10 @@ CREATE TABLE outbox (
 ) STRICT;
 
 CREATE INDEX outbox_unsettled ON outbox (session_id, delivery_id) WHERE settled_ms IS NULL;
+CREATE INDEX outbox_by_turn ON outbox (turn_id) WHERE turn_id IS NOT NULL;
 -- Finding what waits for a time costs nothing per delivery that does not.
+-- Files that were sent: the sweep looks for those that nobody can fetch any more.
+CREATE INDEX outbox_files ON outbox (delivery_id) WHERE file IS NOT NULL;
 CREATE INDEX outbox_postponed ON outbox (not_before_ms)
     WHERE settled_ms IS NULL AND not_before_ms > 0;
 
@@ -292,6 +307,8 @@ CREATE TABLE undelivered (
     delivery_id INTEGER NOT NULL REFERENCES outbox,
     PRIMARY KEY (notice_id, delivery_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX undelivered_by_delivery ON undelivered (delivery_id);
 
 -- Starts that held everything owed: the database went back in time, or the operator asked for it.
 CREATE TABLE holds (

@@ -29,6 +29,7 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
 from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
+from koboshi.stores.sqlite.notices import tell_of_full_disk
 from koboshi.stores.sqlite.open_files import look_at_open_files
 from koboshi.stores.sqlite.outbox import SqliteOutbox
 from koboshi.stores.sqlite.pairing import fresh_code
@@ -44,6 +45,8 @@ from koboshi.stores.sqlite.quarantine import (
     restore,
 )
 from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.retention import SqliteRetention
+from koboshi.stores.sqlite.room import Room, make_way
 from koboshi.stores.sqlite.sessions import SqliteSessions
 from koboshi.stores.sqlite.turns import SqliteTurns
 from koboshi.stores.sqlite.views import SqliteViews
@@ -64,6 +67,8 @@ class StoreOptions:
     may_replace: bool = True
     """Whether a damaged file may be set aside for a backup, and what is owed held where the
     database went back; who only looks changes nothing."""
+    keeps_reserve: bool = False
+    """Whether room is kept back for a full disk; who owns the home for a moment needs none."""
     hold_asked_by: str = ""
     """Who asked that everything owed is held, once for each; empty if nobody did."""
     batch_max: int = 512
@@ -105,6 +110,7 @@ class SqliteStore:
         self.people = SqlitePeople(writer, readers, ground)
         self.views = SqliteViews(readers, ground)
         self.backups = backups
+        self.retention = SqliteRetention(writer, readers)
 
     @property
     def trouble(self) -> str | None:
@@ -133,6 +139,11 @@ class SqliteStore:
     def fenced(self) -> int:
         """How many writes were refused because their claim no longer held."""
         return self._writer.fenced
+
+    @property
+    def reserve_bytes(self) -> int:
+        """What is kept back for a full disk; 0 while it is used."""
+        return self._writer.reserve_bytes
 
     def stop_waiting(self) -> None:
         self._writer.stop_waiting()
@@ -172,6 +183,7 @@ async def open_store(
     with ExitStack() as undo:
         undo.callback(lock.release)
         path = home / DATABASE_NAME
+        is_short = options.keeps_reserve and make_way(home)
         now_ms = clock.now_ms()
         connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
@@ -187,6 +199,8 @@ async def open_store(
         on_failure=on_failure,
         on_trouble=on_trouble,
         files=look_at_open_files([home / LOCK_NAME], [path, home / LOG_NAME]),
+        room=Room(home, connection, is_short=is_short) if options.keeps_reserve else None,
+        on_full=tell_of_full_disk,
     )
     readers = Readers(looking, clock, on_broken=writer.give_up)
     return SqliteStore(
@@ -243,10 +257,9 @@ def _open_or_replace(
     if is_restoring(home):
         finish_restore(home, stamp)
         return open_writer(path), ("a restore was interrupted; it is finished, its outbox is held",)
-    if options.may_replace:
-        forget_restore(home)
+    left = forget_restore(home) if options.may_replace else ""
     try:
-        return open_writer(path), ()
+        return open_writer(path), (left,) if left else ()
     except Damaged as damage:
         if not options.may_replace:
             raise

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
+from koboshi.domain.files import OutFile
 from koboshi.domain.ids import (
     ChannelName,
     DeliveryId,
@@ -28,6 +29,7 @@ from koboshi.ports.views import (
     Explanation,
     JournalLine,
     Page,
+    Past,
     ProcessView,
     QuestionView,
     SessionView,
@@ -45,6 +47,7 @@ from koboshi.stores.sqlite.reads import find_session, read_question, read_sessio
 from koboshi.stores.sqlite.rows import (
     body_of,
     choices_of,
+    file_of,
     maybe_number,
     number,
     process_of,
@@ -78,11 +81,15 @@ class SqliteViews:
 
     async def status(self) -> Status:
         def look(tx: Reading) -> Status:
-            workers = [worker_of(row) for row in tx.rows("worker_newest", limit=2)]
+            newest = tx.row("worker_newest", limit=1)
+            worker = None if newest is None else worker_of(newest)
+            served = None
+            if worker is not None:
+                served = tx.row("worker_before", worker_id=worker.worker_id)
             gap = tx.row("gap_open")
             return Status(
-                worker=workers[0] if workers else None,
-                previous=workers[1] if len(workers) > 1 else None,
+                worker=worker,
+                previous=None if served is None else worker_of(served),
                 turns={
                     text(state): number(count) for state, count in tx.rows("turns_alive_by_state")
                 },
@@ -96,6 +103,15 @@ class SqliteViews:
             )
 
         return await self._readers.read(look)
+
+    async def sent_file(
+        self, channel: ChannelName, chat: str, delivery_id: DeliveryId
+    ) -> OutFile | None:
+        def look(tx: Reading) -> Row | None:
+            return tx.row("delivery_file", channel=channel, chat=chat, delivery_id=delivery_id)
+
+        row = await self._readers.read(look)
+        return None if row is None else file_of(row[0])
 
     async def turns_of(self, session_id: SessionId, limit: int) -> tuple[TurnView, ...]:
         def look(tx: Reading) -> tuple[TurnView, ...]:
@@ -206,6 +222,11 @@ class SqliteViews:
         )
         return tuple(_event(row) for row in rows)
 
+    async def past(self, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
+        return await self._readers.read(
+            lambda tx: board.past_of(tx, channel, chat, after=after, limit=limit)
+        )
+
     async def chats_touched(
         self, channel: ChannelName, *, after: int
     ) -> tuple[int, frozenset[str]]:
@@ -284,7 +305,7 @@ def _message(entry_id: object, words: object, sender: object) -> Message:
 
 
 def _shown(row: Row) -> Shown:
-    cause, part, parts, words, choices, question, labelled = row[19:]
+    cause, part, parts, words, choices, question, labelled, file = row[19:]
     return Shown(
         delivery_id=DeliveryId(number(row[3])),
         cause=text(cause),
@@ -294,4 +315,5 @@ def _shown(row: Row) -> Shown:
         choices=choices_of(choices),
         question=maybe_number(question),
         may_be_duplicate=bool(labelled),
+        file=None if file is None else file_of(file),
     )

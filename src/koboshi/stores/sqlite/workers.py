@@ -4,6 +4,7 @@ from anyio import CapacityLimiter, to_thread
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId, SessionId, WorkerId
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.witness import Witness
 from koboshi.domain.worker import (
     MEMORY_MS_MAX,
@@ -78,7 +79,12 @@ class SqliteWorkers:
         is_restart_asked, seen = await self._writer.write("workers.beat", operation)
         if self._witness is not None and seen is not None:
             # Behind the commit, so that it never tells of more than is durable.
-            await to_thread.run_sync(self._witness.tell, seen, limiter=CapacityLimiter(1))
+            try:
+                await to_thread.run_sync(self._witness.tell, seen, limiter=CapacityLimiter(1))
+            except RuntimeError as error:
+                # Without a thread the old witness stays, which is as true as before.
+                if shortage_in(error) is None:
+                    raise
         return is_restart_asked
 
     def _seen(self, tx: Transaction, worker_id: WorkerId) -> Witness | None:

@@ -7,8 +7,9 @@ than once before it is committed, and does nothing but read and write the databa
 answered after the commit that carries its operation.
 
 A full disk, or another program's lock, rolls the batch back and it is tried again: nothing was
-acknowledged. Any other failure of the file is a commit of unknown outcome: every waiter gets
-`StoreFailed`, and so does everybody who comes later.
+acknowledged. On a full disk the reserve is given up (`room.py`): people are told, what is in flight
+goes on, and what would begin something waits. Any other failure of the file is a commit of unknown
+outcome: every waiter gets `StoreFailed`, and so does everybody who comes later.
 
 At every commit the names of the open files are looked at. Before it, while the transaction holds
 SQLite's own lock, that of the home's lock: of two processes on one database, the one that took the
@@ -34,12 +35,14 @@ from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.clocks import JumpWatch
 from koboshi.stores.sqlite.open_files import NO_FILES, HomeGone, OpenFiles
+from koboshi.stores.sqlite.room import NEW_WORK, Room
 from koboshi.stores.sqlite.transaction import Transaction
 
 Outcome = TypeVar("Outcome")
 Operation: TypeAlias = Callable[[Transaction], Outcome]
 
 RETRY_SECONDS = 0.5
+FULL = "the disk is full"
 
 _PATIENT = (apsw.FullError, apsw.BusyError, apsw.LockedError)
 """Nothing was written and nothing is broken: wait and try again."""
@@ -60,7 +63,8 @@ _FATAL = (
 class _Submitted:
     verb: str
     operation: Operation[Any]
-    future: "asyncio.Future[Any]"
+    future: "asyncio.Future[Any] | None"
+    """None where nobody waits."""
     result: object = None
     error: BaseException | None = None
 
@@ -79,6 +83,8 @@ class Writer:
         on_failure: Callable[[StoreFailed], None],
         on_trouble: Callable[[str], None],
         files: OpenFiles = NO_FILES,
+        room: Room | None = None,
+        on_full: Operation[None] | None = None,
     ) -> None:
         self._connection = connection
         self._control = connection.cursor()
@@ -90,6 +96,10 @@ class Writer:
         self._on_failure = on_failure
         self._on_trouble = on_trouble
         self._files = files
+        self._room = room
+        self._on_full = on_full
+        self._held_back: list[_Submitted] = []
+        """What waits for room, in the order in which it came."""
         self._queue: SimpleQueue[_Submitted | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._impatient = threading.Event()
@@ -97,6 +107,9 @@ class Writer:
         self._failure: StoreFailed | None = None
         self._loop = asyncio.get_running_loop()
         self.trouble: str | None = None
+        if room is not None and room.is_short:
+            self.trouble = FULL
+            on_trouble(FULL)
         self.commits = 0
         self.commit_times = Timing()
         self.refusals = {"full": 0, "busy": 0}
@@ -111,7 +124,8 @@ class Writer:
 
         Cancelling the caller does not withdraw the operation: the caller waits for its commit.
         """
-        submitted = _Submitted(verb, operation, self._loop.create_future())
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+        submitted = _Submitted(verb, operation, future)
         with self._gate:
             if self._failure is not None:
                 raise self._failure
@@ -119,8 +133,13 @@ class Writer:
                 raise RuntimeError("the store is closed")
             self._queue.put(submitted)
         with CancelScope(shield=True):
-            result: Outcome = await submitted.future
+            result: Outcome = await future
         return result
+
+    @property
+    def reserve_bytes(self) -> int:
+        """What is kept back for a full disk."""
+        return 0 if self._room is None else self._room.reserve_bytes
 
     @property
     def failure(self) -> str | None:
@@ -155,6 +174,7 @@ class Writer:
         while not is_last:
             batch, is_last = self._take_batch()
             try:
+                self._look_for_room(batch, is_last=is_last)
                 self._commit_patiently(transaction, batch)
             except BaseException as error:  # the thread must not die with waiters left behind
                 self._poison(error, batch)
@@ -170,7 +190,8 @@ class Writer:
         """All that is there, at least one; and whether the queue was closed."""
         batch: list[_Submitted] = []
         try:
-            submitted = self._queue.get()
+            is_short = self._room is not None and self._room.is_short
+            submitted = self._queue.get(timeout=RETRY_SECONDS if is_short else None)
             while submitted is not None:
                 batch.append(submitted)
                 if len(batch) >= self._batch_max:
@@ -179,6 +200,38 @@ class Writer:
         except Empty:
             return batch, False
         return batch, True
+
+    def _look_for_room(self, batch: list[_Submitted], *, is_last: bool) -> None:
+        """On a full disk take out of the batch what begins something, and bring it back when there
+        is room. Who is asked to stop cannot wait for that."""
+        room = self._room
+        if room is None or not (room.is_short or self._held_back):
+            return
+        room.look()
+        if room.is_short:
+            self._hold_back(batch)
+            if is_last or self._impatient.is_set():
+                held_back, self._held_back = self._held_back, []
+                for submitted in held_back:
+                    submitted.error = StoreFailed(f"the database failed: {FULL}")
+                self._answer(held_back, set())
+            return
+        self.trouble = None
+        batch[:0], self._held_back = self._held_back, []
+
+    def _hold_back(self, batch: list[_Submitted]) -> None:
+        self._held_back += [each for each in batch if each.verb in NEW_WORK]
+        batch[:] = [each for each in batch if each.verb not in NEW_WORK]
+
+    def _use_reserve(self, batch: list[_Submitted]) -> bool:
+        """The disk is full. Returns whether the reserve was given up just now, so that what is in
+        flight can be tried again at once, and whoever waits for it is told."""
+        if self._room is None or not self._room.ran_out():
+            return False
+        self._hold_back(batch)
+        if self._on_full is not None:
+            batch.insert(0, _Submitted("workers.tell_full", self._on_full, None))
+        return True
 
     def _commit_patiently(self, transaction: Transaction, batch: list[_Submitted]) -> None:
         while batch:
@@ -192,10 +245,13 @@ class Writer:
                 if self.trouble is None:
                     self._on_trouble(_in_words(error))
                 self.trouble = _in_words(error)
+                if isinstance(error, apsw.FullError) and self._use_reserve(batch):
+                    continue
                 if self._impatient.wait(RETRY_SECONDS):
                     raise
                 continue
-            self.trouble = None
+            is_short = self._room is not None and self._room.is_short
+            self.trouble = FULL if is_short else None
             return
 
     def _commit(self, transaction: Transaction, batch: list[_Submitted]) -> None:
@@ -217,6 +273,8 @@ class Writer:
         self._jumps.committed()
         self._check(self._files.check_database)
         self.commits += 1
+        if self._room is not None:
+            self._room.committed()
         self.commit_times.note(self._clock.monotonic() - began)
         if self._crash_point.is_armed:
             for submitted in batch:
@@ -272,7 +330,7 @@ class Writer:
 
     def _answer_in_loop(self, batch: list[_Submitted], hints: set[str]) -> None:
         for submitted in batch:
-            if submitted.future.done():
+            if submitted.future is None or submitted.future.done():
                 continue
             if submitted.error is None:
                 submitted.future.set_result(submitted.result)
@@ -288,6 +346,7 @@ class Writer:
         else:
             failure = StoreFailed(f"the database failed: {_in_words(error)}")
             failure.__cause__ = error
+        batch += self._held_back
         with self._gate:
             is_news = self._failure is None
             self._failure = self._failure or failure
@@ -310,7 +369,7 @@ class Writer:
 
 def _in_words(error: BaseException) -> str:
     if isinstance(error, apsw.FullError):
-        return "the disk is full"
+        return FULL
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return "another program holds the database"
     return f"{type(error).__name__}: {error}"

@@ -5,6 +5,7 @@ result and what is owed are one transaction, so a crash sends it once or has it 
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from koboshi.domain.files import SENT, OutFile, Parcel, safe_name, size_words
+from koboshi.domain.ids import ChannelName
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
@@ -41,6 +43,8 @@ class SendFileTool:
     beside: Beside
     home: Path
     bytes_max: int
+    takes_files: Callable[[ChannelName], bool] = lambda _: True
+    """Whether people can be sent files on a channel."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -52,6 +56,7 @@ class SendFileTool:
                 "files only."
             ),
             parameters=schema_of(SendArguments),
+            sends_files=True,
         )
 
     def effect_of(self, arguments: str) -> Effect:  # noqa: ARG002  (copied again, sent once)
@@ -71,6 +76,8 @@ class SendFileTool:
             asked = decode_arguments(SendArguments, arguments)
         except ValueError as error:
             raise ToolFailed(str(error)) from None
+        if not self.takes_files(context.route.channel):
+            raise ToolFailed("files cannot be sent in this conversation; say it in words")
         owner = f"{context.claim.turn_id}-{context.call_id}"
         file = await self.beside.change(partial(self._copy, asked.path, owner))
         words = "it is sent as soon as the platform takes it"

@@ -5,13 +5,12 @@ have to be accepted first.
 """
 
 from collections.abc import Collection, Sequence
-from importlib.util import find_spec
 
 import anyio
 
-from koboshi.domain.errors import ToolUnusable
 from koboshi.ports.tool import Tool
 from koboshi.tools.mcp.endpoint import Address, Approval, Program, ServerLimits, ServerSpec
+from koboshi.tools.mcp.library import require_library
 from koboshi.tools.mcp.naming import owner_of
 from koboshi.tools.mcp.server import McpServer
 from koboshi.tools.mcp.tool import AbsentTool
@@ -41,13 +40,8 @@ class McpServers:
         *,
         taken: Collection[str] = (),
     ) -> None:
-        if specs and find_spec("mcp") is None:
-            listed = ", ".join(spec.name for spec in specs)
-            raise ToolUnusable(
-                f"the mcp servers of the configuration ({listed}) need a library that is not "
-                'installed: run `pip install "koboshi[mcp]"`, or set enabled = false'
-            )
         names = [spec.name for spec in specs]
+        require_library(names)
         self._servers = {
             spec.name: McpServer(spec, limits, servers=names, taken=taken) for spec in specs
         }

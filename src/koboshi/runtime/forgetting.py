@@ -1,0 +1,88 @@
+"""Forgetting what is older than the configuration wants to keep, while little else is done."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+from anyio import sleep
+
+from koboshi.domain.ids import WorkerId
+from koboshi.ports.clock import Clock
+from koboshi.ports.retention import Outdated
+from koboshi.ports.store import Store
+
+log = structlog.get_logger()
+
+DAY_MS = 86_400_000
+FIRST_SECONDS = 180.0
+"""After a start there is more urgent work; but a gateway that is often started forgets, too."""
+EVERY_SECONDS = 6 * 3_600.0
+PAUSE_SECONDS = 0.1
+"""Between two batches, so that no commit waits for more than one of them."""
+BUSY_COMMITS = 5
+"""So many commits of others within a pause are traffic: it goes first."""
+BUSY_PAUSES_MAX = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgetting:
+    store: Store
+    clock: Clock
+    worker_id: WorkerId
+    journal_days: int
+    """Zero is for ever."""
+    deliveries_days: int
+    """Zero is for ever. They are kept at least as long as the journal."""
+
+    async def keep_forgetting(self) -> None:
+        """A while after the start and every few hours, until cancelled."""
+        pause_seconds = FIRST_SECONDS
+        while True:
+            await sleep(pause_seconds)
+            pause_seconds = EVERY_SECONDS
+            await self.forget()
+
+    async def forget(self) -> tuple[int, int]:
+        """Once through everything. Returns how many lines and deliveries are gone."""
+        retention, lines, deliveries = self.store.retention, 0, 0
+        if not self.journal_days:
+            return lines, deliveries
+        lines_ms = self.clock.now_ms() - self.journal_days * DAY_MS
+        boot_seq = await retention.begin(self.worker_id)
+        lines = await self._sweep(
+            lambda after: retention.lines(after, lines_ms, boot_seq), retention.forget_lines
+        )
+        if self.deliveries_days:
+            # A line shows the words of its delivery, so these stay at least as long.
+            days = max(self.deliveries_days, self.journal_days)
+            before_ms = self.clock.now_ms() - days * DAY_MS
+            deliveries = await self._sweep(
+                lambda after: retention.deliveries(after, before_ms), retention.forget_deliveries
+            )
+        if lines or deliveries:
+            log.info("old_rows_forgotten", journal=lines, deliveries=deliveries)
+        return lines, deliveries
+
+    async def _sweep(
+        self,
+        look: Callable[[int], Awaitable[Outdated]],
+        forget: Callable[[tuple[int, ...]], Awaitable[int]],
+    ) -> int:
+        count, place = 0, 0
+        while True:
+            found = await look(place)
+            if found.ids:
+                await self._let_others_go_first()
+                count += await forget(found.ids)
+            if found.place is None:
+                return count
+            place = found.place
+
+    async def _let_others_go_first(self) -> None:
+        """One pause at least, and more of them while others write or the disk is full."""
+        for _ in range(BUSY_PAUSES_MAX):
+            before = self.store.commits
+            await sleep(PAUSE_SECONDS)
+            is_busy = self.store.commits - before > BUSY_COMMITS
+            if not is_busy and self.store.trouble is None:
+                return
