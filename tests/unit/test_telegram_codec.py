@@ -263,6 +263,22 @@ def test_what_the_platform_tells_by_a_message_is_nothing_said(service: JSON) -> 
     assert inbound(chat=GROUP, **service).ignored == "nothing-said"
 
 
+def test_words_of_other_bots_and_commands_to_them_are_never_for_us() -> None:
+    """Issue 13, B14: also where the agent listens to all, else bots would talk for ever."""
+    bot = {"id": 99, "is_bot": True, "first_name": "Other"}
+    assert inbound("beep", GROUP, **{"from": bot}).ignored == "not-addressed"
+    assert inbound("/stop@other_bot now", GROUP).ignored == "not-addressed"
+
+
+def test_who_writes_for_a_chat_has_the_name_of_the_chat() -> None:
+    """Issue 13, B9: the id that is stored is the chat's, so the name is, too."""
+    text = "@koboshi_bot hello"
+    place = {"id": -100, "type": "supergroup", "title": "The owners"}
+    found = inbound(text, SUPERGROUP, entities=naming(text), sender_chat=place)
+
+    assert (found.sender, found.sender_name, found.is_group) == ("-100", "The owners", True)
+
+
 def test_an_album_in_a_group_is_for_us_as_a_whole() -> None:
     """The name stands below the first picture only."""
     reader = a_reader()
