@@ -34,7 +34,16 @@ ONE_OF_MANY = re.compile(r",? (part \d+ of \d+|change \d+|seed \d+)$")
 COUNTED = (
     *("lives", "kills", "messages", "posts repeated", "answers", "ends told", "commands"),
     *("jobs reported", "platform messages", "platform answers", "platform copies labelled"),
-    *("rights taken", "runners killed", "lost", "doubled", "commands run twice"),
+    *("rights taken", "runners killed", "lives with few files", "lives that ran short"),
+    *(
+        "lives that gave out",
+        "wrong clocks",
+        "clock jumps",
+        "model outages",
+        "lost",
+        "doubled",
+        "commands run twice",
+    ),
 )
 FIELDS = {"commands run twice": "ran_twice"}
 NEEDED = (

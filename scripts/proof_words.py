@@ -33,6 +33,9 @@ and `/stop`, while their gateway is killed at whatever instruction it is. They p
 are acknowledged, and follow their chats over all lives. Four more write to its bot, in private, in
 a group and in topics, on a platform in Telegram's form that answers 502 and 429, breaks off and
 hangs, with the message taken or not; one of them is not allowed in every life. Runners are killed.
+Some lives can open only a few files more, or too few to start; some have a clock that is hours
+ahead or behind, or that is set by minutes to days while they work; for some requests the model is
+busy for a while and then answers.
 
 How it is fast: each life is forked from a process that has loaded the program, so that it costs a
 start and not an import; gateways live side by side, since most of a life is waiting; a kill comes

@@ -1,5 +1,7 @@
 """What Telegram makes of a message: taken, refused, moved, later, or nobody knows."""
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,6 +100,23 @@ async def test_what_is_no_chat_of_telegram_is_refused_without_asking(
     assert isinstance(await channel.send(owed(route)), Refused)
     await channel.typing(route)
     assert fake.history.requests == []
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOENT])
+async def test_words_that_need_no_file_are_never_refused_for_want_of_one(
+    channel: TelegramChannel, world: World, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Issue 12, C18: a gateway without descriptors cannot even load what formats the words. Red
+    before: the answer was refused for good, since "the file can not be read"."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(module, "message_of", broken)
+    outcome = await channel.send(owed(route_of(world.private_chat(world.user("Eve")))))
+
+    assert isinstance(outcome, Later)
+    assert os.strerror(number) in outcome.reason
 
 
 async def test_a_group_that_moved_says_where(channel: TelegramChannel, world: World) -> None:

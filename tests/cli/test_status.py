@@ -41,6 +41,7 @@ KEYS = [
     "breaker",
     "outbox_held",
     "gap",
+    "turns_unheard",
     "unreached",
     "neighbours",
     "restart",

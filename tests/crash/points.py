@@ -161,6 +161,12 @@ def verbs_of_the_store() -> set[str]:
     return {verb for text in texts for verb in re.findall(r'\.write\(\s*"([^"]+)"', text)}
 
 
+def points_beside_the_writer() -> set[str]:
+    """Crash points of the store that are no verbs of its writer: they are about files."""
+    texts = [path.read_text() for path in (SOURCE / "stores" / "sqlite").glob("*.py")]
+    return {point for text in texts for point in re.findall(r'\.reach\(\s*"([^"]+)"', text)}
+
+
 def callers_of(verb: str) -> list[str]:
     """The files beside the store that call the verb."""
     return [

@@ -19,6 +19,7 @@ from tests.crash.points import (
     callers_of,
     chosen,
     kills_in,
+    points_beside_the_writer,
     verbs_of_the_store,
 )
 from tests.crash.stories import CHAT, STORIES
@@ -96,6 +97,21 @@ def test_a_verb_that_is_killed_elsewhere_is_named_there(verb: str) -> None:
         group, _, rest = verb.partition(".")
         is_named = verb in text or (f"{group}.{{verb}}" in text and f'"{rest}"' in text)
         assert is_named, f"{name} does not speak of {verb}"
+
+
+@pytest.mark.parametrize("point", sorted(points_beside_the_writer()))
+def test_a_point_beside_the_writer_is_killed_at_elsewhere(point: str) -> None:
+    """Issue 12, C18: `witness.hold` and the points of backups are reached without the writer."""
+    group, _, rest = point.partition(".")
+    texts = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
+    named = [
+        text
+        for text in texts
+        if re.search(rf'"{re.escape(point)}(:(before|after))?"', text)
+        or (f'f"{group}.{{' in text and f'"{rest}"' in text)
+    ]
+
+    assert named, f"no test kills a gateway at {point}"
 
 
 @pytest.mark.parametrize("verb", NOT_CALLED)

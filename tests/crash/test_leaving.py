@@ -212,8 +212,8 @@ def _if_waiting(one: Gateway, message: str) -> dict[str, dict[str, object]] | No
 
 
 def test_a_gateway_that_dies_over_and_over_resumes_nothing_and_serves_on(home: Path) -> None:
-    """S73: after five boots that found a dead turn, with progress in each, nothing is resumed; new
-    messages and commands are served, and it says so."""
+    """S73 and issue 13, B8: after five boots that found a dead turn, with progress in each, nothing
+    is resumed; new messages and commands are served, and the lists and the chat say so."""
     with hold(home, PAUSE) as held:
         with watched(home, **BREAKER) as one:
             message = one.say("a", script(*[pauses(0)] * 30, {"text": "through"}))
@@ -228,6 +228,11 @@ def test_a_gateway_that_dies_over_and_over_resumes_nothing_and_serves_on(home: P
     with gateway(home, **BREAKER) as one:
         until(lambda: one.events("boot_report"), "it has looked around")
         assert one.explained(message)["why"]["rule"] == "boot-breaker"
+        listed = koboshi("turns", "list", "--open", home=home).out
+        assert "held back: the gateway dies again and again" in listed
+        one.say("a", "/status")
+        held_back = "Held back: the gateway dies again and again: "
+        until(lambda: held_back in "\n".join(said(home)), "the chat is told so")
         one.wait_state(one.say("b", "echo served"), "done")
         status = koboshi("status", home=home)
         assert "nothing is resumed until ten minutes have been quiet" in status.out

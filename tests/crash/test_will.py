@@ -97,7 +97,8 @@ async def test_what_waited_behind_a_turn_that_is_not_continued_is_answered(home:
 async def test_what_was_set_aside_is_in_the_hands_of_the_person(
     home: Path, command: str, ends: str
 ) -> None:
-    """S79: killed where recovery is off, then killed when the person's word was stored."""
+    """S79 and issue 13, A5: killed where recovery is off, of which the person hears once, then
+    killed when the person's word was stored."""
     async with lives(home, [KILLED_BY_HAND, "inbox.accept:after:1"]) as life:
         person = life.person(CHAT)
         await person.say("/resume-policy off", "0")
@@ -106,10 +107,13 @@ async def test_what_was_set_aside_is_in_the_hands_of_the_person(
             await life.comes_to(held)
             life.gateway.kill()
         await person.sees(is_suspended, "it is set aside")
+        await person.hears("/resume goes on with it, /drop ends it.")
         await person.say(command, "2")
         await person.hears(ends)
         rows = await checked(life)
 
     (turn,) = rows.turns
+    told = [row for row in rows.outbox if row["cause"].startswith("set-aside:")]
+    assert [row["state"] for row in told] == ["delivered"]
     assert turn["state"] == ("done" if command == "/resume" else "stopped")
     assert answers(rows, CHAT) == (["through"] if command == "/resume" else [])

@@ -1,5 +1,6 @@
 """A model that does not answer for a while: how long it is tried, and what people hear of it."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -172,7 +173,7 @@ async def test_a_person_who_does_not_want_to_wait_is_told_once_and_shortens_noth
         for _ in range(12):
             tried = len(model.requests)
             await life.says("room", "/resume")
-            await life.until(lambda tried=tried: len(model.requests) > tried, "one more try")
+            await life.until(partial(_is_tried_again, model, tried), "one more try")
             await life.passes(2)
         assert not _apologies(setting)
         answers_again(model)
@@ -260,6 +261,10 @@ async def test_a_stop_of_the_gateway_in_a_short_wait_gives_the_turn_back_with_it
 
 def _stopped(setting: Setting) -> bool:
     return any(text.startswith("Stopped: ") for text in setting.platform.texts("room"))
+
+
+def _is_tried_again(model: WatchedModel, tried: int) -> bool:
+    return len(model.requests) > tried
 
 
 def _apologies(setting: Setting) -> bool:

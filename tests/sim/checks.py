@@ -116,8 +116,12 @@ def _is_settled(update: Update, entry: Row, rows: Rows) -> bool:
             return said_no or _is_followed(turn, rows)
         case "cut" | "dropped":
             return _was_cut_short(turn["session_id"], rows)
-        case "interrupted" | "cleared":
+        case "interrupted":
             return _is_followed(turn, rows)
+        case "cleared" if turn["rule"] == "not-allowed-behind":
+            return _is_followed(turn, rows)  # who lost the right is not told
+        case "cleared":
+            return f"cleared:{turn['turn_id']}" in mine
         case _:
             return False
 

@@ -38,6 +38,7 @@ TURN = TurnGlance(
     changed_ms=NOW_MS - 5_000,
     steps=7,
     reason=None,
+    is_worked_on=True,
 )
 DONE = replace(TURN, state=TurnState.DONE)
 
@@ -270,12 +271,12 @@ def test_new_at_the_very_beginning_changes_nothing() -> None:
         (TurnState.QUEUED, "In the queue: «build the house», begun 2 min ago."),
         (
             TurnState.RUNNING,
-            "Working on «build the house»: begun 2 min ago, 7 steps so far, "
+            "Being worked on: «build the house», begun 2 min ago, 7 steps so far, "
             "the last change 5 s ago.",
         ),
         (
             TurnState.WAITING,
-            "Waiting for your answer in «build the house»: asked 5 s ago, 7 steps so far.",
+            "Waiting for an answer: «build the house», asked 5 s ago, 7 steps so far.",
         ),
         (TurnState.SUSPENDED, "Set aside 5 s ago: «build the house» (its channel is gone)."),
     ],
@@ -299,7 +300,7 @@ def test_status_counts_what_waits_and_what_is_on_its_way() -> None:
 
 def test_status_of_an_idle_session_names_the_last_turn() -> None:
     assert response_to("/status", replace(IDLE, last_turn=DONE)) == Response(
-        reply="I am idle.\nLast: Answered 5 s ago: «build the house»."
+        reply="I am idle.\nLast: Done 5 s ago: «build the house»."
     )
 
 
@@ -339,7 +340,7 @@ def test_why_tells_the_story_of_the_open_turn_first() -> None:
 
     lines = response_to("/why", facts).reply.splitlines()
 
-    assert lines[0].startswith("Working on «build the house»")
+    assert lines[0].startswith("Being worked on: «build the house»")
     assert lines[0].endswith("(t12)")
     assert lines[1:] == [f"• {line}" for line in story]
 

@@ -13,7 +13,7 @@ SECTION = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
 
 
 @pytest.mark.parametrize(
-    ("allow", "owners"), [("[7]", ["7"]), ('["*"]', []), ('[7, "*"]', ["7"]), ("[]", [])]
+    "allow, owners", [("[7]", ["7"]), ('["*"]', []), ('[7, "*"]', ["7"]), ("[]", [])]
 )
 def test_an_owner_is_named_by_id(tmp_path: Path, allow: str, owners: list[str]) -> None:
     """Issue 13, B14: `*` lets everybody in and makes nobody an owner."""

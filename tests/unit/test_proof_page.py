@@ -18,6 +18,9 @@ KILLS = {
     "lost": 0,
     "doubled": 0,
     "ran_twice": 0,
+    "lives_with_few_files": 2,
+    "clock_jumps": 4,
+    "model_outages": 1,
     "violations": [],
     "seconds": 1.5,
     "repeat": "koboshi torture --lives 3 --seed 7",
@@ -45,6 +48,9 @@ def test_random_kills_are_told_with_their_rate_and_how_to_repeat_them() -> None:
 
     assert "| kills | 6 |" in said
     assert "| commands run twice | 0 |" in said
+    assert "| clock jumps | 8 |" in said
+    assert "| lives with few files | 4 |" in said
+    assert "| model outages | 2 |" in said
     assert "| kills a minute, in one campaign | 120 |" in said
     assert "| 7 | `koboshi torture --lives 3 --seed 7` |" in said
 

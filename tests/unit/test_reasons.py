@@ -148,8 +148,12 @@ def test_nothing_is_wrong_where_nothing_is() -> None:
 
 def test_all_that_is_wrong_is_told_with_a_remedy_each() -> None:
     found: tuple[Reason, ...] = what_is_wrong(
-        breaker=Breaker.OPEN, unreached={"telegram:main": "no route"}, held=2, store="disk full"
+        breaker=Breaker.OPEN,
+        unreached={"telegram:main": "no route"},
+        held=2,
+        store="disk full",
+        unheard=1,
     )
 
-    assert len(found) == 4
+    assert len(found) == 5
     assert all(reason.remedy for reason in found)

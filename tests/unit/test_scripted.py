@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -323,6 +324,20 @@ async def test_a_script_can_be_busy() -> None:
     with pytest.raises(ModelBusy) as raised:
         await reply_to(script({"busy": {"retry_after_ms": 5}}))
     assert raised.value.retry_after_ms == 5
+
+
+async def test_a_script_can_be_busy_until_a_file_is_there(tmp_path: Path) -> None:
+    """Issue 12, C18: the model remembers nothing, and each life asks it anew."""
+    file = tmp_path / "recovered"
+    words = script({"busy_until": {"file": str(file), "retry_after_ms": 5}, "text": "back"})
+
+    for _ in range(2):
+        with pytest.raises(ModelBusy) as raised:
+            await reply_to(words)
+        assert raised.value.retry_after_ms == 5
+    file.touch()
+
+    assert (await reply_to(words)).text == "back"
 
 
 async def test_a_script_can_refuse() -> None:

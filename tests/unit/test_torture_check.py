@@ -255,6 +255,97 @@ def test_it_is_seen_that(what: str) -> None:
     assert fault in {violation.fault for violation in found}, found
 
 
+OUTAGE = Errand(
+    kind=Kind.OUTAGE, mark="p1x00005", text="busy", answer="p1x00005", recovers_after_s=0.5
+)
+"""Issue 12, C18: the model was busy for a while."""
+TOLD_OF_IT = words(70, 7, "The model provider does not answer.", kind="notice", cause="outage:7:9")
+ANSWERED = words(80, 7, "p1x00005")
+OVERCOME = replace(
+    CLEAN,
+    sent=(*SENT, Sent(chat=CHAT, key="5", errand=OUTAGE, message="m7")),
+    remains=replace(
+        REMAINS,
+        entries=(*REMAINS.entries, entry(7, "p1/5", 7)),
+        turns=(*REMAINS.turns, turn(7)),
+    ),
+)
+
+
+def hearing(*more: Told) -> Seen:
+    """What came of the outage, with rows that fit."""
+    told = (*TOLD, *more)
+    first = REMAINS.deliveries[0]
+    rows = [
+        replace(first, delivery_id=each.place, turn_id=7, cause=each.cause, text=each.text)
+        for each in more
+    ]
+    remains = replace(OVERCOME.remains, deliveries=(*REMAINS.deliveries, *rows))
+    return replace(OVERCOME, told={CHAT: told}, from_start={CHAT: told}, remains=remains)
+
+
+@pytest.mark.parametrize("heard", [(TOLD_OF_IT, ANSWERED), (ANSWERED,)])
+def test_an_outage_that_is_answered_once_and_told_at_most_once_is_fine(
+    heard: tuple[Told, ...],
+) -> None:
+    assert check(hearing(*heard)) == []
+
+
+@pytest.mark.parametrize(
+    "heard, fault",
+    [
+        ((TOLD_OF_IT,), Fault.LOST),
+        ((TOLD_OF_IT, replace(TOLD_OF_IT, place=75, cause="outage:7:10"), ANSWERED), Fault.DOUBLED),
+        ((TOLD_OF_IT, ANSWERED, words(90, 7, "p1x00005")), Fault.DOUBLED),
+        ((TOLD_OF_IT, replace(ANSWERED, text="Noted.")), Fault.WRONG),
+    ],
+    ids=["never answered", "told twice", "answered twice", "answered otherwise"],
+)
+def test_it_is_seen_that_an_outage_was(heard: tuple[Told, ...], fault: Fault) -> None:
+    assert fault in {each.fault for each in check(hearing(*heard))}
+
+
+def not_started(*, ran: int, had_few_files: bool) -> Seen:
+    """The agent says of the command that it was not begun."""
+    said = replace(TOLD[1], text="It ended: failed start.")
+    deliveries = [
+        replace(row, text=said.text) if row.delivery_id == said.place else row
+        for row in REMAINS.deliveries
+    ]
+    ledger = {"p1x00003": 1} | ({"p1x00002": ran} if ran else {})
+    seen = telling(TOLD[0], said, *TOLD[2:])
+    remains = replace(REMAINS, deliveries=deliveries)
+    return replace(seen, ledger=ledger, remains=remains, had_few_files=had_few_files)
+
+
+def test_a_command_may_not_be_started_where_there_are_few_files() -> None:
+    """Issue 12, C18: as long as that is what is said, and what is true."""
+    assert check(not_started(ran=0, had_few_files=True)) == []
+
+
+@pytest.mark.parametrize("ran, had_few_files", [(0, False), (1, True), (1, False)])
+def test_it_is_seen_that_a_command_is_said_not_to_have_started(
+    ran: int, had_few_files: bool
+) -> None:
+    found = check(not_started(ran=ran, had_few_files=had_few_files))
+
+    assert Fault.WRONG in {each.fault for each in found}
+
+
+@pytest.mark.parametrize("ran, had_few_files", [(0, True), (1, True), (0, False)])
+def test_a_job_may_be_lost_before_it_has_begun_where_there_are_few_files(
+    ran: int, had_few_files: bool
+) -> None:
+    """Issue 12, C18: one that has run has an end, and that is told."""
+    lost = replace(REMAINS.processes[1], state="lost", exit_code=None)
+    ledger = {"p1x00002": 1} | ({"p1x00003": 1} if ran else {})
+    seen = leaving(processes=(REMAINS.processes[0], lost))
+    found = check(replace(seen, ledger=ledger, had_few_files=had_few_files))
+
+    is_wrong = any("instead of exited" in each.words for each in found)
+    assert is_wrong == (bool(ran) or not had_few_files)
+
+
 def test_a_job_whose_end_the_agent_was_shown_at_once_is_reported_by_that() -> None:
     """The gateway died between the start of the job and its result."""
     shown = Errand(kind=Kind.JOB, mark="p1x00003", text="…", answer="It .*", code=3)

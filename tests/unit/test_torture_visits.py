@@ -124,6 +124,23 @@ def test_what_is_wrong_is_found(seen: Seen, fault: Fault) -> None:
     assert fault in {each.fault for each in check_visits(seen)}
 
 
+def test_an_outage_of_the_model_may_be_told_once_for_each_request() -> None:
+    notice = Posted(
+        number=8,
+        spot=ALONE,
+        text="The model provider does not answer. I keep trying.",
+        replies_to=1,
+    )
+    other = replace(notice, number=9, replies_to=4)
+    copy = replace(notice, number=10, is_labelled=True)
+
+    once = check_visits(replace(SEEN, posted=[*POSTED, notice, other, copy]))
+    twice = check_visits(replace(SEEN, posted=[*POSTED, notice, replace(notice, number=9)]))
+
+    assert list(once) == []
+    assert {each.fault for each in twice} == {Fault.DOUBLED}
+
+
 def test_a_message_that_was_not_acknowledged_may_be_missing() -> None:
     remains = Remains(entries=ENTRIES[:3], turns=TURNS[:3])
     seen = replace(SEEN, remains=remains, posted=POSTED[:3], acknowledged=3)
@@ -143,6 +160,25 @@ def test_only_strangers_may_be_ignored() -> None:
     assert known == {Fault.LOST}
     assert {each.fault for each in answered} == {Fault.WRONG}
     assert list(check_visits(silent)) == []
+
+
+def test_who_loses_the_right_may_be_answered_after_others_but_in_order() -> None:
+    first = Visit(spot=TOPIC, number=1, update=1, errand=ECHO, is_regular=False)
+    later = Visit(spot=TOPIC, number=2, update=2, errand=LATER)
+    posted = [
+        Posted(number=5, spot=TOPIC, text="v1x00002"),
+        Posted(number=6, spot=TOPIC, text="v1x00001"),
+    ]
+    entries = [
+        replace(entry, external_id=each.key)
+        for entry, each in zip(ENTRIES, (first, later), strict=False)
+    ]
+    remains = Remains(entries=entries, turns=TURNS)
+    seen = replace(SEEN, visits=[first, later], posted=posted, remains=remains)
+    same = replace(seen, visits=[first, replace(later, is_regular=False)])
+
+    assert list(check_visits(seen)) == []
+    assert {each.fault for each in check_visits(same)} == {Fault.DISORDER}
 
 
 def test_only_who_loses_the_right_gives_way() -> None:

@@ -3,7 +3,6 @@
 import os
 import secrets
 import stat
-from datetime import UTC, datetime
 from pathlib import Path
 
 from koboshi.config import Config, WebConfig
@@ -63,8 +62,10 @@ def set_aside_secret(path: Path) -> Path:
     # Only a start with such a secret pays for loading it.
     import structlog
 
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-    folder = path.parent / QUARANTINE_NAME / f"{stamp}-{path.name}"
+    folder, number = path.parent / QUARANTINE_NAME / f"{path.name}-1", 1
+    while folder.exists():
+        number += 1
+        folder = folder.with_name(f"{path.name}-{number}")
     try:
         folder.mkdir(parents=True, mode=0o700)
         path.rename(folder / path.name)

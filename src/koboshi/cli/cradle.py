@@ -7,8 +7,10 @@ supervises it, and this process ends it and itself when nobody is left to talk t
 
 import gc
 import json
+import mmap
 import os
 import re
+import resource
 import select
 import signal
 import sys
@@ -19,6 +21,7 @@ from typing import NoReturn
 
 from koboshi.cli.main import main as run_command
 from koboshi.cli.supervise import LIFELINE
+from koboshi.runtime.clock import SystemClock
 
 LOADED = (
     "anyio._backends._asyncio",
@@ -40,11 +43,40 @@ LOADED = (
 
 _ADDRESS = re.compile(rb"koboshi is at (http://[0-9.:]+)")
 CHUNK_BYTES = 65_536
+MOMENT_BYTES = 8
 
 
 def cradle_command() -> list[str]:
     """The command that runs a cradle, without the home."""
     return [sys.executable, "-m", "koboshi.cli.cradle"]
+
+
+class Wall:
+    """The clock on the wall of the lives: ahead of the real one by what the cradle says.
+
+    It is a page of memory that only a fork shares. A gateway that anybody else starts has none, and
+    no file or variable could move its clock.
+    """
+
+    def __init__(self) -> None:
+        self._page = mmap.mmap(-1, mmap.PAGESIZE)
+
+    @property
+    def ahead_ms(self) -> int:
+        return int.from_bytes(self._page[:MOMENT_BYTES], "little", signed=True)
+
+    def move(self, ahead_ms: int) -> None:
+        """From now on, for the life that looks."""
+        self._page[:MOMENT_BYTES] = ahead_ms.to_bytes(MOMENT_BYTES, "little", signed=True)
+
+    def follow(self) -> None:
+        """In a life: the clock of this process is this one."""
+        real_ms = SystemClock.now_ms
+
+        def now_ms(clock: SystemClock) -> int:
+            return real_ms(clock) + self.ahead_ms
+
+        SystemClock.now_ms = now_ms  # type: ignore[method-assign, assignment]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,6 +92,7 @@ class Cradle:
     lifeline: int = -1
     """Our end; a life whose lifeline is closed stops by itself."""
     printed: bytearray = field(default_factory=bytearray)
+    wall: Wall = field(default_factory=Wall)
 
     def rock(self) -> None:
         """Do as told until nobody tells any more."""
@@ -94,8 +127,15 @@ class Cradle:
                 "do": "start",
                 "environment": dict() as environment,
                 "is_cold": bool() as is_cold,
+                "ahead_ms": int() as ahead_ms,
+                "files_max": int() | None as files_max,
             }:
-                self._start(environment, is_cold)
+                self.wall.move(ahead_ms)
+                self._start(environment, is_cold, files_max)
+            case {"do": "set_clock", "ahead_ms": int() as ahead_ms} if self.child:
+                self.wall.move(ahead_ms)
+            case {"do": "leave_files", "files": int() as files} if self.child:
+                leave_files(self.child, files)
             case {"do": "kill"} if self.child:
                 os.kill(self.child, signal.SIGKILL)
             case {"do": "stop"} if self.child:
@@ -104,7 +144,7 @@ class Cradle:
                 # It has ended in the meantime, and that was told.
                 return
 
-    def _start(self, environment: dict[str, str], is_cold: bool) -> None:
+    def _start(self, environment: dict[str, str], is_cold: bool, files_max: int | None) -> None:
         assert not self.child, "this home has a gateway already"
         self.output, output = os.pipe()
         theirs, self.lifeline = os.pipe()
@@ -113,7 +153,8 @@ class Cradle:
         if not self.child:
             os.environ.update(environment | {LIFELINE: str(theirs)})
             ours = (self.deaths, self.wakeup, self.output, self.lifeline)
-            _live(self.home, output, theirs, ours, is_cold)
+            self.wall.follow()
+            _live(self.home, output, theirs, ours, is_cold, files_max)
         os.close(output)
         os.close(theirs)
 
@@ -141,11 +182,35 @@ class Cradle:
             _tell({"code": os.waitstatus_to_exitcode(status)})
 
 
+def limit_files(pid: int, files_max: int) -> None:
+    """The soft limit only: it can be raised again."""
+    _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (files_max, hard))
+
+
+def leave_files(pid: int, files: int) -> None:
+    """A life that runs can open so many files more, beside those that it closes."""
+    try:
+        used = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+        free = sorted(set(range(len(used) + files + 1)) - used)
+        limit_files(pid, free[files])
+    except OSError:
+        # It has died in the meantime, or this system does not tell.
+        return
+
+
 def _tell(told: dict[str, object]) -> None:
     os.write(1, json.dumps(told).encode() + b"\n")
 
 
-def _live(home: str, output: int, lifeline: int, ours: Sequence[int], is_cold: bool) -> NoReturn:
+def _live(
+    home: str,
+    output: int,
+    lifeline: int,
+    ours: Sequence[int],
+    is_cold: bool,
+    files_max: int | None,
+) -> NoReturn:
     """In a new process: be `koboshi run`. `ours` are the cradle's own files."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -154,6 +219,8 @@ def _live(home: str, output: int, lifeline: int, ours: Sequence[int], is_cold: b
     os.dup2(output, 1)
     for descriptor in (output, *ours):
         os.close(descriptor)
+    if files_max is not None:
+        limit_files(os.getpid(), files_max)
     arguments = ["run", "--home", home]
     if is_cold:
         os.set_inheritable(lifeline, True)

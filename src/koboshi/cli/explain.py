@@ -19,7 +19,7 @@ from koboshi.cli.options import (
     place_words,
     show_json,
 )
-from koboshi.cli.story import fate_of_delivery, told
+from koboshi.cli.story import fate_of_delivery, stands_words, told
 from koboshi.config.problems import escaped
 from koboshi.domain.durations import ago
 from koboshi.domain.phrases import excerpt
@@ -104,7 +104,8 @@ def _turn(said: TurnAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     turn = said.turn
     yield f"turn t{turn.turn_id} of session s{turn.session_id} ({place_words(turn.route)})"
     yield f"asked     {_request(turn)}"
-    yield f"stands    {_standing(turn, said.is_worked_on)}, {_since(turn.changed_ms, now_ms, zone)}"
+    stands = stands_words(turn, is_worked_on=said.is_worked_on)
+    yield f"stands    {stands}, {_since(turn.changed_ms, now_ms, zone)}"
     yield f"why       {_why(said)}"
     yield from _remedy(said.reason)
     if turn.recoveries:
@@ -132,7 +133,7 @@ def _message(said: MessageAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[
         yield f"became    {said.reason.words}"
     else:
         turn = said.behind
-        standing = _standing(turn, is_worked_on=said.is_running)
+        standing = stands_words(turn, is_worked_on=said.is_running)
         yield f"became    waiting behind turn t{turn.turn_id}, {_request(turn)}"
         yield f"          which is {standing}, {_since(turn.changed_ms, now_ms, zone)}"
     yield from _remedy(said.reason)
@@ -170,22 +171,6 @@ def _why(said: TurnAnswer) -> str:
 def _remedy(reason: Reason) -> Iterator[str]:
     if reason.remedy:
         yield f"remedy    {reason.remedy}"
-
-
-def _standing(turn: TurnView, is_worked_on: bool) -> str:
-    match turn.state:
-        case "queued":
-            return "in the queue"
-        case "running":
-            return "being worked on" if is_worked_on else "interrupted: the gateway died over it"
-        case "waiting":
-            return "waiting for an answer"
-        case "suspended":
-            return "set aside"
-        case "answered":
-            return "answered, and the answer is on its way"
-        case state:
-            return state
 
 
 def _entry(entry: EntryView, zone: tzinfo | None) -> str:

@@ -21,6 +21,7 @@ from koboshi.cli.options import (
 from koboshi.config.problems import escaped
 from koboshi.domain.boot import BREAKER_WORDS
 from koboshi.domain.durations import duration
+from koboshi.domain.reasons import unheard_words
 from koboshi.domain.worker import Breaker, EndedHow, Worker
 from koboshi.runtime.clock import SystemClock
 
@@ -100,6 +101,7 @@ class StatusAnswer:
     breaker: str = "closed"
     outbox_held: int = 0
     gap: str | None = None
+    turns_unheard: int = 0
     unreached: dict[str, str] = field(default_factory=dict)
     """Channels that can not be reached, and why."""
     neighbours: tuple[NeighbourAnswer, ...] = ()
@@ -130,6 +132,8 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
         lines.append(f"trouble    {escaped(trouble)}")
     if said.gap:
         lines.append(f"trouble    {escaped(said.gap)}; `koboshi outbox release --all` settles it")
+    if said.turns_unheard:
+        lines.append(f"trouble    {unheard_words(said.turns_unheard)}")
     if wanted := restart_wanted(answer):
         lines.append(f"restart    {escaped(wanted)}: `koboshi restart`")
     for name, why in said.unreached.items():

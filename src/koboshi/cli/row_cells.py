@@ -1,6 +1,7 @@
 """Rows in the cells of a table, for a terminal. Pure."""
 
 from koboshi.cli.row_lines import WORDS_CHARS_MAX
+from koboshi.cli.story import stands_words
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
@@ -14,7 +15,7 @@ DELIVERIES = ("id", "state", "when", "part", "words", "why", "platform's id")
 
 def session_cells(view: SessionView, now_ms: int) -> tuple[str, ...]:
     turn, route = view.open_turn, view.route
-    at_work = "idle" if turn is None else f"{shown('turn', turn.turn_id)} {turn.state}"
+    at_work = "idle" if turn is None else f"{shown('turn', turn.turn_id)} {stands_words(turn)}"
     return (
         shown("session", view.session_id),
         route.channel,
@@ -30,7 +31,7 @@ def session_cells(view: SessionView, now_ms: int) -> tuple[str, ...]:
 def turn_cells(view: TurnView, now_ms: int) -> tuple[str, ...]:
     return (
         shown("turn", view.turn_id),
-        view.state,
+        stands_words(view),
         ago(view.changed_ms, now_ms),
         excerpt(view.request, WORDS_CHARS_MAX) or "a report of a process",
         excerpt(failure(view.reason), WORDS_CHARS_MAX) if view.reason else "",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from koboshi.cli.options import counted, place_words
-from koboshi.cli.story import fate_of_message
+from koboshi.cli.story import fate_of_message, stands_words
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
@@ -14,7 +14,7 @@ WORDS_CHARS_MAX = 60
 
 def session_line(view: SessionView, now_ms: int) -> str:
     turn = view.open_turn
-    at_work = "idle" if turn is None else f"{shown('turn', turn.turn_id)} {turn.state}"
+    at_work = "idle" if turn is None else f"{shown('turn', turn.turn_id)} {stands_words(turn)}"
     more = [at_work]
     if view.waiting:
         more.append(f"{view.waiting} waiting")
@@ -38,7 +38,7 @@ def turn_line(view: TurnView, now_ms: int) -> str:
     words = excerpt(view.request, WORDS_CHARS_MAX) or "a report of a process"
     because = f" ({excerpt(failure(view.reason), WORDS_CHARS_MAX)})" if view.reason else ""
     name, when = shown("turn", view.turn_id), ago(view.changed_ms, now_ms)
-    return f"{name:<5} {view.state}{because} {when}: «{words}» ({place_words(view.route)})"
+    return f"{name:<5} {stands_words(view)}{because} {when}: «{words}» ({place_words(view.route)})"
 
 
 def turn_lines(

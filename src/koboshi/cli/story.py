@@ -7,7 +7,9 @@ from koboshi.domain.ids import shown
 from koboshi.domain.notes import ENDED, MOVED_ON, RECOVERY, RETRY
 from koboshi.domain.phrases import failure
 from koboshi.domain.reasons import OwedPart, why_delivery, why_message
-from koboshi.ports.views import DeliveryView, EntryView, JournalLine
+from koboshi.domain.standing import where_it_stands
+from koboshi.domain.turn import TurnState
+from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
 
 _TURN = {
     "opened": "accepted",
@@ -129,6 +131,11 @@ def _of_step(line: JournalLine, tools: Mapping[str, str]) -> str | None:
             return _NOTES.get(cause, "the model was told something")
         case _:
             return f"{line.event} was stored"
+
+
+def stands_words(turn: TurnView, *, is_worked_on: bool = True) -> str:
+    """Where a turn stands. A gateway of an earlier version does not say it in words."""
+    return turn.stands or where_it_stands(TurnState(turn.state), None, is_worked_on=is_worked_on)
 
 
 def fate_of_message(entry: EntryView) -> str:

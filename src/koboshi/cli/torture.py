@@ -100,7 +100,9 @@ def torture(
     The gateway is a real one, with the offline model, in a home of its own. People send it
     messages, commands, background jobs and answers to its questions over HTTP, others write to its
     bot on a small platform in Telegram's form that fails now and then, and it is killed with
-    SIGKILL at random instants and before and after every step that it stores. When it has come to
+    SIGKILL at random instants and before and after every step that it stores. Some of its lives
+    have few files, or a clock that is wrong and jumps, and the model is busy for a while now and
+    then. When it has come to
     rest, everything must be there: each message answered or its end told, once, in order and in
     its place, no command run twice, each job reported once, the database whole.
 

@@ -77,6 +77,9 @@ def tally_lines(report: Report, kept: str | None) -> list[str]:
         *_mishap_lines(report),
         _line("rights taken away", f"{tally.rights_taken}"),
         _line("runners killed", f"{tally.runners_killed}"),
+        _line("lives with few files", _files_words(report)),
+        _line("clocks", f"{tally.wrong_clocks} wrong from the start, {tally.clock_jumps} jumped"),
+        _line("model outages", f"{tally.outages}"),
         "",
         _line("lost", f"{tally.count(Fault.LOST)}"),
         _line("doubled", f"{tally.count(Fault.DOUBLED)}"),
@@ -101,6 +104,11 @@ def _visits_words(report: Report) -> str:
     tally = report.tally
     copies = f"{tally.copies} copies labelled"
     return f"{tally.visits} messages, {tally.visits_answered} answered or told, {copies}"
+
+
+def _files_words(report: Report) -> str:
+    tally = report.tally
+    return f"{tally.few_files} ({tally.ran_short} ran short, {tally.gave_out} ended by it)"
 
 
 def _mishap_lines(report: Report) -> list[str]:

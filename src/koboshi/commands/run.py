@@ -22,6 +22,7 @@ from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
 from koboshi.domain.reasons import Reason, why_asked, why_closed
 from koboshi.domain.session import CutKind
+from koboshi.domain.standing import is_held_back, where_it_stands
 from koboshi.domain.turn import CLOSED, TurnState
 
 REPLY_CHARS_MAX = 3_500
@@ -122,6 +123,9 @@ def _reason(turn: TurnGlance, facts: SessionFacts) -> list[str]:
     """What keeps it from being answered, and what helps; nothing where nothing does."""
     if turn.state is TurnState.WAITING and facts.question is not None:
         return [f"Why: {why_asked(facts.question.text)}. Answer it here, or /stop ends it."]
+    if is_held_back(turn.state, turn.verdict, is_worked_on=turn.is_worked_on):
+        assert turn.verdict is not None
+        return [f"Why: {turn.verdict.because}; /drop ends it."]
     if turn.held_up is not None and (turn.is_worked_on or turn.state is TurnState.QUEUED):
         return [_plainly(turn.held_up)]
     if turn.state not in CLOSED or turn.state is TurnState.DONE:
@@ -267,23 +271,19 @@ def _standing(turn: TurnGlance, now_ms: int) -> str:
     begun, changed = ago(turn.opened_ms, now_ms), ago(turn.changed_ms, now_ms)
     because = f" ({excerpt(failure(turn.reason), 200)})" if turn.reason else ""
     steps = f"{_counted(turn.steps, 'step')} so far"
+    stands = where_it_stands(turn.state, turn.verdict, is_worked_on=turn.is_worked_on)
+    begin = stands[0].upper() + stands[1:]
     match turn.state:
-        case TurnState.QUEUED:
-            return f"In the queue: {request}, begun {begun}."
-        case TurnState.RUNNING:
-            return f"Working on {request}: begun {begun}, {steps}, the last change {changed}."
+        case TurnState.QUEUED if turn.verdict is None:
+            return f"{begin}: {request}, begun {begun}."
+        case TurnState.QUEUED | TurnState.RUNNING:
+            return f"{begin}: {request}, begun {begun}, {steps}, the last change {changed}."
         case TurnState.WAITING:
-            return f"Waiting for your answer in {request}: asked {changed}, {steps}."
-        case TurnState.SUSPENDED:
-            return f"Set aside {changed}: {request}{because}."
+            return f"{begin}: {request}, asked {changed}, {steps}."
         case TurnState.ANSWERED:
-            return f"Answered {changed}: {request}; the answer is on its way to you."
-        case TurnState.DONE:
-            return f"Answered {changed}: {request}{because}."
-        case TurnState.STOPPED:
-            return f"Stopped {changed}: {request}{because}."
-        case TurnState.FAILED:
-            return f"Failed {changed}: {request}{because}."
+            return f"{begin}: {request}, {changed}."
+        case _:
+            return f"{begin} {changed}: {request}{because}."
 
 
 def _story(story: Sequence[str], room: int) -> list[str]:

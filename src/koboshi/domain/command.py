@@ -6,7 +6,7 @@ from enum import StrEnum
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.process import ProcessState
 from koboshi.domain.reasons import Reason
-from koboshi.domain.recovery import RecoveryPolicy
+from koboshi.domain.recovery import RecoveryPolicy, Verdict
 from koboshi.domain.session import Busy, CutKind, Listen, Session, Settings
 from koboshi.domain.turn import TurnState
 
@@ -71,6 +71,8 @@ class TurnGlance:
     """Everybody whose message is in it may use the gateway."""
     held_up: Reason | None = None
     """What keeps it from getting on while it is open."""
+    verdict: Verdict | None = None
+    """What recovery would decide about it, if nobody works on it."""
 
 
 class QuestionKind(StrEnum):

@@ -101,6 +101,21 @@ def set_aside(request: str) -> str:
     )
 
 
+def set_aside_by_policy(request: str) -> str:
+    what = f"«{excerpt(request)}»" if request.strip() else "what you sent"
+    return (
+        f"I was interrupted and have set {what} aside, because I do not go on by myself here. "
+        "/resume goes on with it, /drop ends it."
+    )
+
+
+def left_unfinished(request: str) -> str:
+    what = f"«{excerpt(request)}»" if request.strip() else "what I did before"
+    return (
+        f"I was interrupted and have left {what} unfinished. Write it again if you still want it."
+    )
+
+
 def declined() -> str:
     return "All right, I have let it go."
 

@@ -294,6 +294,7 @@ def what_is_wrong(
     held: int,
     store: str | None,
     gap: str | None = None,
+    unheard: int = 0,
     restart: str | None = None,
 ) -> tuple[Reason, ...]:
     """What keeps messages from being answered, whatever they say, or soon will; nothing if all is
@@ -318,9 +319,21 @@ def what_is_wrong(
     if held:
         words = f"{held} of what is owed is held back after a restore, or may have arrived"
         found.append(Reason(words=words, remedy="`koboshi outbox release` sends it"))
+    if unheard:
+        remedy = "`koboshi turns list --open` names them, `koboshi explain` says what helps"
+        found.append(Reason(words=unheard_words(unheard), remedy=remedy))
     if restart is not None:
         found.append(Reason(words=restart, remedy="`koboshi restart`"))
     return tuple(found)
+
+
+def unheard_words(count: int) -> str:
+    """What only the operator can be told of turns that were set aside."""
+    turns = "1 turn was" if count == 1 else f"{count} turns were"
+    return (
+        f"{turns} set aside without a word in the chat: the person is no longer allowed, or the "
+        "channel is not configured"
+    )
 
 
 def _because(words: str, reason: str | None) -> str:

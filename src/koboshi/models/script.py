@@ -1,5 +1,6 @@
 """Replies written out in JSON by whoever tests the gateway: `script: [{"text": "done"}]`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -21,15 +22,24 @@ class ScriptedBusy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     retry_after_ms: Annotated[int, Meta(ge=0)] | None = None
 
 
+class ScriptedOutage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The model is busy, and answers again when there is such a file. It remembers nothing: whoever
+    tests the gateway decides how long it lasts, over any number of lives."""
+
+    file: Annotated[str, Meta(min_length=1, max_length=200)]
+    retry_after_ms: Annotated[int, Meta(ge=0)] | None = None
+
+
 class Item(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One reply. It says something, calls tools, is empty, or is an error; `sleep_ms` delays it,
-    and with `word_ms` it comes word by word."""
+    with `word_ms` it comes word by word, and with `busy_until` not before a file is there."""
 
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
     empty: bool = False
     busy: ScriptedBusy | None = None
     refuse: str | None = None
+    busy_until: ScriptedOutage | None = None
     sleep_ms: Annotated[int, Meta(ge=0, le=SLEEP_MS_MAX)] = 0
     word_ms: Annotated[int, Meta(ge=0, le=10_000)] = 0
 
@@ -72,6 +82,9 @@ def item_at(items: tuple[Item, ...], place: int) -> Item:
 
 def error_of(item: Item) -> ModelBusy | ModelRefused | None:
     """The error that the item stands for; None if it is a reply."""
+    until = item.busy_until
+    if until is not None and not Path(until.file).exists():
+        return ModelBusy("the script says that the model is busy for now", until.retry_after_ms)
     if item.busy is not None:
         return ModelBusy("the script says that the model is busy", item.busy.retry_after_ms)
     if item.refuse is not None:

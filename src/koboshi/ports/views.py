@@ -87,6 +87,8 @@ class Status:
     """How much of what is owed waits until somebody releases it."""
     gap: str | None = None
     """What the database had stored and does not hold any more, until the operator settles it."""
+    turns_unheard: int = 0
+    """How many turns were set aside where the person is not to be told, or cannot be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,8 @@ class TurnView:
     changed_ms: int
     closed_ms: int | None
     worker_id: int | None
+    stands: str = ""
+    """Where it stands, in words that are the same everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +258,8 @@ class ChatView:
     state: str | None
     """Of its newest turn."""
     touched_ms: int
+    stands: str = ""
+    """Where that turn stands, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,6 +75,7 @@ class Looks:
             unreached=self._unreached(),
             held=status.outbox_held,
             gap=status.gap,
+            unheard=status.turns_unheard,
             store=self.trouble,
             restart=self.restart,
         )

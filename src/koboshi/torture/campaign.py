@@ -17,6 +17,7 @@ from koboshi.torture.people import Person
 from koboshi.torture.plan import Aim, kills_of
 from koboshi.torture.platform import Platform
 from koboshi.torture.remains import has_runners
+from koboshi.torture.strain import strains_of
 from koboshi.torture.tally import Tally
 from koboshi.torture.trial import Trial
 from koboshi.torture.visitors import REGULARS, Visitor
@@ -105,6 +106,12 @@ class Report:
             "platform_mishaps": dict(sorted(tally.mishaps.items())),
             "rights_taken": tally.rights_taken,
             "runners_killed": tally.runners_killed,
+            "lives_with_few_files": tally.few_files,
+            "lives_that_ran_short": tally.ran_short,
+            "lives_that_gave_out": tally.gave_out,
+            "wrong_clocks": tally.wrong_clocks,
+            "clock_jumps": tally.clock_jumps,
+            "model_outages": tally.outages,
             "checks": tally.rests,
             "lost": tally.count(Fault.LOST),
             "doubled": tally.count(Fault.DOUBLED),
@@ -177,7 +184,13 @@ class Campaign:
             ):
                 every_kill = kills_of(self.settings.seed, self.settings.aim)
                 kills = islice(every_kill, number - 1, None, self.settings.homes)
-                trial = Trial(lives=lives, workdir=workdir, kills=kills, platform=platform)
+                trial = Trial(
+                    lives=lives,
+                    workdir=workdir,
+                    kills=kills,
+                    strains=strains_of(seed),
+                    platform=platform,
+                )
                 trial.people = [_person(trial, seed, place) for place in range(1, PEOPLE + 1)]
                 trial.visitors = [_visitor(trial, seed, place) for place in range(VISITORS)]
                 self.trials.append(trial)

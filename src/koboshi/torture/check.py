@@ -12,8 +12,12 @@ from koboshi.torture.faults import CLOSED, Fault, Violation
 from koboshi.torture.seen import EntryRow, ProcessRow, Remains, Seen, Sent, Told, TurnRow
 
 SETTLED = frozenset({"delivered", "rejected", "abandoned"})
-NO_ENDS = ("step:", "progress:", "command:", "drain:", "outage:")
+NO_ENDS = ("step:", "progress:", "command:", "drain:", "outage:", "set-aside:")
 """Causes of words that do not tell the end of a turn that failed."""
+OUTAGE = "outage:"
+"""How the cause begins of what is told of a model that does not answer."""
+NOT_STARTED = re.compile(r"It ended: failed start\b.*", re.DOTALL)
+"""What the agent says of a command that could not be begun."""
 
 
 def check(seen: Seen) -> list[Violation]:
@@ -76,6 +80,13 @@ class _View:
         killed = self.seen.runners_killed
         return {_mark_in(row.command) for row in rows if row.process_id in killed}
 
+    def is_not_started(self, sent: Sent, turn: TurnRow) -> bool:
+        """Whether it was said that a command was not begun, there were too few files for it in a
+        life, and it has not run."""
+        has_run = self.seen.ledger.get(sent.errand.mark, 0)
+        may_be = self.seen.had_few_files and sent.errand.leaves_line and not has_run
+        return may_be and NOT_STARTED.fullmatch(self.answer(turn)) is not None
+
     def answer(self, turn: TurnRow) -> str:
         """The answer of a turn as it was heard, all parts together."""
         heard = self.words[f"t{turn.turn_id}"]
@@ -122,17 +133,21 @@ def _check_sent(view: _View, sent: Sent) -> Iterator[Violation]:
 
 def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Violation]:
     """One answer for a turn that is done, one reason for one that is not."""
-    ends = {each.cause for each in view.words[f"t{turn.turn_id}"] if not _is_no_end(each.cause)}
+    heard = view.words[f"t{turn.turn_id}"]
+    ends = {each.cause for each in heard if not _is_no_end(each.cause)}
     answer = view.answer(turn)
     if turn.answers != int(turn.state == "done"):
         yield _violation(Fault.DOUBLED, f"{name} is {turn.state} with {turn.answers} answers")
     # By its cause and not by its words: not every part of an answer names what it answers.
     if len(causes := view.answered_by(turn)) > 1:
         yield _violation(Fault.DOUBLED, f"{name} was answered by {sorted(causes)}")
+    told = [each.cause for each in heard if each.cause.startswith(OUTAGE)]
+    if sent.errand.kind is Kind.OUTAGE and len(told) > 1:
+        yield _violation(Fault.DOUBLED, f"{name} was told of its outage by {told}")
     match turn.state:
         case "done" if not answer:
             yield _violation(Fault.LOST, f"{name} is done, and nobody was told")
-        case "done" if sent.errand.mark not in view.excused and not is_as_expected(sent, answer):
+        case "done" if not _is_excused(view, sent, turn) and not is_as_expected(sent, answer):
             yield _violation(Fault.WRONG, f"{name} was answered with {answer[:200]!r}")
         case "failed" if len(ends) != 1:
             yield _violation(Fault.LOST, f"{name} failed ({turn.reason}), told by {sorted(ends)}")
@@ -142,6 +157,10 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
             yield _violation(Fault.LOST, f"{name} is {state}, and nothing happens any more")
         case _:
             return
+
+
+def _is_excused(view: _View, sent: Sent, turn: TurnRow) -> bool:
+    return sent.errand.mark in view.excused or view.is_not_started(sent, turn)
 
 
 def _is_no_end(cause: str) -> bool:
@@ -226,8 +245,9 @@ def _check_ledger(view: _View) -> Iterator[Violation]:
             yield _violation(Fault.RAN_TWICE, f"a command that nobody asked for ran: {mark!r}")
     for sent in view.seen.sent:
         turn = view.turn_of(sent) if sent.errand.leaves_line else None
-        is_sure = sent.errand.mark not in view.excused and not ledger.get(sent.errand.mark)
-        if turn is not None and turn.state == "done" and is_sure:
+        if turn is None or turn.state != "done" or _is_excused(view, sent, turn):
+            continue
+        if not ledger.get(sent.errand.mark):
             yield _violation(Fault.NOT_RUN, f"{sent.errand.mark} was answered and never ran")
 
 
@@ -248,7 +268,10 @@ def _check_jobs(view: _View) -> Iterator[Violation]:
 
 def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
     name, code = f"p{row.process_id} ({sent.errand.mark})", sent.errand.code
-    is_lost = row.process_id in view.seen.runners_killed and row.state == "lost"
+    # It was killed with its runner, or there were too few files to begin it, and it has not run.
+    is_unborn = view.seen.had_few_files and not view.seen.ledger.get(sent.errand.mark)
+    may_be_lost = row.process_id in view.seen.runners_killed or is_unborn
+    is_lost = may_be_lost and row.state == "lost"
     if (row.state, row.exit_code) != ("exited", code) and not is_lost:
         said = f"{row.state} with {row.exit_code} instead of exited with {code}"
         yield _violation(Fault.JOB, f"{name} is {said}")

@@ -12,6 +12,8 @@ from koboshi.torture.seen import EntryRow, Seen, TurnRow, Visit
 from koboshi.torture.visitors import is_answer, is_apology
 
 NOT_ALLOWED = "not-allowed"
+OUTAGE = "The model provider does not answer"
+"""How it is told that the model does not answer for now."""
 
 
 def check_visits(seen: Seen) -> Iterator[Violation]:
@@ -22,7 +24,8 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
     spots: dict[Spot, list[Posted]] = defaultdict(list)
     for each in seen.posted:
         spots[each.spot].append(each)
-    answered: dict[Spot, list[tuple[int, int]]] = defaultdict(list)
+    # What a person has asked who loses the right waits for it, and others overtake it.
+    answered: dict[tuple[Spot, bool], list[tuple[int, int]]] = defaultdict(list)
     for visit in seen.visits:
         entry = entries.get(visit.key)
         if entry is None:
@@ -34,8 +37,8 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
         yield from _check_end(visit, entry, turns, here)
         first = next((each.number for each in here if is_answer(visit, each)), None)
         if first is not None:
-            answered[visit.spot].append((entry.entry_id, first))
-    for spot, found in answered.items():
+            answered[visit.spot, visit.is_regular].append((entry.entry_id, first))
+    for (spot, _), found in answered.items():
         if any(before[1] >= after[1] for before, after in pairwise(sorted(found))):
             words = f"{spot} was not answered in the order it was asked"
             yield Violation(fault=Fault.DISORDER, words=words)
@@ -66,11 +69,17 @@ def _check_end(
     # Who loses the right gives way to others who wait in the same chat.
     if turn.state == "stopped" and visit.is_regular:
         yield _violation(Fault.LOST, visit, f"was stopped ({turn.reason}), and nobody asked")
-    for found in (answers, apologies):
+    outages = [each for each in here if _is_outage(visit, each)]
+    for found in (answers, apologies, outages):
         if sum(not each.is_labelled for each in found) > 1:
-            yield _violation(Fault.DOUBLED, visit, "was answered twice, without a label")
+            words = f"was told twice, without a label: {found[-1].text[:100]!r}"
+            yield _violation(Fault.DOUBLED, visit, words)
     if turn.state == "done" and visit.errand.kind is Kind.LONG:
         yield from _check_parts(visit, here)
+
+
+def _is_outage(visit: Visit, seen: Posted) -> bool:
+    return seen.text.startswith(OUTAGE) and seen.replies_to == visit.number
 
 
 def _check_parts(visit: Visit, here: Sequence[Posted]) -> Iterator[Violation]:

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     EMPTY = "empty"
     FAIL = "fail"
     STOP = "stop"
+    OUTAGE = "outage"
     REPLY = "reply"  # to a question
     ORDER = "order"  # a command of the chat: it is handled, not answered
 
@@ -48,10 +49,17 @@ class Errand:
     """The exit code of the command."""
     stop_after_s: float | None = None
     """When the person stops it."""
+    recovers_after_s: float | None = None
+    """When the model answers again; it is busy before."""
 
     @property
     def leaves_line(self) -> bool:
         return self.kind in (Kind.COMMAND, Kind.JOB)
+
+
+def recovery_of(mark: str) -> str:
+    """The file, in the folder where commands run, that makes the model answer again."""
+    return f"{mark}.recovered"
 
 
 def exited(code: int) -> str:
@@ -156,6 +164,22 @@ def _stop(dice: random.Random, mark: str) -> Errand:
     return Errand(kind=Kind.STOP, mark=mark, text=text, stop_after_s=stop_after_s)
 
 
+def _outage(dice: random.Random, mark: str) -> Errand:
+    """The model is busy for a while, whoever asks it, and then answers. Where it asks for a long
+    wait, the person is told of it, and does not want to wait so long."""
+    outage: dict[str, object] = {"file": recovery_of(mark)}
+    if dice.random() < 0.4:
+        outage["retry_after_ms"] = 30_000
+    text = _script({"busy_until": outage, "text": mark})
+    return Errand(
+        kind=Kind.OUTAGE,
+        mark=mark,
+        text=text,
+        answer=re.escape(mark),
+        recovers_after_s=dice.choice((0.1, 0.5, 1.5)),
+    )
+
+
 _WEIGHTS: dict[Callable[[random.Random, str], Errand], float] = {
     _echo: 3,
     _tools: 3,
@@ -167,6 +191,7 @@ _WEIGHTS: dict[Callable[[random.Random, str], Errand], float] = {
     _empty: 1,
     _fail: 0.7,
     _stop: 1,
+    _outage: 1,
 }
 _AFIELD: dict[Callable[[random.Random, str], Errand], float] = {
     _echo: 4,
@@ -174,6 +199,7 @@ _AFIELD: dict[Callable[[random.Random, str], Errand], float] = {
     _command: 2,
     _letter: 1,
     _fail: 0.5,
+    _outage: 0.5,
 }
 """What is asked for where a person sees only what is said: all of it names its mark."""
 

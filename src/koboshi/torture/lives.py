@@ -28,6 +28,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from koboshi.stores.faults import VARIABLE as CRASH_AT
 from koboshi.torture.platform import TOKEN
+from koboshi.torture.strain import NONE, Strain
 
 LINE_BYTES_MAX = 65_536
 NOT_OURS = ("KOBOSHI", "INVOCATION_ID", "NOTIFY_SOCKET", "WATCHDOG_")
@@ -41,6 +42,8 @@ class CradleBroke(Exception):
     """The process that starts the gateways has ended, or does not answer."""
 
 
+FRESH_SECONDS = "0"
+"""Nothing is ever stale."""
 TELEGRAM = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
 
 
@@ -57,6 +60,9 @@ def environment_of(environ: Mapping[str, str], workdir: Path, platform: str) -> 
         "KOBOSHI__TOOLS__PLUGINS": "false",
         # It is meant to die more often than one that is well.
         "KOBOSHI__RECOVERY__BOOT_BREAKER": "false",
+        # A clock that is hours ahead looks like a downtime of hours, and these people still want
+        # what they have asked for.
+        "KOBOSHI__RECOVERY__FRESH_SECONDS": FRESH_SECONDS,
         "KOBOSHI_LOG": "json",
         f"{TELEGRAM}API_BASE": platform,
         f"{TELEGRAM}TOKEN_ENV": "TORTURE_BOT_TOKEN",
@@ -80,19 +86,38 @@ class Lives:
     changed: Condition = field(default_factory=Condition)
 
     @property
+    def log(self) -> Path:
+        """What all lives have written, and those that are still to come."""
+        return self.home.with_name("log")
+
+    @property
     def token(self) -> str:
         return (self.home / "web-token").read_text(encoding="ascii").strip()
 
     async def start(
-        self, crash_at: str = "", *, allowed: Sequence[int] = (), is_cold: bool = False
+        self,
+        crash_at: str = "",
+        *,
+        allowed: Sequence[int] = (),
+        is_cold: bool = False,
+        strain: Strain = NONE,
     ) -> None:
         """Begin a life, which ends at the crash point, and whose bot heeds these people. A cold one
-        loads the program by itself."""
+        loads the program by itself, and bears no strain."""
         self.code = None
         environment = {f"{TELEGRAM}ALLOW": json.dumps(list(allowed))}
         if crash_at:
             environment[CRASH_AT] = crash_at
-        await self._ask({"do": "start", "environment": environment, "is_cold": is_cold})
+        start = {"do": "start", "environment": environment, "is_cold": is_cold}
+        await self._ask(start | {"ahead_ms": strain.ahead_ms, "files_max": strain.files_max})
+
+    async def set_clock(self, ahead_ms: int) -> None:
+        """From now on the clock of the life is ahead by so much."""
+        await self._ask({"do": "set_clock", "ahead_ms": ahead_ms})
+
+    async def leave_files(self, files: int) -> None:
+        """From now on the life can open only so many files more."""
+        await self._ask({"do": "leave_files", "files": files})
 
     async def kill(self) -> None:
         """End the life with SIGKILL, at whatever instruction it is."""
@@ -164,6 +189,8 @@ async def lives_of(
         process = await open_process(
             [*cradle, str(home)],
             env=environment_of(os.environ, workdir, platform),
+            # The model that fails looks here whether it is to answer again.
+            cwd=workdir,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -40,6 +40,8 @@ class Place(Protocol):
 
     def hear(self) -> None: ...
 
+    def recover(self, errand: Errand) -> None: ...
+
 
 @dataclass(slots=True, kw_only=True)
 class Person:
@@ -164,6 +166,8 @@ class Person:
             now = current_time()
             if len(self.told) != heard:
                 heard, heard_at = len(self.told), now
+            if has_waited(errand, now - begun) or self.place.is_closing:
+                self.place.recover(errand)
             patience = PATIENCE_AT_END_S if self.place.is_closing else PATIENCE_S
             if errand.stop_after_s is not None and not has_stopped:
                 if turn and now >= begun + errand.stop_after_s:
@@ -199,6 +203,12 @@ class Person:
 
     def _choice_for(self, errand: Errand, told: Told) -> str:
         """The agent gets what is planned; the gateway may go on, and may not do anything twice."""
-        if errand.kind is Kind.QUESTION and errand.mark in told.text:
-            return errand.choice
-        return "yes" if told.text.startswith(OFFER) else "no"
+        if told.text.startswith(OFFER):
+            return "yes"
+        is_planned = errand.kind is Kind.QUESTION and errand.mark in told.text
+        return errand.choice if is_planned else "no"
+
+
+def has_waited(errand: Errand, for_s: float) -> bool:
+    """Whether the model is to answer again."""
+    return errand.recovers_after_s is not None and for_s >= errand.recovers_after_s

@@ -36,6 +36,19 @@ class Tally:
     rights_taken: int = 0
     """Lives in which a person was not allowed who was so in others."""
     runners_killed: int = 0
+    few_files: int = 0
+    """Lives that could open only a few files."""
+    ran_short: int = 0
+    """Those of them that wanted one more, and said so."""
+    gave_out: int = 0
+    """Those of them that did not start, or ended by themselves, for want of files. They were not
+    killed."""
+    wrong_clocks: int = 0
+    """Lives whose clock was ahead or behind when they started."""
+    clock_jumps: int = 0
+    """Lives whose clock was set forward or back while they worked."""
+    outages: int = 0
+    """Requests for which the model was busy, and then answered."""
     rests: int = 0
     violations: list[Violation] = field(default_factory=list)
 
@@ -55,6 +68,12 @@ class Tally:
         self.mishaps += other.mishaps
         self.rights_taken += other.rights_taken
         self.runners_killed += other.runners_killed
+        self.few_files += other.few_files
+        self.ran_short += other.ran_short
+        self.gave_out += other.gave_out
+        self.wrong_clocks += other.wrong_clocks
+        self.clock_jumps += other.clock_jumps
+        self.outages += other.outages
         self.rests += other.rests
         self.violations += other.violations
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import assert_never
 
 from anyio import Condition, Event, create_task_group, current_time, move_on_after, sleep, to_thread
 
 from koboshi.torture.check import answers_heard, check
-from koboshi.torture.errands import Kind
+from koboshi.torture.errands import Errand, Kind, recovery_of
 from koboshi.torture.faults import Fault, Violation
 from koboshi.torture.lives import CradleBroke, Lives
 from koboshi.torture.people import Person
@@ -17,6 +18,7 @@ from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
 from koboshi.torture.platform import Platform
 from koboshi.torture.remains import has_runners, kill_a_runner, read_ledger, read_remains
 from koboshi.torture.seen import Seen, Told
+from koboshi.torture.strain import NONE, Strain
 from koboshi.torture.talk import LOST, Connection, NotNow, Refused, Unknown, connection_to
 from koboshi.torture.tally import Tally
 from koboshi.torture.visitors import Visitor, is_end
@@ -31,6 +33,11 @@ ERRANDS_S_MAX = 90.0
 REST_S_MAX = 60.0
 LOOK_EVERY_S = 0.05
 KILLED = -9
+STORAGE_FAILED, WRONG_SETUP = 74, 78
+"""How a gateway may end that has too few files: it cannot go on, or does not even begin."""
+SQUEEZED_S_MAX = 5.0
+"""How long a life with too few files may take to start, or to say that it cannot."""
+RAN_SHORT = b"Too many open files"
 RUNNER_SHARE = 0.4
 """How often a runner is killed in a life, if there is one."""
 
@@ -43,6 +50,7 @@ class Trial:
     workdir: Path
     kills: Iterator[Kill]
     platform: Platform
+    strains: Iterator[Strain] = field(default_factory=lambda: repeat(NONE))
     people: Sequence[Person] = ()
     visitors: Sequence[Visitor] = ()
     tally: Tally = field(default_factory=Tally)
@@ -60,6 +68,11 @@ class Trial:
         self.heard += 1
         self.news.set()
         self.news = Event()
+
+    def recover(self, errand: Errand) -> None:
+        """The model answers this errand from now on."""
+        if errand.recovers_after_s is not None:
+            (self.workdir / recovery_of(errand.mark)).touch()
 
     async def comes_up(self) -> Connection:
         """Wait until the gateway serves."""
@@ -105,6 +118,8 @@ class Trial:
             any(is_end(visit, each) for each in self.platform.seen_in(visit.spot)[visit.since :])
             for visit in visits
         )
+        errands = [*(each.errand for each in sent), *(each.errand for each in visits)]
+        self.tally.outages = sum(each.kind is Kind.OUTAGE for each in errands)
         self.tally.copies = sum(each.is_labelled for each in posted)
         self.tally.mishaps = self.platform.mishaps.copy()
 
@@ -138,15 +153,18 @@ class Trial:
 
     async def _live(self, kill: Kill) -> None:
         """One life, from its start to its violent end."""
+        strain, logged = next(self.strains), self._logged()
         match kill:
             case RandomKill():
-                await self._live_until_chance(kill)
+                await self._live_until_chance(kill, strain)
             case StepKill():
-                await self._live_until_step(kill)
+                await self._live_until_step(kill, strain)
             case _:
                 assert_never(kill)
         code, is_stop = self.lives.code, isinstance(kill, StepKill) and kill.verb in AT_STOP
-        if code not in (None, KILLED) and not (is_stop and code == 0):
+        gave_out = strain.has_few_files and code in (STORAGE_FAILED, WRONG_SETUP)
+        self._count_strain(strain, logged, gave_out=gave_out)
+        if code not in (None, KILLED) and not (is_stop and code == 0) and not gave_out:
             self._complain(Fault.ENDED, f"a gateway ended by itself with {code}")
         is_met = isinstance(kill, RandomKill) or code == KILLED
         self.tally.lives += 1
@@ -155,24 +173,46 @@ class Trial:
             self.tally.kills[str(kill) if is_met else "random"] += 1
         await self._end()
 
-    async def _live_until_chance(self, kill: RandomKill) -> None:
-        await self.lives.start(allowed=self._allowed())
+    async def _live_until_chance(self, kill: RandomKill, strain: Strain) -> None:
+        await self.lives.start(allowed=self._allowed(), strain=strain)
         if kill.after_events is not None:
-            if not await self._serve():
+            if not await self._serve(strain):
                 return
-            await self._work_is_done(kill.after_events)
+            await self._work_is_done(kill.after_events // 2)
+            await self._set_clock(strain)
+            await self._work_is_done(kill.after_events - kill.after_events // 2)
         self._kill_a_runner()
         await self.lives.ends(kill.after_ms / 1_000)
 
-    async def _live_until_step(self, kill: StepKill) -> None:
-        await self.lives.start(kill.point, allowed=self._allowed())
-        if not await self._serve():
+    async def _live_until_step(self, kill: StepKill, strain: Strain) -> None:
+        await self.lives.start(kill.point, allowed=self._allowed(), strain=strain)
+        if not await self._serve(strain):
             return
+        await self._set_clock(strain)
         if kill.stop_after_ms is None:
             await self.lives.ends(STEP_S_MAX)
         elif not await self.lives.ends(kill.stop_after_ms / 1_000):
             await self.lives.stop()
             await self.lives.ends(STOP_S_MAX)
+
+    async def _set_clock(self, strain: Strain) -> None:
+        """The clock jumps, if it is to."""
+        if strain.jump_ms:
+            self.tally.clock_jumps += 1
+            await self.lives.set_clock(strain.ahead_ms + strain.jump_ms)
+
+    def _logged(self) -> int:
+        """How much the lives have written so far."""
+        return self.lives.log.stat().st_size
+
+    def _count_strain(self, strain: Strain, logged: int, *, gave_out: bool) -> None:
+        self.tally.wrong_clocks += strain.ahead_ms != 0
+        if strain.has_few_files:
+            self.tally.few_files += 1
+            self.tally.gave_out += gave_out
+            with self.lives.log.open("rb") as log:
+                log.seek(logged)
+                self.tally.ran_short += RAN_SHORT in log.read()
 
     def _kill_a_runner(self) -> None:
         """Now and then a command dies with its runner, and nothing tells how it ended."""
@@ -194,11 +234,14 @@ class Trial:
         self.tally.rights_taken += not by_chance
         return [visitor.user for visitor in self.visitors if visitor.is_regular or by_chance]
 
-    async def _serve(self) -> bool:
+    async def _serve(self, strain: Strain = NONE) -> bool:
         """Wait until it serves, and let people in. False if it ends before."""
-        address = await self.lives.serves(START_S_MAX)
+        is_squeezed = strain.files_max is not None
+        address = await self.lives.serves(SQUEEZED_S_MAX if is_squeezed else START_S_MAX)
         if address is None:
             return False
+        if strain.files_left is not None:
+            await self.lives.leave_files(strain.files_left)
         async with self.came_up:
             self.connection = connection_to(address, self.lives.token)
             self.came_up.notify_all()
@@ -263,6 +306,7 @@ class Trial:
             posted=list(self.platform.posted),
             acknowledged=self.platform.acknowledged,
             runners_killed=frozenset(self.runners_killed),
+            had_few_files=self.tally.few_files > 0,
             unfinished=[words for each in self._everybody() for words in each.unfinished],
         )
 

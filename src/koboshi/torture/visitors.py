@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from anyio import current_time, sleep
 
 from koboshi.torture.errands import LETTER_PARAGRAPHS, errand_afield
-from koboshi.torture.people import OFFER, Place
+from koboshi.torture.people import OFFER, Place, has_waited
 from koboshi.torture.platform import GROUP, Platform, Posted, Spot
 from koboshi.torture.seen import Visit
 
@@ -70,8 +70,10 @@ class Visitor:
             is_regular=self.is_regular,
         )
         self.visits.append(visit)
-        until = current_time() + PATIENCE_S
-        while current_time() < until and not self._has_ended(visit):
+        begun = current_time()
+        while current_time() < begun + PATIENCE_S and not self._has_ended(visit):
+            if has_waited(errand, current_time() - begun):
+                self.place.recover(errand)
             if self.place.is_closing:
                 return
             await self.platform.hears(0.2)
@@ -79,6 +81,7 @@ class Visitor:
     async def _see_through(self, visit: Visit) -> None:
         """Wait for the end. One who may have been a stranger is not sure to get one."""
         heard_at = current_time()
+        self.place.recover(visit.errand)
         while self.is_regular and not self._has_ended(visit):
             await self.platform.hears(0.2)
             if current_time() > heard_at + PATIENCE_AT_END_S:

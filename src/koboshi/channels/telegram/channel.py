@@ -1,5 +1,6 @@
 """The Telegram channel: one bot, by long polling or by webhook."""
 
+import errno
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -48,6 +49,8 @@ from koboshi.ports.clock import Clock
 log = structlog.get_logger()
 
 CONNECTIONS_MAX = 40
+PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
+"""Errors that say nothing about the file: it can be read later."""
 SETTLE_SECONDS = 3.0
 """What is not there may still be on its way for so long."""
 PROBE_TRIES = 3
@@ -129,7 +132,9 @@ class TelegramChannel:
             return Later(wait_ms=0, reason=f"not reached: {error}")
         except NoAnswer as error:
             return Unsure(reason=str(error))
-        except OSError as error:  # before anything was sent: it is the file of ours
+        except OSError as error:  # before anything was sent: it is a file of ours
+            if delivery.file is None or error.errno in PASSING:
+                return Later(wait_ms=0, reason=f"not now: {error.strerror}")
             return Refused(reason=f"the file can not be read: {error.strerror}")
         self._passing.heed(delivery.route.chat, answer)
         return outcome_of(answer)

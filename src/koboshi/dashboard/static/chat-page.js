@@ -8,7 +8,7 @@ import { TryMe } from "./try-me.js";
 
 const KNOWN = "koboshi.chats";
 const KNOWN_MAX = 100;
-const WORDS = { queued: "in the queue", running: "at work", waiting: "waits for you", suspended: "set aside", failed: "failed" };
+const TOLD = new Set(["queued", "running", "waiting", "suspended", "failed"]);
 
 export function firstChat() {
   return known()[0]?.chat ?? "main";
@@ -104,7 +104,7 @@ export class ChatPage {
 
   sideItem(chat) {
     const isHere = chat.chat === this.name;
-    const state = WORDS[chat.state] ?? (chat.touched_ms ? ago(chat.touched_ms) : "new");
+    const state = TOLD.has(chat.state) ? chat.stands : (chat.touched_ms ? ago(chat.touched_ms) : "new");
     const words = [h("b", {}, shorten(chat.title || chat.chat, 60)), h("small", { class: `state-${chat.state}` }, `${chat.chat} · ${state}`)];
     const attributes = { href: `#/chat/${encodeURIComponent(chat.chat)}`, "aria-current": isHere ? "page" : null };
     return h("li", {}, h("a", { ...attributes, onclick: () => this.close() }, words));

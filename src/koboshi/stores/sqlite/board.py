@@ -17,6 +17,8 @@ from koboshi.ports.views import (
     StepView,
     TurnView,
 )
+from koboshi.stores.sqlite.facts import standing_now
+from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reads import read_question, read_request, read_turn
 from koboshi.stores.sqlite.rows import TurnRow, body_of, number, step_of, text, turn_of, worker_of
 from koboshi.stores.sqlite.transaction import Reading, Row
@@ -43,59 +45,61 @@ def journal_on(tx: Reading, page: Page) -> tuple[JournalLine, ...]:
     return tuple(journal_line(row) for row in rows)
 
 
-def turns_named(tx: Reading, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
+def turns_named(tx: Reading, ground: Ground, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
     turns = (read_turn(tx, turn_id) for turn_id in turn_ids)
-    return tuple(turn_view(tx, turn) for turn in turns if turn is not None)
+    return tuple(turn_view(tx, ground, turn) for turn in turns if turn is not None)
 
 
 def turns_before(
-    tx: Reading, session_id: SessionId, before: int, limit: int
+    tx: Reading, ground: Ground, session_id: SessionId, before: int, limit: int
 ) -> tuple[TurnView, ...]:
     rows = tx.rows("view_turns_before", session_id=session_id, before=before, limit=limit)
-    return tuple(turn_view(tx, turn_of(row)) for row in rows)
+    return tuple(turn_view(tx, ground, turn_of(row)) for row in rows)
 
 
-def sessions_named(tx: Reading, chat: str, limit: int) -> tuple[SessionView, ...]:
+def sessions_named(tx: Reading, ground: Ground, chat: str, limit: int) -> tuple[SessionView, ...]:
     rows = tx.rows("view_sessions_named", chat=chat, limit=limit)
-    views = (session_at(tx, SessionId(number(row[0]))) for row in rows)
+    views = (session_at(tx, ground, SessionId(number(row[0]))) for row in rows)
     return tuple(view for view in views if view is not None)
 
 
-def chats_of(tx: Reading, channel: ChannelName, limit: int) -> tuple[ChatView, ...]:
+def chats_of(tx: Reading, ground: Ground, channel: ChannelName, limit: int) -> tuple[ChatView, ...]:
     rows = tx.rows("view_sessions_touched", channel=channel, looked_at=LINES_OF_CHATS, limit=limit)
-    return tuple(_chat_view(tx, row) for row in rows)
+    return tuple(_chat_view(tx, ground, row) for row in rows)
 
 
-def _chat_view(tx: Reading, row: Row) -> ChatView:
+def _chat_view(tx: Reading, ground: Ground, row: Row) -> ChatView:
     session_id = SessionId(number(row[0]))
     first = tx.row("view_turn_first", session_id=session_id)
-    newest = tx.row("turn_newest", session_id=session_id, limit=1)
+    row_newest = tx.row("turn_newest", session_id=session_id, limit=1)
+    newest = None if row_newest is None else turn_of(row_newest)
     return ChatView(
         chat=text(row[1]),
         thread=text(row[2]),
         session_id=session_id,
         title="" if first is None else read_request(tx, turn_of(first))[:TITLE_CHARS_MAX],
-        state=None if newest is None else turn_of(newest).state,
+        state=None if newest is None else newest.state,
         touched_ms=number(row[3]),
+        stands="" if newest is None else standing_now(tx, ground, newest),
     )
 
 
-def questions_open(tx: Reading, limit: int) -> tuple[QuestionView, ...]:
+def questions_open(tx: Reading, ground: Ground, limit: int) -> tuple[QuestionView, ...]:
     found = []
     for turn_id, expires_ms in tx.rows("view_turns_waiting", limit=limit):
         turn = read_turn(tx, TurnId(number(turn_id)))
         if turn is not None and turn.question_seq is not None:
-            found.append(_question_view(tx, turn, number(expires_ms)))
+            found.append(_question_view(tx, ground, turn, number(expires_ms)))
     return tuple(found)
 
 
-def _question_view(tx: Reading, turn: TurnRow, expires_ms: int) -> QuestionView:
+def _question_view(tx: Reading, ground: Ground, turn: TurnRow, expires_ms: int) -> QuestionView:
     assert turn.question_seq is not None
     question = read_question(tx, turn.question_seq)
     asked = tx.row("step_by_seq", seq=turn.question_seq)
     need = tx.row("view_call_need", turn_id=turn.turn_id, call_id=question.call_id)
     return QuestionView(
-        turn=turn_view(tx, turn),
+        turn=turn_view(tx, ground, turn),
         question=turn.question_seq,
         author=question.author,
         is_approval=need is not None and need[0] == Need.APPROVAL,

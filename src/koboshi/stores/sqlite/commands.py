@@ -22,6 +22,7 @@ from koboshi.domain.turn import TurnEvent
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Respond
 from koboshi.ports.wakeups import PROCESSES
+from koboshi.stores.sqlite.facts import is_worked_on, verdict_now
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.held_up import read_hold_up
 from koboshi.stores.sqlite.reads import (
@@ -36,7 +37,7 @@ from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.sessions import cut_session, set_session
 from koboshi.stores.sqlite.story import story_of
 from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.will import apply_will, is_worked_on, read_failed, retry_turn
+from koboshi.stores.sqlite.will import apply_will, read_failed, retry_turn
 from koboshi.stores.sqlite.workers import ask_restart
 from koboshi.stores.sqlite.writes import owe
 
@@ -213,4 +214,5 @@ def _glance(tx: Transaction, ground: Ground, turn: TurnRow) -> TurnGlance:
         deaths=turn.crash_streak,
         story=story_of(tx, turn),
         held_up=read_hold_up(tx, ground, turn),
+        verdict=verdict_now(tx, ground, turn),
     )

@@ -14,11 +14,12 @@ from koboshi.domain.recovery import (
     decide,
 )
 from koboshi.domain.session import Session
+from koboshi.domain.standing import where_it_stands
 from koboshi.domain.transcript import Effect, StepKind, tail_of
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.domain.worker import OPEN_BOOTS, Breaker, breaker_of
 from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.reads import read_question
+from koboshi.stores.sqlite.reads import read_question, read_session
 from koboshi.stores.sqlite.rows import EntryRow, TurnRow, call_of, entry_of, number
 from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.transaction import Reading
@@ -81,6 +82,26 @@ def facts_of(
         policy=policy_of(ground, session).recovery,
         breaker=breaker_now(tx, ground)[0],
     )
+
+
+def is_worked_on(ground: Ground, turn: TurnRow) -> bool:
+    return turn.state is TurnState.RUNNING and turn.worker_id == ground.worker_id
+
+
+def verdict_now(tx: Reading, ground: Ground, turn: TurnRow) -> Verdict | None:
+    """What recovery would decide about a turn that was worked on before and that nobody works on
+    now; None for all others, of whom it has nothing to say that their state does not."""
+    is_alive = turn.state in (TurnState.QUEUED, TurnState.RUNNING)
+    if not is_alive or turn.epoch == 0 or is_worked_on(ground, turn):
+        return None
+    session = read_session(tx, turn.session_id)
+    return verdict_over(facts_of(tx, ground, turn, session), policy_of(ground, session))
+
+
+def standing_now(tx: Reading, ground: Ground, turn: TurnRow) -> str:
+    """Where a turn stands, in words."""
+    verdict = verdict_now(tx, ground, turn)
+    return where_it_stands(turn.state, verdict, is_worked_on=is_worked_on(ground, turn))
 
 
 def breaker_now(tx: Reading, ground: Ground) -> tuple[Breaker, int]:

@@ -83,17 +83,12 @@ def _apply(
             worked_ms = min(worked_ms_of(tx, turn), tx.now_ms)
             not_before = policy.not_before(facts.crash_streak, worked_ms)
             resume(tx, turn, facts, rule=verdict.rule, not_before_ms=not_before)
-        case VerdictKind.SUSPEND if turn.state is TurnState.SUSPENDED:
-            return
         case VerdictKind.SUSPEND:
-            _move(tx, turn, TurnEvent.PARKED, verdict)
-            readmit_reports(tx, ground, turn.session_id)
-            if verdict.rule == "person-not-allowed":
-                _tell_the_others(tx, ground, turn, session)
+            _suspend(tx, ground, turn, session, verdict)
         case VerdictKind.ASK_USER:
             _ask_user(tx, ground, turn, session, verdict)
         case VerdictKind.CLEAR:
-            _clear(tx, ground, turn, verdict)
+            _clear(tx, ground, turn, session, verdict)
         case VerdictKind.GIVE_UP if turn.state in (TurnState.WAITING, TurnState.ANSWERED):
             return  # a contradiction in a turn that nobody works on: said aloud, left for a person
         case VerdictKind.GIVE_UP:
@@ -105,14 +100,43 @@ def _apply(
             open_next(tx, ground, turn.session_id)
 
 
-def _clear(tx: Transaction, ground: Ground, turn: TurnRow, verdict: Verdict) -> None:
-    """The turn ends, and what waits behind it goes on."""
+def _clear(
+    tx: Transaction, ground: Ground, turn: TurnRow, session: Session, verdict: Verdict
+) -> None:
+    """The turn ends, and what waits behind it goes on. A turn is cleared once, so the person hears
+    once what was left; the message that follows is answered behind that line."""
     resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
     _move(tx, turn, TurnEvent.CLEARED, verdict)
     if turn.state is TurnState.WAITING:
         why = "its question is closed"
         abandon_deliveries(tx, turn.session_id, turn.turn_id, why)
+    if verdict.rule == "not-allowed-behind":
+        _tell_the_others(tx, ground, turn, session)
+    else:
+        words = (phrases.left_unfinished(read_request(tx, turn)),)
+        cause = f"cleared:{turn.turn_id}"
+        owe(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
     open_next(tx, ground, turn.session_id)
+
+
+def _suspend(
+    tx: Transaction, ground: Ground, turn: TurnRow, session: Session, verdict: Verdict
+) -> None:
+    """The turn rests, and the person hears so once for each time that it was worked on. One that
+    rests already may not have been told of: its channel was gone, or an older version parked it."""
+    if turn.state is not TurnState.SUSPENDED:
+        _move(tx, turn, TurnEvent.PARKED, verdict)
+        readmit_reports(tx, ground, turn.session_id)
+    match verdict.rule:
+        case "channel-unknown":
+            return  # nothing can be said there; the operator is told by the status
+        case "person-not-allowed":
+            _tell_the_others(tx, ground, turn, session)
+        case _:
+            cause = f"set-aside:{turn.turn_id}:{turn.epoch}"
+            if tx.row("delivery_by_cause", session_id=turn.session_id, cause=cause) is None:
+                words = (phrases.set_aside_by_policy(read_request(tx, turn)),)
+                owe(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
 
 
 def _tell_the_others(tx: Transaction, ground: Ground, turn: TurnRow, session: Session) -> None:

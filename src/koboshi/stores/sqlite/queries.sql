@@ -1167,6 +1167,12 @@ SELECT 'journal', count(*) FROM journal;
 -- The highest id that a process ever had here.
 SELECT coalesce(max(process_id), 0) FROM processes;
 
+-- name: count_unheard
+-- How many turns were set aside where the person is not to be told, or cannot be.
+SELECT count(*) FROM turns
+WHERE closed_ms IS NULL AND state = 'suspended'
+  AND rule IN ('person-not-allowed', 'channel-unknown');
+
 -- name: count_held
 -- How much is owed and held until somebody says so.
 SELECT count(*) FROM outbox

@@ -11,6 +11,8 @@ from koboshi.ports.views import (
     Trace,
     TurnView,
 )
+from koboshi.stores.sqlite.facts import standing_now
+from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reads import read_open_turn, read_request, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
     TurnRow,
@@ -25,20 +27,20 @@ from koboshi.stores.sqlite.rows import (
 from koboshi.stores.sqlite.transaction import Reading, Row
 
 
-def sessions_on(tx: Reading, page: Page) -> tuple[SessionView, ...]:
+def sessions_on(tx: Reading, ground: Ground, page: Page) -> tuple[SessionView, ...]:
     rows = tx.rows("view_sessions", before=page.before, limit=page.limit)
-    return tuple(_session_view(tx, row) for row in rows)
+    return tuple(_session_view(tx, ground, row) for row in rows)
 
 
-def session_at(tx: Reading, session_id: SessionId) -> SessionView | None:
+def session_at(tx: Reading, ground: Ground, session_id: SessionId) -> SessionView | None:
     row = tx.row("view_session", session_id=session_id)
-    return None if row is None else _session_view(tx, row)
+    return None if row is None else _session_view(tx, ground, row)
 
 
-def turns_on(tx: Reading, page: Page) -> tuple[TurnView, ...]:
+def turns_on(tx: Reading, ground: Ground, page: Page) -> tuple[TurnView, ...]:
     query = "view_turns_open" if page.is_open else "view_turns"
     rows = tx.rows(query, before=page.before, limit=page.limit)
-    return tuple(turn_view(tx, turn_of(row)) for row in rows)
+    return tuple(turn_view(tx, ground, turn_of(row)) for row in rows)
 
 
 def entries_on(tx: Reading, page: Page) -> tuple[EntryView, ...]:
@@ -57,7 +59,7 @@ def calls_of(tx: Reading, turn_id: TurnId) -> tuple[CallView, ...]:
     return tuple(_call_view(row) for row in tx.rows("view_calls_of_turn", turn_id=turn_id))
 
 
-def trace_of(tx: Reading, entry_id: EntryId) -> Trace | None:
+def trace_of(tx: Reading, ground: Ground, entry_id: EntryId) -> Trace | None:
     """The way of one entry, from its row to what was said because of it."""
     row = tx.row("view_entry", entry_id=entry_id)
     if row is None:
@@ -73,7 +75,7 @@ def trace_of(tx: Reading, entry_id: EntryId) -> Trace | None:
     rows += [each for each in tx.rows("view_deliveries_of_turn", **place) if each not in rows]
     return Trace(
         message=message,
-        turn=turn_view(tx, turn),
+        turn=turn_view(tx, ground, turn),
         calls=calls_of(tx, turn.turn_id),
         deliveries=tuple(delivery_view(each) for each in sorted(rows, key=_delivery_number)),
         lines=tuple(journal_line(each) for each in tx.rows("view_journal_of_turn", **place)),
@@ -84,7 +86,7 @@ def _delivery_number(row: Row) -> int:
     return number(row[0])
 
 
-def _session_view(tx: Reading, row: Row) -> SessionView:
+def _session_view(tx: Reading, ground: Ground, row: Row) -> SessionView:
     session = read_session(tx, SessionId(number(row[0])))
     turn = read_open_turn(tx, session.session_id)
     return SessionView(
@@ -92,7 +94,7 @@ def _session_view(tx: Reading, row: Row) -> SessionView:
         route=session.route,
         generation=session.generation,
         settings=session.settings,
-        open_turn=None if turn is None else turn_view(tx, turn),
+        open_turn=None if turn is None else turn_view(tx, ground, turn),
         waiting=tx.number("entries_waiting_count", session_id=session.session_id),
         owed=tx.number("deliveries_unsettled_count", session_id=session.session_id),
         created_ms=number(row[1]),
@@ -114,7 +116,7 @@ def _call_view(row: Row) -> CallView:
     )
 
 
-def turn_view(tx: Reading, turn: TurnRow) -> TurnView:
+def turn_view(tx: Reading, ground: Ground, turn: TurnRow) -> TurnView:
     return TurnView(
         turn_id=turn.turn_id,
         session_id=turn.session_id,
@@ -130,6 +132,7 @@ def turn_view(tx: Reading, turn: TurnRow) -> TurnView:
         changed_ms=turn.changed_ms,
         closed_ms=turn.closed_ms,
         worker_id=turn.worker_id,
+        stands=standing_now(tx, ground, turn),
     )
 
 

@@ -100,6 +100,7 @@ class SqliteViews:
                 breaker=breaker_now(tx, self._ground)[0],
                 outbox_held=tx.number("count_held", held_ms=HELD_MS),
                 gap=None if gap is None else text(gap[0]),
+                turns_unheard=tx.number("count_unheard"),
             )
 
         return await self._readers.read(look)
@@ -116,7 +117,7 @@ class SqliteViews:
     async def turns_of(self, session_id: SessionId, limit: int) -> tuple[TurnView, ...]:
         def look(tx: Reading) -> tuple[TurnView, ...]:
             rows = tx.rows("turn_newest", session_id=session_id, limit=limit)
-            return tuple(turn_view(tx, turn_of(row)) for row in rows)
+            return tuple(turn_view(tx, self._ground, turn_of(row)) for row in rows)
 
         return await self._readers.read(look)
 
@@ -145,19 +146,19 @@ class SqliteViews:
         return await self._readers.read(lambda tx: tally_since(tx, worker_id, after))
 
     async def trace(self, entry_id: EntryId) -> Trace | None:
-        return await self._readers.read(lambda tx: trace_of(tx, entry_id))
+        return await self._readers.read(lambda tx: trace_of(tx, self._ground, entry_id))
 
     async def calls_of(self, turn_id: TurnId) -> tuple[CallView, ...]:
         return await self._readers.read(lambda tx: calls_of(tx, turn_id))
 
     async def sessions(self, page: Page) -> tuple[SessionView, ...]:
-        return await self._readers.read(lambda tx: sessions_on(tx, page))
+        return await self._readers.read(lambda tx: sessions_on(tx, self._ground, page))
 
     async def session(self, session_id: SessionId) -> SessionView | None:
-        return await self._readers.read(lambda tx: session_at(tx, session_id))
+        return await self._readers.read(lambda tx: session_at(tx, self._ground, session_id))
 
     async def turns(self, page: Page) -> tuple[TurnView, ...]:
-        return await self._readers.read(lambda tx: turns_on(tx, page))
+        return await self._readers.read(lambda tx: turns_on(tx, self._ground, page))
 
     async def entries(self, page: Page) -> tuple[EntryView, ...]:
         return await self._readers.read(lambda tx: entries_on(tx, page))
@@ -172,23 +173,25 @@ class SqliteViews:
         return await self._readers.read(lambda tx: board.journal_on(tx, page))
 
     async def turns_named(self, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
-        return await self._readers.read(lambda tx: board.turns_named(tx, turn_ids))
+        return await self._readers.read(lambda tx: board.turns_named(tx, self._ground, turn_ids))
 
     async def turns_before(
         self, session_id: SessionId, *, before: int, limit: int
     ) -> tuple[TurnView, ...]:
         return await self._readers.read(
-            lambda tx: board.turns_before(tx, session_id, before, limit)
+            lambda tx: board.turns_before(tx, self._ground, session_id, before, limit)
         )
 
     async def sessions_named(self, chat: str, limit: int) -> tuple[SessionView, ...]:
-        return await self._readers.read(lambda tx: board.sessions_named(tx, chat, limit))
+        return await self._readers.read(
+            lambda tx: board.sessions_named(tx, self._ground, chat, limit)
+        )
 
     async def chats(self, channel: ChannelName, limit: int) -> tuple[ChatView, ...]:
-        return await self._readers.read(lambda tx: board.chats_of(tx, channel, limit))
+        return await self._readers.read(lambda tx: board.chats_of(tx, self._ground, channel, limit))
 
     async def questions(self, limit: int) -> tuple[QuestionView, ...]:
-        return await self._readers.read(lambda tx: board.questions_open(tx, limit))
+        return await self._readers.read(lambda tx: board.questions_open(tx, self._ground, limit))
 
     async def steps_of(self, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
         return await self._readers.read(lambda tx: board.steps_of(tx, turn_id, limit))
@@ -268,7 +271,7 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
         why = verdict_over(facts, policy_of(ground, session))
     place = {"session_id": turn.session_id, "turn_id": turn_id}
     return Explanation(
-        turn=turn_view(tx, turn),
+        turn=turn_view(tx, ground, turn),
         facts=facts,
         why=why,
         lines=tuple(journal_line(row) for row in tx.rows("view_journal_of_turn", **place)),

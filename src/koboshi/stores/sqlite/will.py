@@ -8,10 +8,10 @@ from koboshi.domain.ids import EntryId, TurnId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.session import Busy, Session
 from koboshi.domain.transcript import Message
-from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.domain.turn import TurnEvent
 from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.admitting import admit_message
-from koboshi.stores.sqlite.facts import BY_PERSON, facts_of, worked_ms_of
+from koboshi.stores.sqlite.facts import BY_PERSON, facts_of, is_worked_on, worked_ms_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.noting import RETRY
 from koboshi.stores.sqlite.reads import read_question, read_session, read_turn
@@ -35,10 +35,6 @@ def standing_in(tx: Reading, ground: Ground, turn: TurnRow) -> Standing:
         is_claimed_before=turn.epoch > 0,
         asked=asked,
     )
-
-
-def is_worked_on(ground: Ground, turn: TurnRow) -> bool:
-    return turn.state is TurnState.RUNNING and turn.worker_id == ground.worker_id
 
 
 def apply_will(tx: Transaction, ground: Ground, turn: TurnRow, will: Will, by: str) -> None:
