@@ -16,6 +16,8 @@ KEY_WORDS: dict[str, str] = {
     "gateway.max_commands": "foreground commands that run at once; the others are "
     "started when one has ended",
     "gateway.workdir": "where commands run",
+    "gateway.zone": "the time zone that the model is told times in, such as `Europe/Berlin`; empty "
+    "= the machine's",
     "model.name": "`scripted`, `openai:<model>`, `openai-responses:<model>`, `anthropic:<model>`, "
     "`google:<model>`, `ollama:<model>`, or the prefix of a [plug-in](writing-a-model.md)",
     "model.base_url": "a compatible endpoint of your own",
@@ -56,6 +58,8 @@ KEY_WORDS: dict[str, str] = {
     "others are let in by [pairing](people.md)",
     "channels.telegram.<name>.ambiguous": "a send of unknown outcome: `probe` (look for it, else "
     "label), `label`, or `hold` until `koboshi outbox retry`",
+    "channels.telegram.<name>.groups": "what of a group is for the agent: `mention` (what is said "
+    "to it) or `all`; a chat can override it (`/listen`)",
     "channels.telegram.<name>.rate_per_second": "messages to all chats together; 0 = no limit of "
     "our own",
     "channels.telegram.<name>.webhook_url": "where Telegram calls us; empty = we ask for updates",

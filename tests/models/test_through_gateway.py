@@ -90,6 +90,27 @@ async def test_a_passing_failure_is_tried_again_and_nobody_sees_it(
     assert len(rows.of("steps", kind="reply")) == 1
 
 
+async def test_the_same_words_have_the_same_time_before_and_after_a_kill(
+    home: Path, form: Form
+) -> None:
+    """Issue 13, B9: every form shows day, hour and zone above the words, from stored times."""
+    async with modelled(home, form) as it:
+        words = it.says("one whole answer")
+        begun = Event()
+        it.server.answers += [Answer(pieces=words.pieces[:-2], hangs_after=begun), words]
+        await it.person.say("speak", "1")
+        with fail_after(WITHIN_S):
+            await begun.wait()
+        await it.restart(KILLED_BY_HAND)
+        await it.person.hears("one whole answer")
+
+    first, second = (json.dumps(request.body) for request in it.server.requests)
+    above = re.compile(r"\[koboshi\] \w{3} \d{4}-\d\d-\d\d \d\d:\d\d UTC[^:]*(?::\d\d)?:\\nspeak")
+    assert above.findall(first) == above.findall(second)
+    assert len(above.findall(first)) == 1
+    assert "Today is" not in first
+
+
 @pytest.mark.parametrize("how", [KILLED_BY_HAND, STOPPED])
 async def test_a_gateway_that_ends_while_the_model_speaks_asks_again(
     home: Path, form: Form, how: str

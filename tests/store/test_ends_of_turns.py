@@ -174,7 +174,7 @@ def joined(pieces: Sequence[Piece], spoken: dict[str, TurnId]) -> list[str]:
 async def wrong_in(home: Home, claim: Claim) -> list[str]:
     """What is wrong with the request that the model is sent for a claimed turn, in any form."""
     loaded = await steps_of(home, claim)
-    request = build_request(loaded, claim.turn_id, "Be brief.", (), home.clock.now_ms())
+    request = build_request(loaded, claim.turn_id, "Be brief.", ())
     spoken = {
         step.body.text.split()[0]: step.turn_id
         for step in request.steps
@@ -216,9 +216,7 @@ async def test_a_turn_of_an_earlier_version_is_kept_apart_without_a_note(home: H
     claim = await home.work_on("m2 hi")
     loaded = await steps_of(home, claim)
     old = [step for step in loaded.context if not _is_end(step)]
-    request = build_request(
-        replace(loaded, context=tuple(old)), claim.turn_id, "Be brief.", (), home.clock.now_ms()
-    )
+    request = build_request(replace(loaded, context=tuple(old)), claim.turn_id, "Be brief.", ())
 
     spoken = {"m1": old[0].turn_id, "m2": claim.turn_id}
     assert [line for form in FORMS for line in joined(form(request), spoken)] == []

@@ -563,3 +563,22 @@ def test_a_word_that_is_no_mode_sets_nothing(said: str) -> None:
     response = response_to(said, IDLE)
     assert response.settings is None
     assert "I do not know" in response.reply
+
+
+def test_in_private_there_is_nothing_to_listen_to() -> None:
+    """Issue 13, B14."""
+    response = response_to("/listen all", replace(IDLE, is_owner=True))
+
+    assert response.settings is None
+    assert "no group" in response.reply
+
+
+@pytest.mark.parametrize("word", ["all", "mention", "default"])
+def test_only_an_owner_sets_what_is_heard_in_a_group(word: str) -> None:
+    """Issue 13, B14."""
+    room = replace(IDLE, is_group=True)
+
+    assert response_to(f"/listen {word}", room).settings is None
+    set_to = response_to(f"/listen {word}", replace(room, is_owner=True)).settings
+    assert set_to is not None
+    assert set_to.listen == (None if word == "default" else word)

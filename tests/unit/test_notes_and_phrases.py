@@ -24,7 +24,9 @@ NOTES = {
         TurnEvent.CUT, "", request="count", is_report=False, at="12:00", is_begun=True
     ),
     "asked_again": notes.asked_again([("terminal", "{}", "ok")]),
-    "message_age": notes.message_age("two hours"),
+    "waited": notes.waited("two hours"),
+    "heading": notes.heading("Mon 2026-11-16 15:42 UTC", age="2 h", sender="7", name="Ann"),
+    "dated": notes.dated("[koboshi] p3 exited", "Mon 2026-11-16 15:42 UTC"),
     "unknown_tool": notes.unknown_tool("fly", "read, write"),
     "tool_failed": notes.tool_failed("read", "no such file"),
 }

@@ -35,6 +35,8 @@ from koboshi.domain.transcript import (
     Body,
     Call,
     Effect,
+    HeardMessage,
+    HeardNote,
     Message,
     Note,
     Reply,
@@ -104,7 +106,7 @@ def loaded_with(context: Sequence[Step], own: Sequence[Step]) -> Loaded:
 
 
 def request_of(loaded: Loaded) -> Request:
-    return build_request(loaded, TURN, "Be kind.", [TOOL], 0)
+    return build_request(loaded, TURN, "Be kind.", [TOOL])
 
 
 def plan_of(
@@ -167,7 +169,8 @@ def test_a_long_turn_loses_its_oldest_rounds_and_no_word_of_a_person() -> None:
 
     assert plan is not None
     bodies = [step.body for step in request_of(carried_out(loaded, plan, talk, "so far")).steps]
-    assert [type(body) for body in bodies] == [Summary, Message, Message, Note, Reply, Result]
+    heard = [HeardMessage, HeardMessage, HeardNote]
+    assert [type(body) for body in bodies] == [Summary, *heard, Reply, Result]
 
 
 def test_many_small_steps_are_too_long_as_well() -> None:
@@ -194,7 +197,7 @@ def test_the_newest_round_is_covered_only_when_the_model_has_refused() -> None:
     assert plan is not None
     assert plan.is_enough
     after = request_of(carried_out(loaded, plan, talk, "so far"))
-    assert [type(step.body) for step in after.steps] == [Summary, Message]
+    assert [type(step.body) for step in after.steps] == [Summary, HeardMessage]
 
 
 def test_when_nothing_more_can_be_covered_there_is_no_plan() -> None:
@@ -381,7 +384,10 @@ def _every_message_is_shown_or_covered(
         for step in everything
         if isinstance(step.body, Message) and (step.seq > covers or step.turn_id == TURN)
     ]
-    assert [step for step in request.steps if isinstance(step.body, Message)] == needed
+    shown = [step for step in request.steps if isinstance(step.body, Message)]
+    assert [(step.seq, step.body.text) for step in shown] == [
+        (step.seq, step.body.text) for step in needed
+    ]
 
 
 def _whole_turns_go_before_rounds(

@@ -53,11 +53,12 @@ def test_a_message_has_one_key_in_whatever_update_it_comes() -> None:
 
 
 @pytest.mark.parametrize("chat", [GROUP, SUPERGROUP, FORUM])
-def test_in_a_group_what_nobody_says_to_us_is_not_kept(chat: JSON) -> None:
+def test_in_a_group_what_is_not_said_to_us_is_told_apart(chat: JSON) -> None:
+    """Issue 13, B14: whether it is kept is decided where it is stored, by how the chat is set."""
     found = inbound("lunch at noon?", chat)
 
-    assert found.ignored == "not-addressed"
-    assert found.words.text == ""
+    assert (found.is_addressed, found.ignored) == (False, None)
+    assert found.is_group
     assert not found.is_private
 
 
@@ -84,11 +85,11 @@ def test_in_a_group_we_are_called_by_name(chat: JSON, text: str, heard: str) -> 
 def test_a_name_that_begins_like_ours_is_another() -> None:
     text = "@koboshi_bot2 what now?"
 
-    assert inbound(text, GROUP, entities=naming(text, "@koboshi_bot2")).ignored == "not-addressed"
+    assert not inbound(text, GROUP, entities=naming(text, "@koboshi_bot2")).is_addressed
 
 
 def test_a_name_that_is_no_mention_is_only_text() -> None:
-    assert inbound("see `@koboshi_bot`", GROUP).ignored == "not-addressed"
+    assert not inbound("see `@koboshi_bot`", GROUP).is_addressed
 
 
 def test_who_has_no_name_to_type_is_mentioned_by_account() -> None:
@@ -96,7 +97,7 @@ def test_who_has_no_name_to_type_is_mentioned_by_account() -> None:
     us, bob = (marked("text_mention", "Koboshi", text, user=user) for user in (US, BOB))
 
     assert inbound(text, GROUP, entities=[us]).ignored is None
-    assert inbound(text, GROUP, entities=[bob]).ignored == "not-addressed"
+    assert not inbound(text, GROUP, entities=[bob]).is_addressed
 
 
 def test_a_caption_calls_us_too() -> None:
@@ -112,7 +113,7 @@ def test_a_caption_calls_us_too() -> None:
 def test_an_answer_to_us_is_for_us() -> None:
     assert inbound("yes", SUPERGROUP, reply_to_message=OUR_WORDS).words.text == "yes"
     to_bob = message("Shall I?", SUPERGROUP, message_id=5, **{"from": BOB})
-    assert inbound("yes", SUPERGROUP, reply_to_message=to_bob).ignored == "not-addressed"
+    assert not inbound("yes", SUPERGROUP, reply_to_message=to_bob).is_addressed
 
 
 def test_being_in_a_topic_that_we_made_is_no_answer_to_us() -> None:
@@ -120,7 +121,7 @@ def test_being_in_a_topic_that_we_made_is_no_answer_to_us() -> None:
     root = {**OUR_WORDS, "chat": FORUM, "forum_topic_created": {"name": "work"}}
     place: dict[str, Any] = {"message_thread_id": 5, "is_topic_message": True}
 
-    assert inbound("lunch?", FORUM, reply_to_message=root, **place).ignored == "not-addressed"
+    assert not inbound("lunch?", FORUM, reply_to_message=root, **place).is_addressed
     answer = {**OUR_WORDS, "chat": FORUM, "message_id": 6}
     assert inbound("yes", FORUM, reply_to_message=answer, **place).ignored is None
 
@@ -145,7 +146,7 @@ def test_commands_of_other_bots_are_theirs() -> None:
     text = "/stop@other_bot"
     assert inbound(text, GROUP, entities=naming(text, text, "bot_command")).ignored
     inside = "please /stop"
-    assert inbound(inside, GROUP, entities=naming(inside, "/stop", "bot_command")).ignored
+    assert not inbound(inside, GROUP, entities=naming(inside, "/stop", "bot_command")).is_addressed
 
 
 def test_a_command_in_answer_to_somebody_is_still_a_command() -> None:
@@ -262,20 +263,36 @@ def test_what_the_platform_tells_by_a_message_is_nothing_said(service: JSON) -> 
     assert inbound(chat=GROUP, **service).ignored == "nothing-said"
 
 
+def test_words_of_other_bots_and_commands_to_them_are_never_for_us() -> None:
+    """Issue 13, B14: also where the agent listens to all, else bots would talk for ever."""
+    bot = {"id": 99, "is_bot": True, "first_name": "Other"}
+    assert inbound("beep", GROUP, **{"from": bot}).ignored == "not-addressed"
+    assert inbound("/stop@other_bot now", GROUP).ignored == "not-addressed"
+
+
+def test_who_writes_for_a_chat_has_the_name_of_the_chat() -> None:
+    """Issue 13, B9: the id that is stored is the chat's, so the name is, too."""
+    text = "@koboshi_bot hello"
+    place = {"id": -100, "type": "supergroup", "title": "The owners"}
+    found = inbound(text, SUPERGROUP, entities=naming(text), sender_chat=place)
+
+    assert (found.sender, found.sender_name, found.is_group) == ("-100", "The owners", True)
+
+
 def test_an_album_in_a_group_is_for_us_as_a_whole() -> None:
     """The name stands below the first picture only."""
     reader = a_reader()
     text = "@koboshi_bot compare them"
     first: dict[str, Any] = {"caption": text, "caption_entities": naming(text)}
 
-    def picture(number: int, album: str, **fields: Any) -> str | None:
+    def picture(number: int, album: str, **fields: Any) -> bool:
         photo = [{"file_id": f"F{number}"}]
         held = message(chat=GROUP, message_id=number, photo=photo, media_group_id=album, **fields)
-        return reader.read(update(number, message=held)).inbound.ignored
+        return reader.read(update(number, message=held)).inbound.is_addressed
 
-    assert picture(1, "A", **first) is None
-    assert picture(2, "A") is None
-    assert picture(3, "B") == "not-addressed"
+    assert picture(1, "A", **first)
+    assert picture(2, "A")
+    assert not picture(3, "B")
 
 
 def test_words_that_are_too_long_are_cut_and_say_so() -> None:

@@ -1,14 +1,27 @@
 """What a claimed turn shows to the model. Pure."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, tzinfo
 
 from koboshi.domain.action import EMPTY_REPLY
+from koboshi.domain.durations import duration
 from koboshi.domain.ids import CallId, TurnId
 from koboshi.domain.inbox import Words, yes_or_no
-from koboshi.domain.notes import ENDED, MOVED_ON, RECOVERY, RETRY
+from koboshi.domain.notes import (
+    ENDED,
+    MOVED_ON,
+    RECOVERY,
+    RETRY,
+    WAITED,
+    WAITED_MS,
+    heading,
+    moment,
+)
 from koboshi.domain.transcript import (
     Author,
+    HeardMessage,
+    HeardNote,
     Message,
     Note,
     Question,
@@ -23,7 +36,9 @@ from koboshi.ports.store import Loaded
 STEPS_MAX = 1_000
 
 # Notes about the work itself. They ask for nothing by themselves; any other note is a report.
-_ABOUT_THE_WORK = frozenset({RECOVERY, ENDED, RETRY, MOVED_ON, EMPTY_REPLY})
+_ABOUT_THE_WORK = frozenset({RECOVERY, ENDED, RETRY, MOVED_ON, EMPTY_REPLY, WAITED})
+# Notes that stand beside something with a time, or have one in their words.
+_UNDATED = _ABOUT_THE_WORK - {RECOVERY}
 
 
 def build_request(
@@ -31,7 +46,7 @@ def build_request(
     turn_id: TurnId,
     system: str,
     tools: Sequence[ToolSpec],
-    now_ms: int,
+    zone: tzinfo = UTC,
     steps_max: int = STEPS_MAX,
 ) -> Request:
     """The request that the turn makes next.
@@ -41,6 +56,9 @@ def build_request(
     result stands right behind the reply that made the call. Of each turn's recovery notes only the
     newest is shown; questions are not shown: the model's own are calls with results, and the
     gateway's are between it and the person.
+
+    Times come from the stored steps alone, and the system prompt has none: the same transcript
+    makes the same request at any hour, so that providers can go on from what they have cached.
 
     Raises ValueError if the turn has nothing to respond to: a blank turn never reaches the model.
     """
@@ -55,8 +73,8 @@ def build_request(
     return Request(
         session_id=loaded.session.session_id,
         turn_id=turn_id,
-        system=_dated(system, now_ms),
-        steps=(*summary, *context, *steps),
+        system=system,
+        steps=(*summary, *(_heard(step, zone) for step in (*context, *steps))),
         tools=tuple(tools),
     )
 
@@ -163,7 +181,34 @@ def _asks_for_something(step: Step) -> bool:
             return False
 
 
-def _dated(system: str, now_ms: int) -> str:
-    """The day alone: a time would make every request different, and no provider could cache it."""
-    day = datetime.fromtimestamp(now_ms / 1_000, UTC)
-    return f"{system}\n\nToday is {day:%Y-%m-%d} (UTC)."
+def _heard(step: Step, zone: tzinfo) -> Step:
+    """The step with its time, where that means something to the model."""
+    match step.body:
+        case Message() as message:
+            return replace(step, body=_headed(message, step.at_ms, zone))
+        case Note(cause=cause, text=text) if cause not in _UNDATED:
+            at = moment(step.at_ms, zone)
+            return replace(step, body=HeardNote(cause=cause, text=text, moment=at))
+        case _:
+            return step
+
+
+def _headed(message: Message, at_ms: int, zone: tzinfo) -> HeardMessage:
+    """The message below its heading. What the platform says about the time of sending is believed
+    as far as it can be: nothing is sent after it came."""
+    sent_ms = message.sent_ms if 0 < message.sent_ms <= at_ms else at_ms
+    waited_ms = at_ms - sent_ms
+    return HeardMessage(
+        text=message.text,
+        sender=message.sender,
+        entry_id=message.entry_id,
+        sent_ms=message.sent_ms,
+        files=message.files,
+        name=message.name,
+        heading=heading(
+            moment(sent_ms, zone),
+            age=duration(waited_ms) if waited_ms > WAITED_MS else "",
+            sender=message.sender,
+            name=message.name,
+        ),
+    )

@@ -1,6 +1,6 @@
 """How much of a model's attention something takes, as far as that can be told without the model."""
 
-from koboshi.domain.transcript import Call, Reply, Step
+from koboshi.domain.transcript import Call, HeardMessage, HeardNote, Reply, Step
 from koboshi.ports.model import Request, ToolSpec
 
 BYTES_PER_TOKEN = 4
@@ -17,6 +17,10 @@ def tokens_in(request: Request) -> int:
 def tokens_of_step(step: Step) -> int:
     """An estimate for one step. A reply goes back in the form of its provider, if there is one."""
     words = tokens_of(step.body.text)
+    if isinstance(step.body, HeardMessage):
+        words += tokens_of(step.body.heading)
+    if isinstance(step.body, HeardNote):
+        words += tokens_of(step.body.moment)
     if isinstance(step.body, Reply):
         words += sum(_tokens_of_call(call) for call in step.body.calls)
         words = max(words, tokens_of(step.body.raw))

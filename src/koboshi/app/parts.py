@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from anyio import Event
 
 from koboshi.agent.prompt import system_prompt
-from koboshi.agent.summary import ContextLimits
+from koboshi.app.context import context_limits
 from koboshi.app.jobs import ends_of, jobs_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
@@ -19,6 +19,7 @@ from koboshi.app.slots import slots_of
 from koboshi.app.tokens import make_tokens, web_token
 from koboshi.app.web import names_of, pages_of, web_limits
 from koboshi.app.world import environment_of_commands, redactor_of
+from koboshi.app.zone import zone_of
 from koboshi.channels.web.channel import WebChannel
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
@@ -287,7 +288,6 @@ class Parts:
         )
 
     def asking(self, channels: Mapping[ChannelName, Channel]) -> Asking:
-        limits = self.config.limits
         return Asking(
             drafts=Drafts(channels=channels),
             store=self.store,
@@ -300,12 +300,9 @@ class Parts:
             ),
             clock=self.clock,
             system=system_prompt(self.config.model.system_prompt),
-            context=ContextLimits(
-                tokens_max=limits.context_tokens_max,
-                steps_max=limits.context_steps_max,
-                summary_tokens_max=limits.summary_tokens_max,
-            ),
-            held_ms_max=limits.model_held_wait_ms_max,
+            context=context_limits(self.config),
+            held_ms_max=self.config.limits.model_held_wait_ms_max,
+            zone=zone_of(self.config),
         )
 
     def dispatch(self, channels: Mapping[ChannelName, Channel], tools: Toolbox) -> Dispatch:

@@ -50,6 +50,12 @@ async def try_telegram(bot: TelegramConfig) -> str:
             raise Disappointed(f"{bot.api_base} answers as no Bot API does")
 
 
+async def hears_groups(bot: TelegramConfig) -> bool:
+    """Whether Telegram brings it all that is said in a group. Raises Disappointed."""
+    me = await _asked(bot, "getMe")
+    return isinstance(me, dict) and me.get("can_read_all_group_messages") is True
+
+
 async def webhook_standing(bot: TelegramConfig) -> WebhookStanding:
     """Asked of Telegram, and tried from here. Raises Disappointed."""
     told = await _asked(bot, "getWebhookInfo")

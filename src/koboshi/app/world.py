@@ -37,6 +37,12 @@ def world_of(config: Config) -> World:
         channels={ChannelName(channel.name): True for channel in config.enabled_channels},
         is_allowed=allowed_by(config),
         busy=config.gateway.busy,
+        listen={
+            ChannelName(bot.name): bot.groups
+            for bot in config.channels
+            if isinstance(bot, TelegramConfig)
+        },
+        is_owner=named_by(config),
         slots=SlotLimits(
             turns_max=config.gateway.max_turns,
             open_turns_max=config.gateway.max_open_turns,
@@ -55,17 +61,32 @@ def allowed_by(config: Config) -> Callable[[ChannelName, str], bool]:
 
     Ids are compared as texts, whole and exactly. On the web, whoever has the token is allowed.
     """
-    lists = {
-        channel.name: frozenset(str(person) for person in channel.allow)
-        for channel in config.channels
-        if isinstance(channel, TelegramConfig)
-    }
+    lists = _lists(config)
 
     def is_allowed(channel: ChannelName, person: str) -> bool:
         people = lists.get(channel, frozenset())
         return channel.startswith("web:") or EVERYONE in people or person in people
 
     return is_allowed
+
+
+def named_by(config: Config) -> Callable[[ChannelName, str], bool]:
+    """Whom the configuration names: its owners. `*` lets everybody in, and names nobody."""
+    lists = _lists(config)
+
+    def is_named(channel: ChannelName, person: str) -> bool:
+        people = lists.get(channel, frozenset())
+        return channel.startswith("web:") or (person != EVERYONE and person in people)
+
+    return is_named
+
+
+def _lists(config: Config) -> dict[str, frozenset[str]]:
+    return {
+        channel.name: frozenset(str(person) for person in channel.allow)
+        for channel in config.channels
+        if isinstance(channel, TelegramConfig)
+    }
 
 
 @asynccontextmanager

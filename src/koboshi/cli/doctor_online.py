@@ -9,6 +9,7 @@ from koboshi.app.trying import (
     Disappointed,
     WebhookStanding,
     clock_ahead_s,
+    hears_groups,
     try_model,
     try_telegram,
     webhook_standing,
@@ -20,6 +21,10 @@ from koboshi.domain.durations import duration
 from koboshi.runtime.clock import SystemClock
 
 AHEAD_S_MAX = 60
+DEAF = (
+    'groups = "all" is set, and Telegram brings the bot only what is said to it, except where it '
+    "is an administrator"
+)
 FORBIDDEN = 403
 """What our webhook answers to whoever does not know its secret."""
 REMEDY = (
@@ -44,6 +49,8 @@ def _bot(bot: TelegramConfig) -> Iterator[Finding]:
     try:
         yield _ok(f"the bot is @{anyio.run(try_telegram, bot)}")
         yield judged_clock(anyio.run(clock_ahead_s, bot.api_base, SystemClock()))
+        if bot.groups == "all" and not anyio.run(hears_groups, bot):
+            yield _warning(DEAF, "switch privacy mode off: /setprivacy at BotFather")
         if bot.webhook_url:
             standing = anyio.run(webhook_standing, bot)
             yield from judged_webhook(bot.webhook_url, standing)

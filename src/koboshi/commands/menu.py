@@ -18,6 +18,7 @@ _LINES = {
     CommandName.DENY: "do not allow it; you can say what you want instead",
     CommandName.RESUME_POLICY: "whether I go on by myself after an interruption",
     CommandName.RESTART: "start the gateway again; nothing is lost",
+    CommandName.LISTEN: "what I hear in a group: all, or what is said to me",
     CommandName.WHOAMI: "who you are to me",
     CommandName.HELP: "all of this at length",
 }

@@ -5,7 +5,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from koboshi.commands.jobs import jobs
-from koboshi.commands.settings import busy, resume_policy, whoami
+from koboshi.commands.settings import busy, listen, resume_policy, whoami
 from koboshi.commands.will import NOT_ALLOWED, drop, resume, retry
 from koboshi.domain.command import (
     Command,
@@ -43,6 +43,7 @@ HELP = """\
 /why – what happened to your last request, and why
 /approve, /deny – answer when I ask whether I may do something; /deny can say what you want instead
 /restart – start the gateway again; nothing is lost
+/listen – what I hear in a group: all, or what is said to me (mention)
 /whoami – who you are to me
 /help – this list
 Anything else you write is for the agent."""
@@ -219,6 +220,7 @@ _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     CommandName.DROP: drop,
     CommandName.RETRY: retry,
     CommandName.RESUME_POLICY: resume_policy,
+    CommandName.LISTEN: listen,
     CommandName.WHOAMI: whoami,
 }
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.recovery import RecoveryPolicy
-from koboshi.domain.session import Busy
+from koboshi.domain.session import Busy, Listen
 
 _BUSY = {
     Busy.QUEUE: "they wait, and each gets its own turn",
@@ -17,6 +17,15 @@ _POLICY = {
     RecoveryPolicy.ASK: "I ask before I go on",
     RecoveryPolicy.OFF: "I set it aside until you say /resume",
 }
+_LISTEN = {
+    Listen.MENTION: "what names me or answers me, and commands",
+    Listen.ALL: "every message of people who may use me. On Telegram that needs privacy mode off "
+    "(/setprivacy at BotFather), or me as an administrator",
+}
+_NOT_OWNER = (
+    "Only people whose id is in `allow` of the configuration can change what I hear in a group; "
+    "to be let in by a code, or by `*`, is not enough."
+)
 DEFAULT = "default"
 
 
@@ -52,6 +61,24 @@ def resume_policy(command: Command, facts: SessionFacts) -> Response:
     return Response(reply=f"{_policy_words(policy)} {_origin(policy)}", settings=settings)
 
 
+def listen(command: Command, facts: SessionFacts) -> Response:
+    """What `/listen` does. Only people whom the configuration names may change it."""
+    word, own = _word(command), facts.session.settings.listen
+    usage = _usage("listen", Listen)
+    if not facts.is_group:
+        return Response(reply="This is no group: everything here is said to me.")
+    if not word:
+        return Response(reply=f"{_listen_words(own or facts.listen)} {_origin(own)}\n{usage}")
+    if word != DEFAULT and word not in list(Listen):
+        return Response(reply=f"I do not know “{excerpt(word, 40)}”. {usage}")
+    if not facts.is_owner:
+        return Response(reply=_NOT_OWNER)
+    mode = None if word == DEFAULT else Listen(word)
+    settings = replace(facts.session.settings, listen=mode)
+    words = f"{_listen_words(mode or facts.listen)} {_origin(mode)}"
+    return Response(reply=words, settings=settings)
+
+
 def whoami(_command: Command, facts: SessionFacts) -> Response:
     """What `/whoami` does. Whoever is not allowed gets no answer to any command."""
     route = facts.session.route
@@ -74,11 +101,15 @@ def _policy_words(policy: RecoveryPolicy) -> str:
     return f"When I was interrupted ({policy}): {_POLICY[policy]}."
 
 
+def _listen_words(mode: Listen) -> str:
+    return f"What I hear in this group ({mode}): {_LISTEN[mode]}."
+
+
 def _origin(own: str | None) -> str:
     """Where what holds now comes from."""
     return "So says the configuration." if own is None else "That is set for this chat."
 
 
-def _usage(name: str, modes: type[Busy] | type[RecoveryPolicy]) -> str:
+def _usage(name: str, modes: type[Busy] | type[Listen] | type[RecoveryPolicy]) -> str:
     words = ", ".join(f"/{name} {mode}" for mode in modes)
     return f"To change it: {words}; /{name} {DEFAULT} goes back to the configuration."

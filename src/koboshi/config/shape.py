@@ -38,6 +38,7 @@ from koboshi.config.specs import (
     public_address,
     secret,
     store_address,
+    time_zone,
     variable_name,
     web_address,
     whole,
@@ -49,6 +50,7 @@ RecoveryPolicy = Literal["auto", "ask", "off"]
 Approval = Literal["never", "dangerous", "always"]
 Notify = Literal["all", "result", "error", "off"]
 Ambiguous = Literal["probe", "label", "hold"]
+Groups = Literal["mention", "all"]
 
 # Long enough to mean "for ever", short enough to stay a plain number of milliseconds.
 _SECONDS_MAX = 1_000_000_000
@@ -65,6 +67,7 @@ class GatewayConfig:
     max_open_turns: int = field(default=256, metadata=key(whole(1, 10_000)))
     max_commands: int = field(default=64, metadata=key(whole(1, 10_000)))
     workdir: Path = field(default=Path("~/koboshi"), metadata=key(path()))  # load() expands it
+    zone: str = field(default="", metadata=key(time_zone()))  # empty: the machine's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +153,7 @@ class TelegramConfig:
     )
     allow: tuple[int | str, ...] = field(default=(), metadata=key(people(10_000)))
     ambiguous: Ambiguous = field(default="probe", metadata=key(choice(*get_args(Ambiguous))))
+    groups: Groups = field(default="mention", metadata=key(choice(*get_args(Groups))))
     rate_per_second: float = field(default=30, metadata=key(number(0, 10_000)))
     # Empty: we ask for updates. An address: Telegram calls it, and a proxy passes it on to us.
     webhook_url: str = field(default="", metadata=key(web_address(may_be_empty=True)))

@@ -121,6 +121,32 @@ def path() -> Spec:
     return Spec(check, is_path=True)
 
 
+def time_zone() -> Spec:
+    """The IANA name of a time zone that this machine knows; empty is the machine's own."""
+
+    def check(raw: object) -> str:
+        text = require_text(raw, 64)
+        if text in ("", "UTC"):
+            return text
+        # Its module is loaded for those who name a zone.
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+        try:
+            ZoneInfo(text)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            known = available_timezones()
+            if not known:
+                hint = "install tzdata, or leave the key away for the machine's own zone"
+                raise Unfit("cannot be used: this machine knows no time zones", hint) from None
+            near = get_close_matches(text, known, n=1)
+            hint = f'did you mean "{near[0]}"?' if near else ""
+            words = f"must be a time zone such as Europe/Berlin, not {told(raw)}"
+            raise Unfit(words, hint) from None
+        return text
+
+    return Spec(check)
+
+
 def variable_name() -> Spec:
     """The name of an environment variable; empty means there is none."""
 

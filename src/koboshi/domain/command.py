@@ -7,7 +7,7 @@ from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.process import ProcessState
 from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import RecoveryPolicy, Verdict
-from koboshi.domain.session import Busy, CutKind, Session, Settings
+from koboshi.domain.session import Busy, CutKind, Listen, Session, Settings
 from koboshi.domain.turn import TurnState
 
 
@@ -28,6 +28,7 @@ class CommandName(StrEnum):
     DROP = "drop"
     RETRY = "retry"
     RESUME_POLICY = "resume-policy"
+    LISTEN = "listen"
     WHOAMI = "whoami"
 
 
@@ -146,6 +147,10 @@ class SessionFacts:
     busy: Busy = Busy.QUEUE
     """What the configuration says, where the session has no setting of its own."""
     policy: RecoveryPolicy = RecoveryPolicy.AUTO
+    listen: Listen = Listen.MENTION
+    is_group: bool = False
+    is_owner: bool = False
+    """The configuration names the sender."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

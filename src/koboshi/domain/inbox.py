@@ -32,7 +32,8 @@ class Words:
     """What a person sent. `question` and `choice_id` come from a button, bound to what it answers;
     `anchor` is the platform's id of the message, for replies to it. `busy` says what these words do
     while a turn runs, where the person said so (`/queue`, `/steer`); None means: as the session
-    does. Messages with the same `group` were sent as one, an album of pictures."""
+    does. Messages with the same `group` were sent as one, an album of pictures. `name` is what the
+    sender calls themselves, where others write in the same conversation."""
 
     text: str
     sent_ms: int
@@ -42,6 +43,7 @@ class Words:
     busy: Busy | None = None
     files: tuple[Attachment, ...] = ()
     group: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,12 @@
 """Every sentence that the gateway says to the model. They begin with `[koboshi]`."""
 
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.recovery import Interruption
+from koboshi.domain.text import plain
 from koboshi.domain.turn import TurnEvent
 
 MARK = "[koboshi]"
@@ -17,7 +20,15 @@ RETRY = "retry"
 MOVED_ON = "moved-on"
 """The cause of a note in turns of earlier versions: what was set aside before them."""
 
+WAITED = "waited"
+"""The cause of the one note about how long a turn lay in the queue before its first claim."""
+
+WAITED_MS = 300_000
+"""What waited longer is shown with its age."""
+
 REQUEST_CHARS = 400
+NAME_CHARS = 40
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 CALL_CHARS = 120
 CALLS_NAMED = 10
 NOT_AGAIN = "It is not to be carried out unless they ask again."
@@ -139,15 +150,23 @@ def asked_again(calls: Sequence[tuple[str, str, str]], *, is_all: bool = True) -
 
 def _quoted(text: str, limit: int) -> str:
     """Words of others on one line of ours: they can neither speak for us nor end the quotation."""
-    said = excerpt(text.replace("«", '"').replace("»", '"'), limit)
-    return said.replace(MARK, "(koboshi)")
+    return unmarked(excerpt(text.replace("«", '"').replace("»", '"'), limit))
+
+
+_MARKS = re.compile(r"\[\s*koboshi\s*\]", re.IGNORECASE)
+
+
+def unmarked(text: str) -> str:
+    """Words of others without our mark, wherever they have it and however it is written: nothing
+    that a person or a program says can pass for a line of ours."""
+    return _MARKS.sub("(koboshi)", text)
 
 
 def report(headline: str, output: str) -> str:
     """What a process has to say: what is the matter, and then its output as data. A program that
     prints our mark does not speak for us."""
     said = f"{headline}\n{output or '(no output)'}"
-    return f"{MARK} {said.replace(MARK, '(koboshi)')}"
+    return f"{MARK} {unmarked(said)}"
 
 
 def headline_in(text: str) -> str:
@@ -155,8 +174,35 @@ def headline_in(text: str) -> str:
     return text.removeprefix(MARK).strip().partition("\n")[0].removesuffix(":")
 
 
-def message_age(age: str) -> str:
-    return f"{MARK} The message is {age} old; the gateway could not take it up earlier."
+def waited(age: str) -> str:
+    """Said once to a turn that lay in the queue before anything was done for it."""
+    return f"{MARK} What stands above waited {age} here before you were asked."
+
+
+def moment(at_ms: int, zone: tzinfo) -> str:
+    """Day, hour and zone: `Mon 2026-11-16 15:42 UTC+09:00`. The same in every locale."""
+    at = datetime.fromtimestamp(at_ms // 1000, UTC).astimezone(zone)
+    minutes = round((at.utcoffset() or timedelta()).total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    offset = f"{'+' if minutes > 0 else '-'}{hours:02}:{rest:02}" if minutes else ""
+    return f"{_DAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} UTC{offset}"
+
+
+def heading(at: str, *, age: str, sender: str, name: str) -> str:
+    """The line above a person's words: when they were sent, how old they were when the gateway
+    took them up, and in a group whose they are. The id comes first: a name may say anything."""
+    parts = [f"{MARK} {at}"]
+    if age:
+        parts.append(f"{age} old when it came")
+    if name:
+        who = _quoted(plain(name), NAME_CHARS)
+        parts.append(f"id {_quoted(plain(sender), NAME_CHARS)} «{who}» wrote")
+    return ", ".join(parts) + ":"
+
+
+def dated(note: str, at: str) -> str:
+    """A note with its time."""
+    return f"{MARK} ({at}) {note.strip().removeprefix(MARK).lstrip()}"
 
 
 def unknown_tool(tool: str, known: str) -> str:

@@ -7,6 +7,8 @@ import hashlib
 from dataclasses import dataclass
 
 from koboshi.domain.ids import ChannelName, EntryId
+from koboshi.domain.phrases import excerpt
+from koboshi.domain.text import plain
 
 NOT_ALLOWED = "not-allowed"
 """The reason of an entry whose sender may not use the gateway."""
@@ -73,6 +75,11 @@ class Revoked:
 def normal_code(text: str) -> str:
     """A code as it was made, however somebody has typed it."""
     return "".join(char for char in text.upper() if char not in " -\t")
+
+
+def name_kept(name: str) -> str:
+    """What is kept of what a person calls themselves: one short line, and never nothing."""
+    return excerpt(plain(name), NAME_CHARS_MAX) or "unnamed"
 
 
 def code_hash(channel: str, person: str, code: str) -> str:

@@ -63,6 +63,10 @@ class World:
     """What a message does while a turn runs, where the session does not say otherwise."""
     slots: SlotLimits = field(default_factory=SlotLimits)
     patience: Patience = field(default_factory=Patience)
+    listen: Mapping[ChannelName, str] = field(default_factory=dict)
+    """What of a group is for the agent, where the channel does not keep to mentions."""
+    is_owner: Callable[[ChannelName, str], bool] = lambda _channel, _person: False
+    """Whether the configuration names the person: `*` and a code name nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

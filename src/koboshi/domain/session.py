@@ -16,6 +16,13 @@ class Busy(StrEnum):
     INTERRUPT = "interrupt"  # it ends the running turn and opens the next
 
 
+class Listen(StrEnum):
+    """What of a group is for the agent."""
+
+    MENTION = "mention"  # what names it or answers it, and commands
+    ALL = "all"  # every message of a person who may use the gateway
+
+
 class CutKind(StrEnum):
     STOP = "stop"  # end the work, keep the conversation
     STOP_ALL = "stop-all"  # and end the session's processes
@@ -28,6 +35,7 @@ class Settings:
 
     busy: Busy | None = None
     policy: RecoveryPolicy | None = None
+    listen: Listen | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

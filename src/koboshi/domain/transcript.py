@@ -77,6 +77,8 @@ class Message:
     entry_id: EntryId
     sent_ms: int
     files: tuple[Attachment, ...] = ()
+    name: str = ""
+    """What the sender calls themselves, where others write in the same conversation."""
 
     @property
     def words(self) -> str:
@@ -90,6 +92,21 @@ class Note:
 
     cause: str
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardMessage(Message):
+    """A message as the model is shown it. `heading` is a line of the gateway: when it was sent, and
+    in a group by whom. It is made anew for each request and never stored."""
+
+    heading: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardNote(Note):
+    """A note that the model is shown with its time."""
+
+    moment: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

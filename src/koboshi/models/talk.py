@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
 from koboshi.domain.ids import CallId, TurnId
-from koboshi.domain.notes import MARK, NOT_AGAIN
+from koboshi.domain.notes import MARK, NOT_AGAIN, dated, unmarked
 from koboshi.domain.transcript import (
     Answer,
     Call,
+    HeardMessage,
+    HeardNote,
     Message,
     Note,
     Question,
@@ -33,9 +35,6 @@ RECORD = f"{MARK} The record:"
 UNANSWERED = f"{MARK} What stands above ended without an answer. {NOT_AGAIN}"
 """Stands between words of two turns where nothing else does: turns of earlier versions have no note
 about their end."""
-
-# A person or a program could write our mark; the model must not take their words for ours.
-_FALSE_MARK = re.compile(rf"^(\s*){re.escape(MARK)}", re.MULTILINE)
 
 _WIRE_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 """What every provider takes for the id of a call."""
@@ -100,12 +99,12 @@ def talk_of(steps: Sequence[Step]) -> list[Side]:
     talk = _Talk()
     for step in _kept_apart(steps):
         match step.body:
-            case Message(words=words):
-                talk.hear(_unmarked(words))
-            case Note(text=text):
-                talk.hear(_marked(text))
+            case Message() as message:
+                talk.hear(_told(message))
+            case Note() as note:
+                talk.hear(_marked(note))
             case Summary(text=text):
-                talk.hear(f"{SUMMED_UP}\n{_unmarked(text)}" if text.strip() else "")
+                talk.hear(f"{SUMMED_UP}\n{unmarked(text)}" if text.strip() else "")
             case Reply() as reply:
                 talk.say_reply(reply, results)
             case Result(call_id=call_id, text=text):
@@ -204,22 +203,24 @@ class _Talk:
 
 def _recorded(step: Step) -> str:
     match step.body:
+        case HeardMessage() as message:
+            return _told(message)
         case Message(sender=sender, words=words):
-            return f"{sender or 'person'} wrote: {_unmarked(words)}"
-        case Note(text=text):
-            return _marked(text)
+            return f"{sender or 'person'} wrote: {unmarked(words)}"
+        case Note() as note:
+            return _marked(note)
         case Summary(text=text):
-            return f"{SUMMED_UP}\n{_unmarked(text)}"
+            return f"{SUMMED_UP}\n{unmarked(text)}"
         case Reply(text=text, calls=calls):
             used = [f"the assistant called {call.tool} {call.arguments}" for call in calls]
-            said = [f"the assistant said: {_unmarked(text)}"] if text.strip() else []
+            said = [f"the assistant said: {unmarked(text)}"] if text.strip() else []
             return "\n".join([*said, *used])
         case Result(status=status, text=text):
-            return f"result ({status}): {_unmarked(text)}"
+            return f"result ({status}): {unmarked(text)}"
         case Answer(text=text):
-            return f"the assistant answered: {_unmarked(text)}"
+            return f"the assistant answered: {unmarked(text)}"
         case Question(text=text):
-            return f"the person was asked: {_unmarked(text)}"
+            return f"the person was asked: {unmarked(text)}"
         case _:
             assert_never(step.body)
 
@@ -228,12 +229,19 @@ def _calls_in(step: Step) -> tuple[Call, ...]:
     return step.body.calls if isinstance(step.body, Reply) else ()
 
 
-def _unmarked(text: str) -> str:
-    return _FALSE_MARK.sub(r"\1(koboshi)", text) if MARK in text else text
+def _told(message: Message) -> str:
+    """A person's words below the line that says when they came and whose they are. A person could
+    write our mark; the model must not take their words for ours."""
+    words = unmarked(message.words)
+    if isinstance(message, HeardMessage) and words.strip():
+        return f"{message.heading}\n{words}"
+    return words
 
 
-def _marked(note: str) -> str:
-    text = note.strip()
+def _marked(note: Note) -> str:
+    text = note.text.strip()
+    if text and isinstance(note, HeardNote):
+        return dated(text, note.moment)
     return text if not text or text.startswith(MARK) else f"{MARK} {text}"
 
 

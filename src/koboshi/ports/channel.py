@@ -48,6 +48,10 @@ class Inbound:
     """What the person calls themselves; shown to who decides about them, and never compared."""
     is_private: bool = False
     """Nobody but the sender reads along, so that they can be given a code."""
+    is_group: bool = False
+    """Others write in the same conversation, so that the agent is told who speaks."""
+    is_addressed: bool = True
+    """It is said to us. In a group other words are kept only where the agent listens to all."""
     edits: str = ""
     """The external id of an earlier message that this one takes the place of, while that waits."""
     moved_to: str = ""

@@ -7,6 +7,7 @@ starts nothing anew. No slot is held while the turn waits.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from typing import TypeAlias
 
 import structlog
@@ -62,6 +63,8 @@ class Asking:
     drafts: Drafts
     system: str
     context: ContextLimits
+    zone: tzinfo = UTC
+    """The zone that the model is told times in."""
     held_ms_max: int
     """A longer wait is stored with the turn, and its claim is given back meanwhile."""
 
@@ -72,8 +75,7 @@ class Asking:
         way to it."""
         refused_tokens: int | None = None
         while True:
-            now_ms = self.clock.now_ms()
-            request = build_request(loaded, claim.turn_id, self.system, tools, now_ms)
+            request = build_request(loaded, claim.turn_id, self.system, tools, self.zone)
             plan = plan_summary(request, loaded, self.context, refused_tokens)
             if plan is None and refused_tokens is not None:
                 return NoReply(reason=TOO_LONG), loaded

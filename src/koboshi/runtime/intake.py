@@ -12,6 +12,7 @@ from koboshi.commands.parse import message_in, parse_command
 from koboshi.domain.command import CommandName
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
 from koboshi.domain.ids import ProcessId
+from koboshi.domain.people import name_kept
 from koboshi.domain.shortage import shortage_in
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
@@ -62,14 +63,12 @@ class Intake:
 
     def look_at(self, inbound: Inbound) -> Arrival:
         """What an inbound is to us, if its sender is somebody to us."""
-        inbound = replace(
-            inbound,
-            words=replace(inbound.words, text=storable(inbound.words.text)),
-            sender_name=storable(inbound.sender_name),
-        )
+        sender_name = storable(inbound.sender_name)
+        name = name_kept(sender_name) if inbound.is_group else ""
+        words = replace(inbound.words, text=storable(inbound.words.text), name=name)
+        inbound = replace(inbound, words=words, sender_name=sender_name)
         if inbound.ignored is not None:
             return Arrival(inbound=inbound, ignored=inbound.ignored)
-        words = inbound.words
         if not words.text.strip() and words.choice_id is None and not words.files:
             return Arrival(inbound=inbound, ignored="blank")
         command = parse_command(inbound.words.text)

@@ -80,7 +80,8 @@ class Reader:
         sender = message.from_
         if sender is None or sender.id == self.me.id or message.chat.type == "channel":
             return self._nothing(message, key, "not-from-a-person")
-        if message.chat.type != "private" and not self._is_for_us(named):
+        is_addressed = message.chat.type == "private" or self._is_for_us(named)
+        if not is_addressed and _is_for_a_bot(named):
             return self._nothing(message, key, "not-addressed")
         words = Words(
             text=_fitting(text, self.chars_max),
@@ -94,8 +95,10 @@ class Reader:
             external_id=key,
             sender=sender_of(message),
             words=words,
-            sender_name=sender.name,
+            sender_name=_name_of(message),
+            is_addressed=is_addressed,
             is_private=message.chat.type == "private",
+            is_group=message.chat.type != "private",
         )
 
     def _nothing(
@@ -139,6 +142,7 @@ class Reader:
             words=words,
             sender_name=callback.from_.name,
             is_private=message.chat.type == "private",
+            is_group=message.chat.type != "private",
         )
 
     def _unreadable(self, raw: bytes, why: str) -> Inbound:
@@ -270,6 +274,22 @@ def sender_of(message: Message) -> str:
     if message.sender_chat is not None:
         return str(message.sender_chat.id)
     return "" if message.from_ is None else str(message.from_.id)
+
+
+def _is_for_a_bot(message: Message) -> bool:
+    """Whether words that are not said to us are another bot's: a command to it, or its own words.
+    Bots that listen to each other would never end."""
+    first = message.words.split(maxsplit=1)[:1]
+    is_command = bool(first) and first[0].startswith("/") and "@" in first[0]
+    sender = message.from_
+    return is_command or (sender is not None and sender.is_bot and message.sender_chat is None)
+
+
+def _name_of(message: Message) -> str:
+    """What they call themselves whose words they are."""
+    if message.sender_chat is not None:
+        return message.sender_chat.title
+    return "" if message.from_ is None else message.from_.name
 
 
 def press_of(question: int | None, choice_id: str) -> str:

@@ -96,7 +96,8 @@ def _words(tx: Reading, ground: Ground, row: Row, turn: TurnRow | None) -> Words
     own = words_of(row[9])
     if turn is None:
         return own
-    return replace(words_in(tx, ground, turn), sent_ms=own.sent_ms, anchor=own.anchor)
+    said = words_in(tx, ground, turn)
+    return replace(said, sent_ms=own.sent_ms, anchor=own.anchor, name=own.name)
 
 
 def _route(tx: Reading, row: Row) -> Route | None:

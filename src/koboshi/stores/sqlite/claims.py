@@ -1,5 +1,7 @@
 """What the verbs of a claim holder have in common: the claim is checked by each write."""
 
+from koboshi.domain import notes
+from koboshi.domain.durations import duration
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import (
     CallId,
@@ -51,7 +53,7 @@ def claim_due(
     kind = int(is_recovered)
     claims = []
     for row in tx.rows("turns_due", now=tx.now_ms, limit=limit, recovered=kind):
-        turn_id, session_id, generation, epoch, person, channel, has_others = row
+        turn_id, session_id, generation, epoch, opened_ms, person, channel, has_others = row
         claim = Claim(
             turn_id=TurnId(number(turn_id)),
             session_id=SessionId(number(session_id)),
@@ -66,8 +68,17 @@ def claim_due(
             is_plain = are_senders_allowed(tx, ground, name, claim.turn_id, text(person))
         if is_plain or lets_through(tx, ground, claim.turn_id):
             take(tx, claim)
+            if epoch == 0:
+                _note_wait(tx, claim, tx.now_ms - number(opened_ms))
             claims.append(claim)
     return tuple(claims)
+
+
+def _note_wait(tx: Transaction, claim: Claim, waited_ms: int) -> None:
+    """The model knows when the words came; it cannot know that nobody took them up until now."""
+    if waited_ms > notes.WAITED_MS:
+        note = Note(cause=notes.WAITED, text=notes.waited(duration(waited_ms)))
+        own_step(tx, claim, f"waited:{claim.turn_id}", note)
 
 
 def turns_held_up(tx: Reading, ground: Ground) -> tuple[TurnId, ...]:

@@ -121,6 +121,9 @@ def _facts(
         sender=inbound.sender,
         busy=Busy(ground.world.busy),
         policy=ground.world.policy.recovery,
+        listen=ground.listen_on(session.route.channel),
+        is_group=inbound.is_group,
+        is_owner=ground.world.is_owner(session.route.channel, inbound.sender),
     )
 
 

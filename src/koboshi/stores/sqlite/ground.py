@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
+from koboshi.domain.session import Listen
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.stores.sqlite.transaction import Reading
 
@@ -40,6 +41,10 @@ class Ground:
         if self.world.is_allowed(channel, person):
             return True
         return tx.row("person_paired", channel=channel, person=person) is not None
+
+    def listen_on(self, channel: ChannelName) -> Listen:
+        """What of a group is for the agent, where the session does not say otherwise."""
+        return Listen(self.world.listen.get(channel, Listen.MENTION))
 
     def serves(self, tx: Reading, channel: str, person: str) -> bool:
         """Whether the configuration still has the channel, and the person is allowed on it."""

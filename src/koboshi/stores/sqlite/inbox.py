@@ -9,7 +9,7 @@ from koboshi.domain.again import Retried
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
-from koboshi.domain.session import Busy, Session
+from koboshi.domain.session import Busy, Listen, Session
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
@@ -20,6 +20,7 @@ from koboshi.stores.sqlite.commands import carry_out
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.pairing import as_kept, meet_stranger
 from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.reads import find_session
 from koboshi.stores.sqlite.rows import encoded, number, text, words_of
 from koboshi.stores.sqlite.sessions import find_or_make_session, move_chat
 from koboshi.stores.sqlite.transaction import Transaction, Value
@@ -28,6 +29,8 @@ from koboshi.stores.sqlite.writes import owe, owe_once
 
 EDIT = "edit"
 """The reason of an entry that is not a message of its own."""
+NOT_ADDRESSED = "not-addressed"
+"""The reason of an entry that was said in a group, and not to us."""
 _IGNORED = (EntryKind.IGNORED, EntryState.IGNORED)
 
 
@@ -101,7 +104,10 @@ def _take_in(
     if arrival.ignored is not None:
         return insert(arrival, None, *_IGNORED)
     # Before anything else is looked at: nobody who is not allowed commands, or opens anything.
-    if not ground.allows(tx, inbound.route.channel, inbound.sender):
+    is_allowed = ground.allows(tx, inbound.route.channel, inbound.sender)
+    if not inbound.is_addressed and not (is_allowed and _listens(tx, ground, inbound)):
+        return insert(_unheard(arrival), None, *_IGNORED)
+    if not is_allowed:
         return _turn_down(tx, ground, account, inbound)
     if inbound.edits:
         return _edit(tx, ground, account, arrival)
@@ -122,6 +128,20 @@ def _take_in(
         cause, anchor = f"drain:{ground.worker_id}", arrival.inbound.words.anchor
         owe_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
     return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
+
+
+def _listens(tx: Transaction, ground: Ground, inbound: Inbound) -> bool:
+    """Whether the agent hears what is said there to others, as the chat is set at this moment."""
+    session = find_session(tx, inbound.route)
+    own = None if session is None else session.settings.listen
+    return (own or ground.listen_on(inbound.route.channel)) is Listen.ALL
+
+
+def _unheard(arrival: Arrival) -> Arrival:
+    """It is not for us: that it was there is kept, its words are not."""
+    nothing = Words(text="", sent_ms=arrival.inbound.words.sent_ms)
+    inbound = replace(arrival.inbound, words=nothing)
+    return Arrival(inbound=inbound, ignored=NOT_ADDRESSED)
 
 
 def _edit(tx: Transaction, ground: Ground, account: str, arrival: Arrival) -> Receipt:

@@ -38,6 +38,7 @@ def as_kept(inbound: Inbound) -> Inbound:
         busy=words.busy,
         files=words.files,
         group=words.group,
+        name=words.name,
         chat=route.chat,
         thread=route.thread,
     )

@@ -489,7 +489,7 @@ ORDER BY t.turn_id DESC;
 -- name: turns_due
 -- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first. The
 -- last column says whether somebody else has a message in it, too.
-SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.person, s.channel,
+SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.opened_ms, t.person, s.channel,
        EXISTS (SELECT 1 FROM inbox AS i WHERE i.turn_id = t.turn_id AND i.kind = 'message'
                AND i.sender <> t.person)
 FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)

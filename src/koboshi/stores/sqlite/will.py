@@ -129,7 +129,8 @@ def retry_turn(
     """The words of a turn that has ended become a message of whoever wants them asked again."""
     turn = read_turn(tx, retry.turn_id)
     assert turn is not None
-    body = replace(words_in(tx, ground, turn), sent_ms=words.sent_ms, anchor=words.anchor)
+    said = words_in(tx, ground, turn)
+    body = replace(said, sent_ms=words.sent_ms, anchor=words.anchor, name=words.name)
     ask_again(tx, ground, session, person, body, str(retry.turn_id))
 
 

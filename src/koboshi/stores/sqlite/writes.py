@@ -193,13 +193,14 @@ def attach_entry(
     cause = f"entry:{entry.entry_id}"
     body: Body
     match entry.body:
-        case Words(text=text, sent_ms=sent_ms, files=files):
+        case Words(text=text, sent_ms=sent_ms, files=files, name=name):
             body = Message(
                 text=text,
                 sender=entry.sender,
                 entry_id=entry.entry_id,
                 sent_ms=sent_ms,
                 files=files,
+                name=name,
             )
         case ReportWords(headline=headline, output=output):
             body = Note(cause=cause, text=notes.report(headline, output))
