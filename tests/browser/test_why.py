@@ -142,7 +142,7 @@ def test_waiting_for_an_answer(scene: Scene) -> None:
     assert words in said
     assert "remedy    answer in the chat" in said
     assert f"waiting behind turn {turn}" in told(scene.one, behind)
-    shows(scene.visit, "#/inbox", "waits for an answer")
+    shows(scene.visit, "#/inbox", "waiting for an answer")
     shows(scene.visit, f"#/inbox/{message}", words)
     shows(scene.visit, f"#/inbox/{behind}", f"waiting behind {turn}, which has to end first")
     page = scene.visit.page
