@@ -12,7 +12,7 @@ from koboshi.agent.summary import ContextLimits
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.outage import Patience, told
 from koboshi.domain.recovery import Policy, RecoveryPolicy
-from koboshi.domain.transcript import Message, Note, Reply, Result, Summary
+from koboshi.domain.transcript import HeardMessage, Message, Note, Reply, Result, Summary
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.model import ModelReply, OnText, Request
 from tests.harness.compose import Bounds
@@ -111,7 +111,7 @@ async def test_a_new_conversation_has_no_summary(setting: Setting, model: Limite
         await life.says("room", "echo hello")
         await life.until(lambda: "hello" in setting.platform.texts("room"), "the answer")
 
-    assert kinds(model.replies[-1]) == [Message]
+    assert kinds(model.replies[-1]) == [HeardMessage]
 
 
 async def test_a_long_turn_is_summed_up_while_it_works(
