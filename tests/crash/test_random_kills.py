@@ -30,8 +30,8 @@ async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
     seed: int, tmp_path: Path
 ) -> None:
     """I1-I7, I10, I12 of the reliability plan, looked at from outside, and then the rows. Issue 12,
-    C18: also what people saw on a platform in Telegram's form, with few descriptors, clocks that
-    are wrong and jump, and a model that is busy for a while."""
+    C18: also what people saw on a platform in Telegram's form, clocks that are wrong and jump, a
+    model that is busy for a while and, in the long campaign, few descriptors."""
     settings = Settings(
         seed=seed,
         folder=tmp_path,
@@ -39,6 +39,7 @@ async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
         lives=LIVES,
         aim=Aim.RANDOM,
         homes=HOMES,
+        has_few_files=WANTS_ALL,
     )
     campaign = Campaign(settings)
 
@@ -52,14 +53,15 @@ async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
     assert report.is_complete
     # Those that gave out for want of descriptors were not killed.
     assert report.kills + report.tally.gave_out == LIVES
-    assert report.tally.few_files
+    assert bool(report.tally.few_files) == WANTS_ALL
     assert report.tally.wrong_clocks
     assert report.tally.clock_jumps
     assert report.tally.outages
     assert report.tally.messages > LIVES
     assert report.tally.visits_answered > LIVES // 2
     assert report.tally.rights_taken
-    assert {name.partition(": ")[0] for name in report.tally.mishaps} >= {"sendMessage"}
+    if WANTS_ALL:  # a short campaign may be killed before each of them
+        assert {name.partition(": ")[0] for name in report.tally.mishaps} >= {"sendMessage"}
     assert len(campaign.homes) == HOMES
     for home in campaign.homes:
         check_rows(read_rows(home))

@@ -123,3 +123,12 @@ def test_a_process_that_has_died_is_left_alone() -> None:
         process.wait()
 
     leave_files(process.pid, 3)
+
+
+def test_a_campaign_without_few_files_has_the_same_clocks() -> None:
+    strained = list(islice(strains_of("1"), 200))
+    spared = list(islice(strains_of("1", has_few_files=False), 200))
+
+    assert any(each.has_few_files for each in strained)
+    assert not any(each.has_few_files for each in spared)
+    assert [(e.ahead_ms, e.jump_ms) for e in spared] == [(e.ahead_ms, e.jump_ms) for e in strained]

@@ -83,6 +83,12 @@ def _a_number(
     metavar="DIR",
     help="Where the throw-away homes are made: a new or empty folder.  [default: a temporary one]",
 )
+@click.option(
+    "--few-files",
+    "has_few_files",
+    is_flag=True,
+    help="Let some of the gateways open only few files, or too few to start.",
+)
 @click.option("--keep", is_flag=True, help="Keep the homes, also when nothing is wrong.")
 @json_option
 def torture(
@@ -92,6 +98,7 @@ def torture(
     aim: str,
     homes: int | None,
     folder: Path | None,
+    has_few_files: bool,
     keep: bool,
     as_json: bool,
 ) -> None:
@@ -101,9 +108,8 @@ def torture(
     messages, commands, background jobs and answers to its questions over HTTP, others write to its
     bot on a small platform in Telegram's form that fails now and then, and it is killed with
     SIGKILL at random instants and before and after every step that it stores. Some of its lives
-    have few files, or a clock that is wrong and jumps, and the model is busy for a while now and
-    then. When it has come to
-    rest, everything must be there: each message answered or its end told, once, in order and in
+    have a clock that is wrong and jumps, and the model is busy for a while now and then. When it
+    has come to rest, everything must be there: each message answered or its end told, once, in order and in
     its place, no command run twice, each job reported once, the database whole.
 
     Your own home and configuration are not looked at. Ends with 0 if all is well, and with 1 if
@@ -119,6 +125,7 @@ def torture(
         minutes=minutes,
         aim=Aim(aim),
         homes=homes or homes_here(),
+        has_few_files=has_few_files,
     )
     campaign = Campaign(settings)
     shown = Shown(campaign, is_silent=as_json)

@@ -47,6 +47,8 @@ class Settings:
     aim: Aim = Aim.BOTH
     homes: int = 1
     rest_every: int = REST_EVERY
+    has_few_files: bool = False
+    """Whether some lives can open only few files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +79,9 @@ class Report:
         lives = "" if settings.lives is None else f" --lives {settings.lives}"
         minutes = "" if settings.minutes is None else f" --minutes {settings.minutes:g}"
         at = "" if settings.aim is Aim.BOTH else f" --at {settings.aim}"
-        return (
-            f"koboshi torture{lives}{minutes}{at} --homes {settings.homes} --seed {settings.seed}"
-        )
+        few = " --few-files" if settings.has_few_files else ""
+        place = f"--homes {settings.homes} --seed {settings.seed}"
+        return f"koboshi torture{lives}{minutes}{at}{few} {place}"
 
     def document(self) -> dict[str, object]:
         """For programs."""
@@ -188,7 +190,7 @@ class Campaign:
                     lives=lives,
                     workdir=workdir,
                     kills=kills,
-                    strains=strains_of(seed),
+                    strains=strains_of(seed, has_few_files=self.settings.has_few_files),
                     platform=platform,
                 )
                 trial.people = [_person(trial, seed, place) for place in range(1, PEOPLE + 1)]

@@ -4,7 +4,7 @@ All of it follows from a seed. Pure."""
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -43,11 +43,13 @@ class Strain:
 NONE = Strain()
 
 
-def strains_of(seed: str) -> Iterator[Strain]:
-    """The strain of every life of a home, without an end."""
+def strains_of(seed: str, *, has_few_files: bool = True) -> Iterator[Strain]:
+    """The strain of every life of a home, without an end. The clocks are the same with and without
+    lives that have few files."""
     dice = random.Random(f"{seed}/strain")
     while True:
-        yield _strain_of(dice)
+        strain = _strain_of(dice)
+        yield strain if has_few_files else replace(strain, files_max=None, files_left=None)
 
 
 def _strain_of(dice: random.Random) -> Strain:
