@@ -109,8 +109,8 @@ def torture(
     bot on a small platform in Telegram's form that fails now and then, and it is killed with
     SIGKILL at random instants and before and after every step that it stores. Some of its lives
     have a clock that is wrong and jumps, and the model is busy for a while now and then. When it
-    has come to rest, everything must be there: each message answered or its end told, once, in order and in
-    its place, no command run twice, each job reported once, the database whole.
+    has come to rest, everything must be there: each message answered or its end told, once, in
+    order and in its place, no command run twice, each job reported once, the database whole.
 
     Your own home and configuration are not looked at. Ends with 0 if all is well, and with 1 if
     not: then the homes are kept, to be looked at.
