@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+
 from koboshi.domain.files import Attachment, OutFile, Parcel
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import Delivery, Near, Postpone, Sent, after_send, held
 from koboshi.domain.transcript import Message, Result, ResultStatus
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival
-from tests.store.homes import Home, a_call
+from tests.store.homes import HOUR_MS, Home, a_call
 
 
 async def take(home: Home, *inbound: Inbound) -> Receipt:
@@ -157,6 +159,25 @@ async def test_what_is_known_of_the_chat_around_a_send_of_unknown_outcome(home: 
     near = await home.store.outbox.near(delivery)
     assert near == Near(before=(delivery.anchor, "12", "11"), known=(), is_alone=True)
     assert delivery.is_ambiguous
+
+
+@pytest.mark.parametrize("jump_ms", [-HOUR_MS, 0, HOUR_MS])
+async def test_no_clock_makes_a_later_message_an_earlier_one(home: Home, jump_ms: int) -> None:
+    """Issue 12, A1 and A5: what is looked for is looked for behind the messages that were there
+    before it was sent. A later one among them would hide it, and it would be sent twice."""
+    for thread in ("1", "2"):
+        await home.say("hello", thread=thread)
+        await home.answer(await home.claim(), "answer", "more")
+    await arrives(home, await home.take_delivery(thread="2"), "11")
+    await home.take_delivery(thread="1")
+    home.clock.wall_ms += jump_ms
+    await arrives(home, await home.take_delivery(thread="2"), "13")
+    home.clock.wall_ms -= 2 * jump_ms
+    await home.reopen(crash=True)
+    unknown = await home.take_delivery(thread="1")
+
+    near = await home.store.outbox.near(unknown)
+    assert near == Near(before=(unknown.anchor, "11"), known=("13",), is_alone=True)
 
 
 async def test_a_second_send_of_unknown_outcome_in_the_chat_is_no_longer_alone(home: Home) -> None:

@@ -70,8 +70,15 @@ class SqliteOutbox:
         def look(tx: Reading) -> Near:
             place = {"channel": delivery.route.channel, "chat": delivery.route.chat}
             this = {"session_id": delivery.session_id, "delivery_id": delivery.delivery_id}
-            begun_ms = tx.number("delivery_begun", delivery_id=delivery.delivery_id)
-            around: dict[str, Value] = {**place, **this, "begun_ms": begun_ms}
+            begun = tx.row("delivery_begun", delivery_id=delivery.delivery_id)
+            assert begun is not None
+            begun_ms, sent_seq = number(begun[0]), number(begun[1])
+            around: dict[str, Value] = {
+                **place,
+                **this,
+                "begun_ms": begun_ms,
+                "sent_seq": sent_seq,
+            }
             rows = tx.rows("chat_known", **around, limit=NEAR_MAX)
             unsure = tx.number("chat_unsure_count", **around, since_ms=begun_ms - UNSURE_MS)
             # Where so many came after it, there may be more, which we would take for this one.

@@ -773,13 +773,16 @@ ORDER BY o.delivery_id LIMIT 1;
 UPDATE outbox SET state = 'sending', worker_id = :worker_id, attempts = attempts + 1,
     ambiguous = :ambiguous, changed_ms = :now, tried_by = :worker_id,
     tried_seq = CASE attempts WHEN 0 THEN (SELECT coalesce(max(seq), 0) FROM journal)
-                              ELSE tried_seq END
+                              ELSE tried_seq END,
+    sent_seq = CASE attempts WHEN 0 THEN (SELECT coalesce(max(seq), 0) FROM journal)
+                             ELSE sent_seq END
 WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
 
 -- name: delivery_settle
 -- How it ended.
 UPDATE outbox SET state = :state, worker_id = NULL, platform_id = :platform_id, reason = :reason,
-    settled_ms = :now, changed_ms = :now
+    settled_ms = :now, changed_ms = :now,
+    settled_seq = (SELECT coalesce(max(seq), 0) FROM journal)
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
 
 -- name: delivery_give_up
@@ -846,9 +849,10 @@ DELETE FROM quiet WHERE channel = :channel;
 SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 
 -- name: chat_known
--- The newest messages of ours in a chat that have an id, and whether they came before a delivery.
--- Of one from before a move nobody can tell: it may have been sent among other numbers.
-SELECT o.platform_id, s.moved_ms < :begun_ms AND (o.settled_ms <= :begun_ms
+-- The newest messages of ours in a chat that have an id, and whether they came before the first send
+-- of a delivery. The order of the commits tells that: clocks are set. Of one from before a move
+-- nobody can tell: it may have been sent among other numbers.
+SELECT o.platform_id, s.moved_ms < :begun_ms AND (o.settled_seq < :sent_seq
     OR (o.session_id = :session_id AND o.delivery_id < :delivery_id))
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
@@ -861,13 +865,13 @@ SELECT count(*) FROM outbox
 WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
     AND delivery_id <> :delivery_id AND (settled_ms IS NULL OR changed_ms > :since_ms)
     AND (platform_id IS NULL AND (state = 'sending' OR ambiguous = 1 OR labelled = 1)
-        OR labelled = 1 AND settled_ms > :begun_ms
+        OR labelled = 1 AND (settled_seq >= :sent_seq OR settled_ms > :begun_ms)
             AND NOT (session_id = :session_id AND delivery_id < :delivery_id));
 
 -- name: delivery_begun
--- When it was first owed, by the older of two clocks: others that were settled before are certainly
--- not it.
-SELECT min(created_ms, aged_from_ms) FROM outbox WHERE delivery_id = :delivery_id;
+-- When it was first owed, by the older of two clocks, and the journal line behind which it was first
+-- sent.
+SELECT min(created_ms, aged_from_ms), sent_seq FROM outbox WHERE delivery_id = :delivery_id;
 
 -- name: delivery_label
 -- Whether it says from now on that it may be a duplicate.

@@ -273,6 +273,8 @@ CREATE TABLE outbox (
     unsure        INTEGER NOT NULL DEFAULT 0,  -- sends of unknown outcome
     strikes       INTEGER NOT NULL DEFAULT 0,  -- those while other sends were accepted
     tried_seq     INTEGER NOT NULL DEFAULT 0,  -- the newest journal line at the last attempt's end
+    sent_seq      INTEGER NOT NULL DEFAULT 0,  -- the newest journal line when it was first sent
+    settled_seq   INTEGER NOT NULL DEFAULT 0,  -- the newest journal line when its send was settled
     -- The same words owed twice.
     UNIQUE (session_id, cause, part),
     -- A send that nobody makes.
