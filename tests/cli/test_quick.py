@@ -48,4 +48,4 @@ def test_what_is_seen_of_a_home_is_the_same_without_a_gateway(homes: dict[str, P
     assert [each.code for each in told] == [0, 0, 0]
     assert told[0].out.startswith("koboshi is not running")
     assert "interrupted: the gateway died over it" in told[1].out
-    assert "t1 running" in told[2].out
+    assert "t1 interrupted" in told[2].out
