@@ -224,7 +224,7 @@ async def test_of_four_sessions_the_stale_and_the_suspended_one_do_not_go_on(
     async with living(setting) as life:
         for chat in ("crash", "new"):
             await life.until(lambda c=chat: "through" in setting.platform.texts(c), chat)  # type: ignore[misc]
-        await life.until(lambda: len(setting.platform.shown) == told + 3, "the question")
+        await life.until(lambda: len(setting.platform.shown) == told + 4, "all is told")
         await life.passes(300)
 
     rows = setting.rows()
@@ -233,4 +233,5 @@ async def test_of_four_sessions_the_stale_and_the_suspended_one_do_not_go_on(
     assert rules[rows.session("off")] == ("suspended", "policy-off")
     assert "Shall I continue?" in setting.platform.texts("old")[-1]
     assert setting.world.ran.count("do_none") == 5
-    assert len(setting.platform.shown) == told + 3
+    assert "/resume goes on with it" in setting.platform.texts("off")[-1]
+    assert len(setting.platform.shown) == told + 4

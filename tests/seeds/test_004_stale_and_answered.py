@@ -29,11 +29,13 @@ async def test_a_fresh_restart_does_not_revive_an_old_transcript(setting: Settin
             await life.passes(20)
     setting.policy = Policy()
     async with living(setting) as life:
-        await life.until(lambda: setting.platform.shown, "the question")
+        await life.until(lambda: len(setting.platform.shown) == 2, "the question")
         await life.passes(100)
 
     assert setting.world.ran == ["do_none"]
-    assert "Shall I continue?" in setting.platform.texts("room")[0]
+    set_aside, question = setting.platform.texts("room")
+    assert "/resume goes on with it" in set_aside
+    assert "Shall I continue?" in question
 
 
 async def test_every_line_of_the_transcript_has_its_time(setting: Setting) -> None:
