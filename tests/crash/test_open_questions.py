@@ -78,7 +78,7 @@ async def test_what_waited_before_the_question_does_not_answer_it(home: Path) ->
         await it.person.hears("Which drink")
         await it.restart()
         await it.person.say("/status", "3")
-        status = await it.person.hears("Waiting for your answer")
+        status = await it.person.hears("Waiting for an answer")
         await it.person.say("2", "4")
         await it.person.hears("tea is what waited")
         rows = await checked(it.life)
