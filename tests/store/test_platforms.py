@@ -6,7 +6,7 @@ import pytest
 
 from koboshi.domain.files import Attachment, OutFile, Parcel
 from koboshi.domain.inbox import EntryState
-from koboshi.domain.outbox import Delivery, Near, Postpone, Sent, after_send, held
+from koboshi.domain.outbox import Delivery, Near, Postpone, Sent, Unsure, after_send, held
 from koboshi.domain.transcript import Message, Result, ResultStatus
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival
@@ -178,6 +178,29 @@ async def test_no_clock_makes_a_later_message_an_earlier_one(home: Home, jump_ms
 
     near = await home.store.outbox.near(unknown)
     assert near == Near(before=(unknown.anchor, "11"), known=("13",), is_alone=True)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_a_progress_line_that_may_be_there_is_not_taken_for_the_answer(
+    home: Home, is_killed: bool
+) -> None:
+    """Issue 12, A1: found by the torture. The one unknown message in the chat was the progress
+    line, the answer counted as delivered, and the person never saw it."""
+    claim = await home.work_on()
+    await home.store.turns.tell_progress(claim, 1, "Still working.")
+    line = await home.take_delivery()
+    assert line.is_passing
+    if is_killed:
+        claim = await home.resume(claim.turn_id)
+    else:
+        await home.store.outbox.settle(line, home.worker.worker_id, after_send(line, Unsure()))
+    await home.answer(claim, "the answer")
+    await home.take_delivery()
+    await home.reopen(crash=True)
+    answer = await home.take_delivery()
+
+    assert answer.is_ambiguous
+    assert not (await home.store.outbox.near(answer)).is_alone
 
 
 async def test_a_second_send_of_unknown_outcome_in_the_chat_is_no_longer_alone(home: Home) -> None:

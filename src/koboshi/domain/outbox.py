@@ -148,6 +148,8 @@ class Settle:
     reason: str | None = None
     is_told: bool = False
     """The person gets a notice that it was given up."""
+    may_be_there: bool = False
+    """It was given up while nobody knows whether it arrived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,8 +210,13 @@ def after_send(
         case Moved(chat=chat) if delivery.attempts < MOVES_MAX:
             return Reroute(chat=chat)
         case Later() | Unsure() | Moved() if delivery.is_passing:
-            # It must not hold up what is said after it.
-            return Settle(state=DeliveryState.ABANDONED, reason="it is not tried again")
+            # It must not hold up what is said after it. One that may be there is remembered: it
+            # must not be taken for another that is looked for.
+            return Settle(
+                state=DeliveryState.ABANDONED,
+                reason="it is not tried again",
+                may_be_there=isinstance(outcome, Unsure),
+            )
         case Moved(chat=chat):
             return Postpone(
                 wait_ms=_later_ms(delivery, limits),

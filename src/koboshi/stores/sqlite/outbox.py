@@ -237,6 +237,7 @@ def _settle(
                 state=state,
                 platform_id=platform_id,
                 reason=reason,
+                may_be_there=int(change.may_be_there),
                 now=tx.now_ms,
             )
             _check(touched, delivery)

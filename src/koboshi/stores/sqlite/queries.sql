@@ -69,8 +69,10 @@ WHERE closed_ms IS NULL AND state = 'running' AND worker_id = :worker_id ORDER B
 
 -- name: farewells_abandon
 -- What a worker that is gone wanted to say about its own end, and about what it did just then.
+-- One that was being sent may be there: it must not be taken for another that is looked for.
 UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = 'the restart is over',
-                  settled_ms = :now, changed_ms = :now
+                  settled_ms = :now, changed_ms = :now,
+                  ambiguous = CASE WHEN state = 'sending' THEN 1 ELSE ambiguous END
 WHERE settled_ms IS NULL AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
 
 -- name: turn_hold
@@ -781,7 +783,7 @@ WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
 -- name: delivery_settle
 -- How it ended.
 UPDATE outbox SET state = :state, worker_id = NULL, platform_id = :platform_id, reason = :reason,
-    settled_ms = :now, changed_ms = :now,
+    settled_ms = :now, changed_ms = :now, ambiguous = max(ambiguous, :may_be_there),
     settled_seq = (SELECT coalesce(max(seq), 0) FROM journal)
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
 
