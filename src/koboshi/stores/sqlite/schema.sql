@@ -288,9 +288,9 @@ CREATE TABLE outbox (
 
 CREATE INDEX outbox_unsettled ON outbox (session_id, delivery_id) WHERE settled_ms IS NULL;
 CREATE INDEX outbox_by_turn ON outbox (turn_id) WHERE turn_id IS NOT NULL;
--- Finding what waits for a time costs nothing per delivery that does not.
 -- Files that were sent: the sweep looks for those that nobody can fetch any more.
 CREATE INDEX outbox_files ON outbox (delivery_id) WHERE file IS NOT NULL;
+-- Finding what waits for a time costs nothing per delivery that does not.
 CREATE INDEX outbox_postponed ON outbox (not_before_ms)
     WHERE settled_ms IS NULL AND not_before_ms > 0;
 
