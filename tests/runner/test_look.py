@@ -1,5 +1,6 @@
 """What the files tell, whoever died in between. Nothing rests on a bare pid."""
 
+import ctypes
 import fcntl
 import json
 import os
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import EndedBy, Life, Seen
+from koboshi.runner.reaper import SET_CHILD_SUBREAPER
 from koboshi.runtime.process_files import ProcessFiles
 from koboshi.runtime.runners import LocalRunners
 from tests.harness.polling import until
@@ -157,20 +159,33 @@ async def test_a_pid_that_came_back_is_neither_alive_nor_signalled(
     assert bystander.poll() is None
 
 
+@contextmanager
+def orphans_fall_to_us() -> Iterator[None]:
+    """An orphan below this test stays a zombie: the system's first process would bury it."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    assert prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    try:
+        yield
+    finally:
+        prctl(SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
 async def test_a_zombie_does_not_count_as_alive(yard: Yard) -> None:
     """S135: the runner was killed and nobody has buried it; its pid is still its own."""
     process_id = await yard.start("sleep 1000")
     birth = yard.files(process_id).read_birth()
     assert birth is not None
-    yard.kill_runner_and_keeper(process_id)
-    next_life = LocalRunners(yard.folder)
+    with orphans_fall_to_us():
+        yard.kill_runner_and_keeper(process_id)
+        next_life = LocalRunners(yard.folder)
 
-    seen = await next_life.wait(process_id, 5)
+        seen = await next_life.wait(process_id, 5)
 
-    stat = Path(f"/proc/{birth.pid}/stat").read_text()
-    assert stat.rpartition(")")[2].split()[0] == "Z"
-    assert seen.life is Life.LOST
-    assert (await next_life.end(process_id, grace_s=0)).life is Life.LOST
+        stat = Path(f"/proc/{birth.pid}/stat").read_text()
+        assert stat.rpartition(")")[2].split()[0] == "Z"
+        assert seen.life is Life.LOST
+        assert (await next_life.end(process_id, grace_s=0)).life is Life.LOST
+        os.waitpid(birth.pid, 0)
 
 
 async def test_a_lock_held_by_a_stranger_makes_no_pid_trustworthy(

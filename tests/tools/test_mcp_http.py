@@ -4,6 +4,7 @@ everything else, which is unknown."""
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -13,7 +14,7 @@ from anyio import create_task_group
 
 from koboshi import logs
 from koboshi.ports.tool import ToolFailed
-from koboshi.tools.mcp import Address, ServerLimits
+from koboshi.tools.mcp import Address, McpServers, ServerLimits
 from tests.fakes.http_mcp import JSON, Response, answer_to, error_to, serving
 from tests.tools.servers import (
     LIMITS,
@@ -76,12 +77,19 @@ async def test_a_server_that_is_away_takes_no_call(real: HttpServer, count_file:
         await servers.settle()
         await call(servers, "x_look")
         real.stop()
-        with pytest.raises(ToolFailed, match="it was not started: the server can not be reached"):
-            await call(servers, "x_count")
+        await call_without_server(servers)
         with pytest.raises(ToolFailed, match="it was not started: the server x is not connected"):
             await call(servers, "x_count")
 
     assert executions(count_file) == ["look"]
+
+
+async def call_without_server(servers: McpServers) -> None:
+    """The first call after the server died. A connection that breaks in the same moment leaves it
+    open whether the call was sent."""
+    with suppress(ToolFailed):
+        answer = await call(servers, "x_count")
+        assert answer.is_unknown
 
 
 async def test_a_slow_server_leaves_the_outcome_unknown(count_file: Path) -> None:
