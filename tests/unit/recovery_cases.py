@@ -246,6 +246,18 @@ def few_facts() -> Iterator[TurnFacts]:
     return consistent_facts((0, 10), (0, 3), (0, HOUR_MS + 1))
 
 
+def around_each_limit(
+    recoveries: tuple[int, ...], crash_streaks: tuple[int, ...], idles: tuple[int, ...]
+) -> Iterator[TurnFacts]:
+    """Every shape on both sides of all limits at once, and next to each limit by itself."""
+    yield from consistent_facts(
+        *((each[0], each[-1]) for each in (recoveries, crash_streaks, idles))
+    )
+    yield from consistent_facts(recoveries[1:-1], (0,), (0,))
+    yield from consistent_facts((0,), crash_streaks[1:-1], (0,))
+    yield from consistent_facts((0,), (0,), idles[1:-1])
+
+
 def facts_of_crash_loops() -> Iterator[TurnFacts]:
     """What a gateway meets that has died again and again."""
     for facts in consistent_facts((0,), (0, 1, 2), (0,)):
@@ -255,7 +267,7 @@ def facts_of_crash_loops() -> Iterator[TurnFacts]:
 
 @cache
 def cases() -> tuple[Case, ...]:
-    facts = consistent_facts(AROUND_RECOVERIES, AROUND_DEATHS, AROUND_AN_HOUR)
+    facts = around_each_limit(AROUND_RECOVERIES, AROUND_DEATHS, AROUND_AN_HOUR)
     always_fresh = (Policy(fresh_ms=0), Policy(fresh_ms=-1))
     return (
         *(Case(each, POLICY, decide(each, POLICY)) for each in facts),

@@ -22,8 +22,8 @@ from tests.unit.recovery_cases import (
     FRESH,
     HOUR_MS,
     POLICY,
+    around_each_limit,
     cases,
-    consistent_facts,
     expected,
     facts_that_may_exclude_each_other,
     few_facts,
@@ -69,7 +69,7 @@ def test_the_kind_of_interruption_changes_no_verdict() -> None:
 
 def test_the_limits_are_read_from_the_policy() -> None:
     policy = Policy(fresh_ms=5, deaths_max=1, recoveries_max=2)
-    for facts in consistent_facts((0, 1, 2, 3), (0, 1, 2), (0, 4, 5, 6)):
+    for facts in around_each_limit((0, 1, 2, 3), (0, 1, 2), (0, 4, 5, 6)):
         verdict = decide(facts, policy)
         assert (verdict.rule, verdict.kind) == expected(facts, policy), facts
 
