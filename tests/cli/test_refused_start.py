@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import gateway, koboshi
+from tests.cli.process import gateway, koboshi, until
 from tests.harness.rows import read_rows
 
 
@@ -51,7 +51,8 @@ def test_a_start_that_was_refused_is_not_booked_as_killed(home: Path) -> None:
     (worker,) = read_rows(home).of("workers")
     assert worker["ended_how"] == "refused"
     assert "could not start" in koboshi("status", home=home).out
-    with gateway(home):
+    with gateway(home) as two:
+        until(lambda: two.events("boot_report"), "it has looked around")
         status = koboshi("status", "--json", home=home).document
         assert status["previous"] is None, "nobody served before"
         assert "killed" not in str(status["worker"]["report"])
@@ -63,7 +64,8 @@ def test_refused_starts_do_not_hide_how_the_last_one_ended_that_served(home: Pat
         assert one.stop() == 0
     refuse_start(home, times=2)
 
-    with gateway(home):
+    with gateway(home) as three:
+        until(lambda: three.events("boot_report"), "it has looked around")
         status = koboshi("status", "--json", home=home).document
     assert status["previous"]["worker_id"] == 1
     assert "boot 1 was stopped as asked" in status["worker"]["report"]
