@@ -17,7 +17,7 @@ from scripts.proof_page import publish
 
 ROOT = Path(__file__).resolve().parents[1]
 CAMPAIGNS = (
-    ("tests/crash", "tests/faults", "tests/hostile", "tests/sim"),
+    ("tests/crash", "tests/faults", "tests/hostile", "tests/models", "tests/sim"),
     ("-m", "systemd"),
 )
 """What each run of pytest is given."""

@@ -1,8 +1,9 @@
 """A stream that is cut is a whole reply or none: never a part of a text, never a part of a call.
 
-Every stream is cut behind every single byte, in such a way that HTTP itself sees nothing wrong: the
-body just ends. Only what the stream says can tell. The streams are written down byte by byte in the
-form of the real ones; that they are well-formed is checked in `test_real_clients`.
+The long campaign cuts every stream behind every single byte, `make test` behind many of them, in
+such a way that HTTP itself sees nothing wrong: the body just ends. Only what the stream says can
+tell. The streams are written down byte by byte in the form of the real ones; that they are
+well-formed is checked in `test_real_clients`.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pytest
 
 from koboshi.domain.errors import ModelBusy
 from tests.fakes.model_servers.server import Answer, Framing
+from tests.harness.tally import WANTS_ALL
 from tests.models.asking import HELLO, KEY, Line
 from tests.models.conftest import Opened, Place
 from tests.models.forms import OPENAI
@@ -48,12 +50,18 @@ def test_there_are_streams_enough() -> None:
         assert sum(name.startswith(f"{form}_") for name in STREAMS) >= count
 
 
-# Four tests for each stream, so that they run side by side: together they cut at every byte.
-@pytest.mark.parametrize("first", range(4))
+def cuts_of(body: bytes, last_word: int) -> list[int]:
+    """Where a stream is cut: in the long campaign behind every byte, else near its ends."""
+    near = (0, last_word, len(body))
+    return [
+        length
+        for length in range(len(body))
+        if WANTS_ALL or length % 11 == 0 or any(abs(length - each) < 40 for each in near)
+    ]
+
+
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_stream_cut_at_any_byte_is_a_whole_reply_or_none(
-    name: str, first: int, opened: Opened
-) -> None:
+async def test_a_stream_cut_at_any_byte_is_a_whole_reply_or_none(name: str, opened: Opened) -> None:
     form, body = name.partition("_")[0], stream_in(name)
     scissors = Scissors(body, len(body))
     model = opened(f"{form}:m1", api_key=KEY, transport=Line(scissors.answer))
@@ -61,7 +69,7 @@ async def test_a_stream_cut_at_any_byte_is_a_whole_reply_or_none(
     assert whole.text or whole.calls
     last_word = body.index(LAST_WORDS[form])
 
-    for scissors.length in range(first, len(body), 4):
+    for scissors.length in cuts_of(body, last_word):
         try:
             reply = await model.respond(HELLO)
         except ModelBusy:
