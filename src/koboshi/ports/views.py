@@ -158,6 +158,9 @@ class Explanation:
     """What it waits for."""
     held_up: Reason | None = None
     """What keeps it from getting on, in a gateway that runs."""
+    barred: tuple[str, ...] = ()
+    """People whose messages are in it, or for whom it is worked on, and who may not use the gateway
+    now, by their ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1055,6 +1055,19 @@ WHERE process_id = :process_id AND ended_ms IS NULL;
 UPDATE processes SET end_asked_ms = :now
 WHERE process_id = :process_id AND ended_ms IS NULL AND end_asked_ms IS NULL;
 
+-- name: process_ask_remains
+-- Somebody wants ended what may be left of a lost one.
+UPDATE processes SET remains_asked_ms = :now WHERE process_id = :process_id AND state = 'lost';
+
+-- name: process_remains_ended
+-- Nothing is left of it that was to be ended.
+UPDATE processes SET remains_asked_ms = NULL WHERE process_id = :process_id;
+
+-- name: processes_with_remains
+-- Lost ones of which something may be left that is to be ended.
+SELECT process_id FROM processes INDEXED BY processes_with_remains
+WHERE remains_asked_ms IS NOT NULL ORDER BY process_id;
+
 -- name: process_exit_read
 -- The model was shown how it ended.
 UPDATE processes SET exit_read_by = :by
@@ -1128,6 +1141,7 @@ WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
                     WHERE turns.session_id = processes.session_id
                     AND turns.state IN ('queued', 'running', 'waiting', 'suspended')
                     AND calls.call_id = processes.exit_read_by)
+    AND remains_asked_ms IS NULL
 ORDER BY ended_ms LIMIT :limit;
 
 -- name: watchers_delete_of

@@ -259,7 +259,7 @@ class SqliteTurns:
         await self._writer.write("turns.fail", operation)
 
     async def progress(self, claim: Claim) -> ProgressFacts:
-        return await self._readers.read(lambda tx: progress_facts(tx, claim))
+        return await self._readers.read(lambda tx: progress_facts(tx, self._ground, claim))
 
     async def tell_progress(self, claim: Claim, ordinal: int, words: str) -> None:
         await self._writer.write(
