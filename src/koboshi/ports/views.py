@@ -145,8 +145,7 @@ class DeliveryView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A turn's story, and what recovery would decide about it now. `why` is None when it is
-    closed."""
+    """A turn's story, and what recovery would decide now. `why` is None when it is closed."""
 
     turn: TurnView
     facts: TurnFacts | None
@@ -159,8 +158,7 @@ class Explanation:
     held_up: Reason | None = None
     """What keeps it from getting on, in a gateway that runs."""
     barred: tuple[str, ...] = ()
-    """People whose messages are in it, or for whom it is worked on, and who may not use the gateway
-    now, by their ids."""
+    """The ids of the people in it who may not use the gateway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
