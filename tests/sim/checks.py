@@ -167,14 +167,17 @@ def _nothing_is_said_twice(platform: SimPlatform, asked: Counter[str]) -> None:
 
 
 def _everything_is_said_in_order(platform: SimPlatform, rows: Rows) -> None:
-    """Only the reply to a command may overtake what waits."""
+    """Only the reply to a command may overtake what waits. What a chat that has moved refused is
+    said where it is now, and something may have been said there before."""
     sessions = {row["delivery_id"]: row["session_id"] for row in rows.outbox}
     replies = {row["delivery_id"] for row in rows.outbox if row["cause"].startswith("command:")}
     said: dict[int, list[int]] = defaultdict(list)
     # A reply to a command may overtake what has to wait.
     replies = {row["delivery_id"] for row in rows.outbox if row["cause"].startswith("command:")}
+    tried = {row["delivery_id"] for row in rows.outbox if row["attempts"] > 1}
     for seen in platform.seen:
-        if seen.delivery_id in replies:
+        is_brought = seen.delivery_id in tried and seen.chat in platform.moved.values()
+        if seen.delivery_id in replies or is_brought:
             continue
         mine = said[sessions[seen.delivery_id]]
         if seen.delivery_id not in mine:
