@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from tests.cli.process import Gateway, gateway, is_there, koboshi
@@ -15,6 +16,7 @@ from tests.cli.process import until as until_found
 from tests.crash.telling import checked
 from tests.harness.lives import KILLED_BY_HAND
 from tests.harness.modelled import Modelled, gate, modelled, run, waits
+from tests.harness.rows import glance
 from tests.models.forms import OPENAI
 
 ESCAPED = "(setsid env -i PATH=$PATH sh -c 'echo $$ > escaped; exec sleep 1000' &); "
@@ -148,6 +150,43 @@ def test_a_command_without_a_runner_can_be_ended_by_a_person(
 
     job.until_gone()
     assert job.until_state("lost")["reports"] == []
+
+
+@pytest.mark.parametrize("way", ["/jobs kill p1", "processes kill"])
+def test_what_is_left_of_a_process_that_was_stored_as_lost_can_be_ended(
+    home: Path, serving: Gateway, workdir: Path, way: str
+) -> None:
+    """Issue 13, A1: an earlier version stored a process as lost while its command lived on. Nobody
+    says that it has ended, and it is ended."""
+    job = Job(serving, workdir, more="")
+    serving.kill()
+    kill(job.born, "keeper_pid", "pid")
+    store_as_lost(home)
+
+    with gateway(home, KOBOSHI__GATEWAY__WORKDIR=str(workdir)) as later:
+        assert is_there(job.pids[0])
+        if way == "processes kill":
+            said = koboshi("processes", "kill", "p1", home=home).out
+        else:
+            said = reply_to(later.say("room", way), home)
+
+        job.until_gone()
+    assert "already" not in said
+    assert "lost" in said
+
+
+def reply_to(message: str, home: Path) -> str:
+    """What a command was answered with."""
+    cause = f"command:{message.removeprefix('m')}"
+    found = until_found(lambda: glance(home).of("outbox", cause=cause), "its reply")
+    return str(found[0]["text"])
+
+
+def store_as_lost(home: Path) -> None:
+    connection = apsw.Connection(str(home / "koboshi.db"))
+    connection.execute("UPDATE processes SET state = 'lost', ended_ms = started_ms + 1")
+    connection.execute("UPDATE watchers SET state = 'disarmed'")
+    connection.close()
 
 
 def test_a_command_without_a_runner_can_be_ended_without_a_gateway(

@@ -101,3 +101,22 @@ async def test_a_turn_beyond_the_limit_of_open_ones_waits_and_why_says_so(home: 
         await checked(life)
 
     assert "2 turns are worked on, as many as may be at once (gateway.max_open_turns)" in why
+
+
+async def test_a_command_that_waits_for_a_slot_is_not_said_to_be_thought_about(home: Path) -> None:
+    """Issue 13: one command may run. The progress line of a second one says what it waits for."""
+    settings = {
+        "KOBOSHI__GATEWAY__MAX_COMMANDS": "1",
+        "KOBOSHI__GATEWAY__PROGRESS_SECONDS": "0.1",
+    }
+    async with lives(home, env=settings) as life:
+        (first,) = await start_commands(life, 1)
+        late = life.person("late")
+        await late.say(waits_for("late"), "1")
+        told = await late.hears("waiting for a slot before running `echo late")
+        await let_go(life)
+        for chat in (first, "late"):
+            await life.people[chat].hears(f"{chat} is done")
+        await checked(life)
+
+    assert told.fields["text"].startswith("Still working, ")

@@ -239,6 +239,12 @@ class FakeProcesses:
         if self.rows[process_id].ended_ms is None:
             self._set(process_id, is_end_asked=True)
 
+    async def with_remains(self) -> tuple[ProcessId, ...]:
+        return ()
+
+    async def remains_ended(self, process_id: ProcessId) -> None:
+        pass
+
     async def find(self, turn_id: TurnId, call_id: CallId) -> Process | None:
         rows = self.rows.values()
         return next((row for row in rows if (row.turn_id, row.call_id) == (turn_id, call_id)), None)

@@ -11,6 +11,7 @@ from tests.harness.invariants import check_growth, check_rows
 from tests.harness.rows import Row, Rows
 from tests.sim.crowd import Update
 from tests.sim.effects import Effects
+from tests.sim.ends import end_shown_in, ends_are_told_once, is_answered
 from tests.sim.life import Setting
 from tests.sim.outside import (
     MESSAGE,
@@ -45,6 +46,7 @@ def check_run(setting: Setting, rows: Rows) -> list[Violation]:
             lambda: _everybody_is_answered_or_told(setting, rows),
             lambda: what_is_owed_arrives(setting, rows),
             lambda: _what_was_read_is_not_announced(rows),
+            lambda: ends_are_told_once(setting, rows),
         ]
     checks += [
         lambda: check_growth(setting.remains, rows),
@@ -165,14 +167,17 @@ def _nothing_is_said_twice(platform: SimPlatform, asked: Counter[str]) -> None:
 
 
 def _everything_is_said_in_order(platform: SimPlatform, rows: Rows) -> None:
-    """Only the reply to a command may overtake what waits."""
+    """Only the reply to a command may overtake what waits. What a chat that has moved refused is
+    said where it is now, and something may have been said there before."""
     sessions = {row["delivery_id"]: row["session_id"] for row in rows.outbox}
     replies = {row["delivery_id"] for row in rows.outbox if row["cause"].startswith("command:")}
     said: dict[int, list[int]] = defaultdict(list)
     # A reply to a command may overtake what has to wait.
     replies = {row["delivery_id"] for row in rows.outbox if row["cause"].startswith("command:")}
+    tried = {row["delivery_id"] for row in rows.outbox if row["attempts"] > 1}
     for seen in platform.seen:
-        if seen.delivery_id in replies:
+        is_brought = seen.delivery_id in tried and seen.chat in platform.moved.values()
+        if seen.delivery_id in replies or is_brought:
             continue
         mine = said[sessions[seen.delivery_id]]
         if seen.delivery_id not in mine:
@@ -211,11 +216,11 @@ def _nothing_is_done_twice(effects: Effects, asked: Counter[str]) -> None:
 
 
 def _what_was_read_is_not_announced(rows: Rows) -> None:
-    """A result that shows how a process ended is the last word about it: neither a turn nor a
-    person hears of that end again."""
+    """A result that shows how a process ended is the last word about it: no turn hears of that end
+    again, nor does the person, if the turn that has read it was answered."""
     read: dict[str, int] = {}
     for step in rows.of("steps", kind="result"):
-        ended = _end_shown_in(json.loads(step["body"])["text"])
+        ended = end_shown_in(json.loads(step["body"])["text"])
         if ended is not None:
             read.setdefault(ended, step["seq"])
     for entry in rows.of("inbox", kind="report"):
@@ -224,7 +229,8 @@ def _what_was_read_is_not_announced(rows: Rows) -> None:
         if report["kind"] != "exit" or seq is None or entry["state"] == "dropped":
             continue
         heard = rows.of("steps", cause=f"entry:{entry['entry_id']}")
-        told = rows.of("outbox", cause=f"report:{entry['entry_id']}")
+        is_said = is_answered(rows.one("steps", seq=seq)["turn_id"], rows)
+        told = rows.of("outbox", cause=f"report:{entry['entry_id']}") if is_said else []
         is_after = any(step["seq"] > seq for step in heard) or any(
             row["created_ms"] > rows.one("steps", seq=seq)["at_ms"] for row in told
         )
@@ -241,14 +247,3 @@ def _no_line_is_reported_twice(rows: Rows, history: History) -> None:
     history.count("matches", sum(told.values()))
     for line, count in told.items():
         assert count == 1, f"{line!r} was reported {count} times"
-
-
-def _end_shown_in(text: str) -> str | None:
-    try:
-        result = json.loads(text)
-    except ValueError:
-        return None
-    is_end = isinstance(result, dict) and (
-        result.get("status") in ("exited", "killed", "already_exited", "lost")
-    )
-    return result.get("process_id") if is_end else None

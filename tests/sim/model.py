@@ -4,6 +4,7 @@ It keeps nothing between two requests: a turn that was killed goes on where its 
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,9 @@ STEADY = ("none", "once", "twice", "repeatable", "resumable", "run", "none", "re
 """Those of them that need nobody and leave nothing behind."""
 AGAIN = "again: "
 """How a reply begins that repeats a call which is said to have failed."""
+
+ASKED_TO_NAME = re.compile(r"name it as (p[0-9]+)\.")
+"""What a note about the end of a process asks for."""
 
 
 class Deadly(Exception):
@@ -82,7 +86,7 @@ def reply_to(steps: Sequence[Step]) -> ModelReply:
         return repeated
     place = sum(_is_planned(body) or _is_nudge(body) for body in done)
     if place >= len(words):
-        return ModelReply(text=f"answer {key}")
+        return ModelReply(text=f"answer {key}{_ends_told(key, bodies)}")
     return _reply(words[place], f"{key}.{place}", [b for b in done if isinstance(b, Result)])
 
 
@@ -170,6 +174,14 @@ def _is_nudge(body: object) -> bool:
 
 def _heard(bodies: Sequence[object]) -> str:
     return " ".join(body.cause for body in bodies if isinstance(body, Note))
+
+
+def _ends_told(key: str, bodies: Sequence[object]) -> str:
+    """As models do: some tell the person what they are asked to tell, and some forget it."""
+    if int(key[1:]) % 2:
+        return ""
+    noted = " ".join(body.text for body in bodies if isinstance(body, Note))
+    return "".join(f", and {name} has ended" for name in ASKED_TO_NAME.findall(noted))
 
 
 def _process_in(result: Result) -> str | None:

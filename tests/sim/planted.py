@@ -22,6 +22,7 @@ from koboshi.domain.ids import CallId, ChannelName, Generation, ProcessId, TurnI
 from koboshi.domain.inbox import Admission, Entry, admit
 from koboshi.domain.outbox import Delivery, DeliveryState, Later, SendOutcome, Settle, Unsure
 from koboshi.domain.recovery import TurnFacts
+from koboshi.domain.telling import Teller
 from koboshi.domain.transcript import Note, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Channel
@@ -30,7 +31,7 @@ from koboshi.ports.store import Loaded
 from koboshi.runtime import asking, deliver
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.slots import Slot
-from koboshi.stores.sqlite import judge, turns, writes
+from koboshi.stores.sqlite import judge, telling, turns, writes
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.inbox import SqliteInbox
@@ -311,4 +312,11 @@ def an_outage_fails_the_turn() -> Iterator[None]:
             raise ModelRefused(busy.reason) from busy
 
     with patch.object(SimModel, "respond", respond):
+        yield
+
+
+@contextmanager
+def nobody_tells_of_an_end() -> Iterator[None]:
+    """Issue 13, B11: the model says nothing of it, and neither do we."""
+    with patch.object(telling, "teller_of", lambda end, is_answered: Teller.WORDS):
         yield

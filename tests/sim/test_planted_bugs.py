@@ -137,6 +137,12 @@ CASES = (
         "failed: it is down",
         number="B13",
     ),
+    Case(
+        "nobody tells how a job ended",
+        planted.nobody_tells_of_an_end,
+        Plot.STARVED,
+        "was told 0 times by the gateway and 0 times by the model",
+    ),
 )
 
 

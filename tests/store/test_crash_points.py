@@ -23,7 +23,7 @@ VERBS = frozenset(
     "outbox.claim outbox.drop outbox.hasten outbox.label outbox.release outbox.retry "
     "outbox.settle "
     "processes.ask_end processes.begin processes.born processes.ended processes.forget "
-    "processes.report "
+    "processes.remains_ended processes.report "
     "people.approve people.deny people.revoke "
     "retention.forget_deliveries retention.forget_lines "
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "

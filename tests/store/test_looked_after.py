@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from anyio import create_task_group
 
+from koboshi.domain import notes
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.watch import ReportLimits, WatcherSpec
@@ -165,7 +166,7 @@ async def test_one_that_runs_is_watched_on_and_its_end_is_noticed_at_once(home: 
         care.ends(process, 0, b"done\n")
         await care.said(process, 1)
 
-    assert (await words_of_newest_turn(home)).endswith("done")
+    assert notes.reported_in(await words_of_newest_turn(home)).endswith("done")
 
 
 async def test_one_of_an_earlier_boot_of_the_machine_is_lost_and_said_once(home: Home) -> None:
@@ -287,7 +288,7 @@ async def test_the_end_says_what_matched_and_was_not_said(home: Home) -> None:
 
     words = await words_of_newest_turn(home)
     assert "ready ***\n…\n" in words
-    assert words.endswith("filler\nthe end")
+    assert notes.reported_in(words).endswith("filler\nthe end")
     assert SECRET not in words
     assert len(words) < 6_000
 

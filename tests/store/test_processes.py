@@ -339,3 +339,36 @@ async def test_foreground_commands_are_known_by_their_calls_until_they_end(home:
     await end(home, command.process_id)
 
     assert await home.store.processes.commands_running() == frozenset()
+
+
+async def test_that_what_is_left_of_a_lost_one_is_to_be_ended_is_stored_until_it_is(
+    home: Home,
+) -> None:
+    """Issue 13, A1: over a death, as often as somebody asks, and its row is kept meanwhile."""
+    claim = await home.work_on()
+    process = await begin(home, claim, "make", is_foreground=False)
+    process_id = process.process_id
+    await home.store.processes.ended(
+        process_id, ProcessState.LOST, exit_code=None, reason="lost", ended_ms=home.clock.now_ms()
+    )
+    await home.stop()
+    for _ in range(2):
+        await home.store.processes.ask_end(process_id)
+        await home.reopen(crash=True)
+        assert await home.store.processes.with_remains() == (process_id,)
+        home.clock.move(DAY_MS)
+        assert await home.store.processes.outdated(home.clock.now_ms(), 0, 10) == ()
+        await home.store.processes.remains_ended(process_id)
+        assert await home.store.processes.with_remains() == ()
+
+    assert not (await get(home, process_id)).is_end_asked
+    assert await home.store.processes.outdated(home.clock.now_ms(), 0, 10) == (process_id,)
+
+
+async def test_of_one_that_was_seen_to_end_nothing_is_left(home: Home) -> None:
+    """Issue 13, A1: what it has started may be meant to live."""
+    process = await begin(home, await home.work_on(), "make", is_foreground=False)
+    await end(home, process.process_id)
+    await home.store.processes.ask_end(process.process_id)
+
+    assert await home.store.processes.with_remains() == ()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from koboshi.domain import notes
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.transcript import Effect, Note, Reply, Result, ResultStatus
@@ -121,7 +122,7 @@ async def test_an_end_that_the_agent_asked_for_opens_one_turn_and_no_notice(
     (words,) = await heard_in(home, turn.turn_id)
     assert "p1" in words
     assert "exited with code 3" in words
-    assert words.endswith("last words")
+    assert notes.reported_in(words).endswith("last words")
     assert await told(home) == []
     assert await reports(home, process) == [("attached", None)]
     armed = await watcher_of(home, process, watcher.kind)
@@ -376,7 +377,7 @@ async def test_what_the_agent_is_to_hear_waits_for_the_answer_to_its_question(ho
     assert await reports(home, process) == [("waiting", None)]
     await home.say("this one")
     claim = await home.claim()
-    await home.answer(claim)
+    await home.answer(claim, "p1 has ended")
 
     assert await reports(home, process) == [("attached", None)]
     assert await told(home) == []

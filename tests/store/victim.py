@@ -144,10 +144,14 @@ async def with_a_process(home: Home, claim: Claim, call_id: CallId) -> AsyncIter
     yield "processes.report"
     await processes.ask_end(process_id)
     yield "processes.ask_end"
-    await processes.ended(
-        process_id, ProcessState.KILLED, exit_code=None, reason="asked", ended_ms=1
-    )
+    await processes.ended(process_id, ProcessState.LOST, exit_code=None, reason="asked", ended_ms=1)
     yield "processes.ended"
+    await processes.ask_end(process_id)
+    yield "processes.ask_end"
+    await home.store.turns.note(claim, Note(cause="beside", text="what is left of it is ended"))
+    yield "turns.note"
+    await processes.remains_ended(process_id)
+    yield "processes.remains_ended"
     await processes.forget(process_id)
     yield "processes.forget"
 

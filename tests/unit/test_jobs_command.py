@@ -94,6 +94,16 @@ def test_one_that_has_ended_is_left_alone() -> None:
     assert response.reply.startswith("It has ended already. p2 make all: exited with code 3")
 
 
+def test_what_may_be_left_of_a_lost_one_is_ended() -> None:
+    """Issue 13, A1: nobody saw it end, so nobody says that it has."""
+    response = said("/jobs kill p1")
+
+    assert response.end_process == LOST.process_id
+    assert response.reply.startswith("p1 make all: lost 1 min ago, after 1 min. Nobody saw how")
+    assert response.reply.endswith("I am ending whatever is left of it.")
+    assert "ended already" not in response.reply
+
+
 @pytest.mark.parametrize("text", ["/jobs log p9", "/jobs kill p9", "/jobs kill", "/jobs log t3"])
 def test_one_of_another_chat_is_not_there(text: str) -> None:
     """S110."""

@@ -49,6 +49,15 @@ def said_at(ms: int, *, ordinal: int = 1, settled: bool = True, known: str | Non
     return Told(ordinal=ordinal, at_ms=ms, is_settled=settled, platform_id=known)
 
 
+def test_a_command_that_waits_for_others_to_end_is_said_to_wait() -> None:
+    """Issue 13: nobody thinks, and nothing runs yet."""
+    waiting = replace(under_way("terminal", command="make test"), started_ms=None)
+
+    assert doing((), str, (waiting,)) == "waiting for a slot before running `make test`"
+    assert doing((), str, (waiting, waiting)).endswith("`make test` and 1 more")
+    assert doing((under_way("fetch"),), str, (waiting,)) == "using `fetch`"
+
+
 def telling(
     now_ms: int, told: Told | None = None, *, can_edit: bool = False, since_ms: int = BEGIN
 ) -> Telling:

@@ -23,7 +23,7 @@ def turn(state: str, event: str, **more: object) -> TurnStanding:
         "reason": None,
         "deaths": 0,
         "channel": "telegram:main",
-        "person": "7",
+        "barred": ("7",),
         "is_running": True,
     }
     return TurnStanding(state=state, event=event, **values | more)  # type: ignore[arg-type]
@@ -118,6 +118,14 @@ def test_somebody_unknown_is_named_with_both_ways_to_let_them_in() -> None:
     assert "koboshi pairing approve CODE" in told.remedy
     assert "add 42 to `allow` of [channels.telegram.main]" in told.remedy
     assert "koboshi inbox retry m3" in told.remedy
+
+
+def test_those_who_keep_a_turn_from_running_are_named_as_the_configuration_names_them() -> None:
+    """Issue 13: all of them, and nobody else."""
+    verdict = Verdict(kind=VerdictKind.SUSPEND, rule="person-not-allowed", because="…")
+    told = why_turn(turn("suspended", "parked", verdict=verdict, barred=("42", "43")))
+
+    assert "add 42 and 43 to `allow` of [channels.telegram.main]" in told.remedy
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ DOCTORED: dict[str, tuple[Callable[[], Seen], Fault]] = {
         lambda: replace(CLEAN, ledger={"p1x00003": 1}),
         Fault.NOT_RUN,
     ),
-    "a job was not reported": (lambda: leaving(heard={}), Fault.JOB),
+    "a job was not reported": (lambda: leaving(entries=REMAINS.entries[:3]), Fault.JOB),
     "a job was reported twice": (lambda: leaving(heard={"entry:4": 2}), Fault.JOB),
     "a job has another code": (
         lambda: leaving(
@@ -365,3 +365,51 @@ def test_a_job_whose_end_the_agent_was_shown_at_once_is_reported_by_that() -> No
     seen = replace(CLEAN, sent=sent, told={CHAT: told}, from_start={CHAT: told}, remains=remains)
 
     assert check(seen) == []
+
+
+OF_US = words(45, 0, REPORT, kind="notice", cause="report:4")
+
+
+def reported_to_another_turn(words: str, *told: Told) -> Seen:
+    """The end of the job came while the turn of the command was open, and that was answered so."""
+    said = replace(TOLD[1], text=words)
+    heard = tuple(sorted((TOLD[0], said, TOLD[2], *TOLD[4:], *told), key=lambda each: each.place))
+    entries = [replace(row, turn_id=2) if row.entry_id == 4 else row for row in REMAINS.entries]
+    turns = [row for row in REMAINS.turns if row.turn_id != 4]
+    deliveries = [
+        DeliveryRow(
+            delivery_id=each.place,
+            chat=CHAT,
+            turn_id=int(each.turn[1:] or 0) or None,
+            cause=each.cause,
+            part=each.part,
+            parts=each.parts,
+            text=each.text,
+            state="delivered",
+        )
+        for each in heard
+    ]
+    errand = replace(COMMAND, answer=".*")
+    sent = (SENT[0], replace(SENT[1], errand=errand), *SENT[2:])
+    remains = replace(REMAINS, entries=entries, turns=turns, deliveries=deliveries)
+    told_here = {CHAT: heard}
+    return replace(CLEAN, sent=sent, told=told_here, from_start=told_here, remains=remains)
+
+
+@pytest.mark.parametrize(
+    "words, told, is_right",
+    [
+        ("Four.", (OF_US,), True),
+        ("Four, and p2 has ended.", (), True),
+        ("Four.", (), False),
+        ("Four, and p2 has ended.", (OF_US,), False),
+        ("p20 runs.", (), False),
+    ],
+)
+def test_the_end_of_a_job_is_told_once_by_the_agent_or_by_the_gateway(
+    words: str, told: tuple[Told, ...], is_right: bool
+) -> None:
+    """Issue 13, B11: from the chair of the person."""
+    found = check(reported_to_another_turn(words, *told))
+
+    assert [each.fault for each in found] == ([] if is_right else [Fault.JOB]), found

@@ -32,6 +32,7 @@ from koboshi.ports.views import EntryView, ProcessView
 from koboshi.runtime.clock import SystemClock
 
 COMMAND_CHARS_MAX = 60
+_LOST = "it was lost before, and what was found of it is ended now; "
 _TITLES = ("id", "state", "started", "command", "chat")
 
 
@@ -105,7 +106,8 @@ def kill(process: str, home: Path | None, config_file: Path | None, as_json: boo
             show_json(answer)
             return
         killed = read_answer(answer, _Killed)
-        before = "it had ended already; " if killed.was_ended else ""
+        before = _LOST if killed.process.state is ProcessState.LOST else "it had ended already; "
+        before = before if killed.was_ended else ""
         view = ProcessView(process=killed.process, route=killed.route, watchers=killed.watchers)
         click.echo(before + escaped(_line(view, SystemClock().now_ms())))
 

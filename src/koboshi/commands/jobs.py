@@ -11,6 +11,10 @@ LISTED_MAX = 20
 LOG_CHARS_MAX = 3_000
 USAGE = "/jobs lists them, /jobs log p1 shows the output of one, /jobs kill p1 ends it."
 
+LOST = (
+    "Nobody saw how it ended, so something of it may still run. I am ending whatever is left of it."
+)
+
 
 def process_named(argument: str) -> ProcessId | None:
     """The process in `log p3` or `kill p3`; the p may be left out."""
@@ -42,6 +46,9 @@ def jobs(command: Command, facts: SessionFacts) -> Response:
     if verb == "log":
         output = last_lines(command.output, LOG_CHARS_MAX) or "(no output)"
         return Response(reply=f"{_line(job, facts.now_ms)}\n{output}")
+    if job.state is ProcessState.LOST:
+        words = f"{_line(job, facts.now_ms)} {LOST}"
+        return Response(reply=words, end_process=job.process_id)
     if job.ended_ms is not None:
         return Response(reply=f"It has ended already. {_line(job, facts.now_ms)}")
     return Response(reply=f"I am ending {_name(job)}.", end_process=job.process_id)

@@ -32,8 +32,8 @@ def why_held_up(facts: HoldUpFacts, limits: SlotLimits, patience: Patience) -> R
                 f"{facts.turns_claimed} turns are worked on, as many as may be at once "
                 "(gateway.max_open_turns); it begins when one of them ends"
             )
-        case TurnState.RUNNING if (
-            facts.has_command_to_start and facts.commands_running >= limits.commands_max
+        case TurnState.RUNNING if facts.has_command_to_start and not limits.has_room_for(
+            facts.commands_running
         ):
             words = (
                 f"{facts.commands_running} commands run, as many as may at once "

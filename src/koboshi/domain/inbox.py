@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from koboshi.domain.files import Attachment
-from koboshi.domain.ids import EntryId, Generation, ProcessId, Seq, SessionId, TurnId
+from koboshi.domain.ids import EntryId, Generation, ProcessId, Seq, SessionId, TurnId, shown
 from koboshi.domain.session import Busy
 from koboshi.domain.transcript import Choice, Question
 from koboshi.domain.turn import TurnState
@@ -67,6 +67,12 @@ class ReportWords:
     """Whether the agent asked to hear this; otherwise it is for the person only."""
     anchor: str = ""
     """The message that the process was started for, for notices about it."""
+
+    @property
+    def name_to_tell(self) -> str:
+        """The name by which the model is to tell the person of it; empty where it need not."""
+        is_end = self.kind is WatcherKind.EXIT
+        return shown("process", self.process_id) if is_end else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,16 +162,26 @@ def unmarked(text: str) -> str:
     return _MARKS.sub("(koboshi)", text)
 
 
-def report(headline: str, output: str) -> str:
+def report(headline: str, output: str, *, name: str = "") -> str:
     """What a process has to say: what is the matter, and then its output as data. A program that
-    prints our mark does not speak for us."""
+    prints our mark does not speak for us. With a `name`, the process has ended, and the model is
+    asked to tell the person so by that very name."""
     said = f"{headline}\n{output or '(no output)'}"
-    return f"{MARK} {unmarked(said)}"
+    asked = f"\n{MARK} {_TELL_OF.format(name=name)}" if name else ""
+    return f"{MARK} {unmarked(said)}{asked}"
+
+
+_TELL_OF = "In your answer, tell the person how this process ended, and name it as {name}."
 
 
 def headline_in(text: str) -> str:
     """The first line of such a report."""
-    return text.removeprefix(MARK).strip().partition("\n")[0].removesuffix(":")
+    return reported_in(text).partition("\n")[0].removesuffix(":")
+
+
+def reported_in(text: str) -> str:
+    """What such a report says of the process, without what it asks of the model."""
+    return text.removeprefix(MARK).partition(f"\n{MARK} ")[0].strip()
 
 
 def waited(age: str) -> str:

@@ -50,6 +50,8 @@ class ProgressFacts:
     now_ms: int
     under_way: tuple[CallRecord, ...]
     told: Told | None
+    held_up: tuple[CallRecord, ...] = ()
+    """Commands that are not started, because as many run as may at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,19 +95,26 @@ def telling_of(
     if told is not None and not told.is_settled:
         return Rest(wait_ms=every_ms)
     text = phrases.still_working(
-        _rounded(facts.now_ms - facts.since_ms), doing(facts.under_way, redact)
+        _rounded(facts.now_ms - facts.since_ms), doing(facts.under_way, redact, facts.held_up)
     )
     if can_edit and told is not None and told.platform_id is not None:
         return Rewrite(platform_id=told.platform_id, text=text)
     return Say(ordinal=1 + (facts.told.ordinal if facts.told else 0), text=text)
 
 
-def doing(under_way: Sequence[CallRecord], redact: Callable[[str], str]) -> str:
-    """What a turn does, in a few words on one line, without secrets."""
-    if not under_way:
+def doing(
+    under_way: Sequence[CallRecord],
+    redact: Callable[[str], str],
+    held_up: Sequence[CallRecord] = (),
+) -> str:
+    """What a turn does, in a few words on one line, without secrets. A command that waits for
+    others to end is neither run nor thought about."""
+    shown = under_way or held_up
+    if not shown:
         return "thinking"
-    more = len(under_way) - 1
-    return _words_for(under_way[0].call, redact) + (f" and {more} more" if more else "")
+    more = len(shown) - 1
+    waiting = "" if under_way else "waiting for a slot before "
+    return waiting + _words_for(shown[0].call, redact) + (f" and {more} more" if more else "")
 
 
 def progress_cause(turn_id: TurnId, ordinal: int) -> str:

@@ -1,7 +1,7 @@
 """Why something was not answered, in plain words, and what helps: the same sentences for the
 command line, the page and the chat. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from koboshi.domain.again import BY_HAND
@@ -55,7 +55,8 @@ class TurnStanding:
     reason: str | None
     deaths: int
     channel: str
-    person: str
+    barred: tuple[str, ...]
+    """People whose messages are in it and who may not use the gateway, by their ids."""
     is_running: bool
     verdict: Verdict | None = None
     question: str | None = None
@@ -127,19 +128,21 @@ def _for_ignored(name: str, why: str, sender: str, channel: str) -> str:
     match why:
         case "not-allowed":
             then = f"then `koboshi inbox retry {name}` asks this one"
-            return f"{let_in(sender, channel)}; {then}"
+            return f"{let_in((sender,), channel)}; {then}"
         case "not-addressed":
             return "in a group, name the bot or answer one of its messages"
         case _:
             return ""
 
 
-def let_in(person: str, channel: str) -> str:
-    """How somebody is let in."""
+def let_in(people: Sequence[str], channel: str) -> str:
+    """How people are let in who are not allowed: by their ids, as the configuration and `koboshi
+    pairing list` have them."""
     section = f"[channels.{channel.replace(':', '.')}]"
+    named = " and ".join(people) or "their ids"
     return (
         "to let them in, ask them for the code that they were given in a private chat: "
-        f"`koboshi pairing approve CODE`; or add {person} to `allow` of {section} in koboshi.toml "
+        f"`koboshi pairing approve CODE`; or add {named} to `allow` of {section} in koboshi.toml "
         "and `koboshi restart`"
     )
 
@@ -273,7 +276,7 @@ def _to_go_on(turn: TurnStanding, verdict: Verdict) -> str:
             begin = "" if turn.is_running else f"{START}, then "
             return f"{begin}answer in the chat or, for chats of the page, under Questions there"
         case "person-not-allowed":
-            return let_in(turn.person or "them", turn.channel)
+            return let_in(turn.barred, turn.channel)
         case "channel-unknown":
             return f"configure {turn.channel} again and `koboshi restart`"
         case "boot-breaker":

@@ -24,6 +24,10 @@ class SlotLimits:
     commands_max: int = 64
     """Foreground commands that run at once."""
 
+    def has_room_for(self, commands_running: int) -> bool:
+        """Whether another command may be started beside those that run."""
+        return commands_running < self.commands_max
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:

@@ -95,7 +95,7 @@ class Said:
 
 
 class Notify(StrEnum):
-    """What the person hears of the ends that no turn of the agent hears of."""
+    """What the person hears of the ends that the agent does not tell them."""
 
     ALL = "all"  # each end, with the last of its output
     RESULT = "result"  # each end, in one line
@@ -205,7 +205,7 @@ def _ended(process: Process) -> str:
 
 
 def notice(process: Process, output: str, notify: Notify) -> str | None:
-    """What the person is told of an end that no turn of the agent hears of; None for nothing."""
+    """What the person is told of an end that the agent does not tell; None for nothing."""
     if notify is Notify.OFF or (notify is Notify.ERROR and not process.has_failed):
         return None
     first = headline(process, WatcherKind.EXIT, process.started_ms)

@@ -15,6 +15,8 @@ import msgspec
 from koboshi.domain import notes
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.errors import ModelRefused
+from koboshi.domain.ids import ProcessId, parse_shown
+from koboshi.domain.telling import names
 from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step, Summary
 from koboshi.models.script import BadScript, calls_of, error_of, item_at, read_script
 from koboshi.models.story import STORY, WORD_MS
@@ -89,6 +91,8 @@ class Task:
     """The results of those replies, as far as they are shown."""
     results_before: int = 0
     """Those that only the summary speaks of."""
+    reports: tuple[str, ...] = ()
+    """What processes have reported since."""
 
 
 def task_in(steps: Sequence[Step]) -> Task:
@@ -115,13 +119,14 @@ def task_in(steps: Sequence[Step]) -> Task:
         replies=replies + sum(isinstance(body, Reply) or _is_nudge(body) for body in done),
         results=tuple(body for body in done if isinstance(body, Result)),
         results_before=results,
+        reports=tuple(body.text for body in done if isinstance(body, Note) and _is_report(body)),
     )
 
 
 def _noted(bodies: Sequence[object]) -> str:
     """What there is to say when nobody wrote: what processes reported."""
     reports = [body.text for body in bodies if isinstance(body, Note) and _is_report(body)]
-    return "\n\n".join(text.removeprefix(notes.MARK).strip() for text in reports) or NOTED
+    return "\n\n".join(map(notes.reported_in, reports)) or NOTED
 
 
 def _is_report(note: Note) -> bool:
@@ -184,7 +189,8 @@ def _next_of_question(wish: AskThem, task: Task) -> ModelReply:
 
 def _next_of_command(wish: RunCommand, task: Task) -> ModelReply:
     if task.results:
-        return _says(ran_in(task.results[-1].text))
+        result = task.results[-1].text
+        return _says(_ended_since(result, task.reports) or ran_in(result))
     if task.results_before:
         return _says("It ran, and I no longer know what it said.")
     arguments: dict[str, object] = {"command": wish.command}
@@ -220,6 +226,18 @@ async def _say_slowly(text: str, word_ms: int, on_text: OnText | None) -> None:
 def _failure_in(task: Task) -> Result | None:
     """The first result that says that something went wrong: repeating it would not end."""
     return next((each for each in task.results if each.status is not ResultStatus.OK), None)
+
+
+def _ended_since(result: str, reports: Sequence[str]) -> str:
+    """How a command has ended that was begun in the background, if that was reported since."""
+    try:
+        process = parse_shown(msgspec.json.decode(result, type=_Ran).process_id)
+    except (ValueError, RecursionError):
+        return ""
+    ends = map(notes.reported_in, reports)
+    if process is None:
+        return ""
+    return "\n\n".join(end for end in ends if names(end, ProcessId(process[1])))
 
 
 class _Answered(msgspec.Struct):

@@ -304,7 +304,16 @@ class Processes(Protocol):
         ...
 
     async def ask_end(self, process_id: ProcessId) -> None:
-        """Somebody wants it ended; the supervisor acts on that, also after a boot."""
+        """Somebody wants it ended; the supervisor acts on that, also after a boot. Of a lost one,
+        what may be left of it."""
+        ...
+
+    async def with_remains(self) -> tuple[ProcessId, ...]:
+        """Lost ones of which something may be left that somebody wants ended."""
+        ...
+
+    async def remains_ended(self, process_id: ProcessId) -> None:
+        """Nothing is left of it that could be found."""
         ...
 
     async def find(self, turn_id: TurnId, call_id: CallId) -> Process | None: ...

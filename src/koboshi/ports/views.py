@@ -145,8 +145,7 @@ class DeliveryView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A turn's story, and what recovery would decide about it now. `why` is None when it is
-    closed."""
+    """A turn's story, and what recovery would decide now. `why` is None when it is closed."""
 
     turn: TurnView
     facts: TurnFacts | None
@@ -158,6 +157,8 @@ class Explanation:
     """What it waits for."""
     held_up: Reason | None = None
     """What keeps it from getting on, in a gateway that runs."""
+    barred: tuple[str, ...] = ()
+    """The ids of the people in it who may not use the gateway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,6 @@ class Reasons:
         turn = explanation.turn
         if explanation.held_up is not None:
             return explanation.held_up
-        asked = explanation.entries[0].sender if explanation.entries else ""
         owed = _not_arrived(turn, explanation.deliveries)
         return why_turn(
             TurnStanding(
@@ -43,7 +42,7 @@ class Reasons:
                 reason=turn.reason,
                 deaths=turn.crash_streak,
                 channel=turn.route.channel,
-                person=asked,
+                barred=explanation.barred,
                 is_running=self.is_running,
                 verdict=explanation.why,
                 question=explanation.question,

@@ -76,6 +76,10 @@ class Supervise:
                 looks.start_soon(self._look_after, tasks, at_once, process)
             for process_id in await self.store.processes.stranded():
                 looks.start_soon(self._settle, at_once, process_id)
+        for process_id in await self.store.processes.with_remains():
+            if process_id not in self._ending:
+                self._ending.add(process_id)
+                tasks.start_soon(self._end_remains, process_id)
 
     async def _look_after(
         self, tasks: TaskGroup, at_once: CapacityLimiter, process: Process
@@ -126,6 +130,17 @@ class Supervise:
             found = await self.runners.end(process_id, grace_s=GRACE_SECONDS)
             await self.store_end(process_id, found)
             log.info("process_stopped", process=process_id, life=found.life)
+        except OSError as error:
+            log.warning("process_unseen", process=process_id, error=str(error))
+        finally:
+            self._ending.discard(process_id)
+
+    async def _end_remains(self, process_id: ProcessId) -> None:
+        """Of a lost one: what lives on without its runner. Doing it twice does no harm."""
+        try:
+            await self.runners.end(process_id, grace_s=GRACE_SECONDS)
+            await self.store.processes.remains_ended(process_id)
+            log.info("process_remains_ended", process=process_id)
         except OSError as error:
             log.warning("process_unseen", process=process_id, error=str(error))
         finally:

@@ -276,21 +276,36 @@ def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
         said = f"{row.state} with {row.exit_code} instead of exited with {code}"
         yield _violation(Fault.JOB, f"{name} is {said}")
     reports = view.entries[f"{row.process_id}:end"]
+    noted = sum(view.seen.remains.heard.get(f"entry:{each.entry_id}", 0) for each in reports)
+    if len(reports) != 1 or noted > 1:
+        yield _violation(Fault.JOB, f"{name} has {len(reports)} reports, heard {noted} times")
+        return
+    (report,) = reports
     turn = view.turn_of(sent)
     # The agent was shown the end where it began it.
-    shown = turn is not None and re.match("It runs in the background", view.answer(turn)) is None
-    is_read = turn is not None and re.match(exited(code), view.answer(turn)) is not None
-    times = int(is_read or (is_lost and shown))
-    for report in reports:
-        times += view.seen.remains.heard.get(f"entry:{report.entry_id}", 0)
-        cause = f"report:{report.entry_id}"
-        times += sum(told.cause == cause for told in view.seen.told[row.chat])
-    if len(reports) != 1 or times != 1:
-        yield _violation(Fault.JOB, f"{name} has {len(reports)} reports, heard {times} times")
+    answer = view.answer(turn) if turn is not None and turn.state == "done" else ""
+    shown = answer != "" and re.match("It runs in the background", answer) is None
+    is_read = re.match(exited(code), answer) is not None
+    is_told = is_read or (is_lost and shown and not noted) or _tells(view, report, row)
+    cause = f"report:{report.entry_id}"
+    times = int(is_told) + sum(told.cause == cause for told in view.seen.told[row.chat])
+    if times != 1:
+        yield _violation(Fault.JOB, f"the end of {name} was told {times} times")
     elif is_lost:
         return
-    elif reports[0].turn_id and reports[0].turn_id not in view.turns_with_messages:
-        yield from _check_report(view, reports[0], f"exited with code {code}", name)
+    elif report.turn_id and report.turn_id not in view.turns_with_messages:
+        yield from _check_report(view, report, f"exited with code {code}", name)
+
+
+def _tells(view: _View, report: EntryRow, row: ProcessRow) -> bool:
+    """Whether the turn that has the report was answered, and the answer names the process, or the
+    turn was there for nothing else."""
+    turn = view.turns.get(report.turn_id or 0)
+    if turn is None or turn.state != "done":
+        return False
+    others = [each for each in view.seen.remains.entries if each.turn_id == turn.turn_id]
+    word = rf"\bp{row.process_id}\b"
+    return len(others) == 1 or re.search(word, view.answer(turn), re.ASCII) is not None
 
 
 def _check_report(view: _View, report: EntryRow, words: str, name: str) -> Iterator[Violation]:

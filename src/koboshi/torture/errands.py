@@ -106,9 +106,14 @@ def _command(dice: random.Random, mark: str) -> Errand:
 def _job(dice: random.Random, mark: str) -> Errand:
     wait, code = dice.choice((0, 0.1, 0.5)), dice.randint(0, 9)
     command = f"echo {mark} >> {LEDGER}; sleep {wait}; echo {mark}; exit {code}"
-    # After a crash the agent may be shown the end instead, and then there is nothing to report.
+    # After a crash the agent may be shown the end instead, and then there is nothing to report. One
+    # that ends at once is reported to the turn that has begun it.
     ended = f"{exited(code)}\n{re.escape(mark)}"
-    answer = f"It runs in the background as p[0-9]+\\. I will tell you how it ends\\.|{ended}"
+    reported = (
+        f"Background process p[0-9]+ [^\n]* exited with code {code} [^\n]*:\n{re.escape(mark)}"
+    )
+    runs = "It runs in the background as p[0-9]+\\. I will tell you how it ends\\."
+    answer = f"{runs}|{ended}|{reported}"
     text = f"in background {command}"
     return Errand(kind=Kind.JOB, mark=mark, text=text, answer=answer, code=code)
 

@@ -24,6 +24,7 @@ from koboshi.stores.sqlite.replies import answer_question
 from koboshi.stores.sqlite.rows import TurnRow, text
 from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.sessions import abandon_deliveries
+from koboshi.stores.sqlite.telling import go_on_after
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writes import (
     admission_of,
@@ -31,7 +32,6 @@ from koboshi.stores.sqlite.writes import (
     attach_entry,
     drop_entry,
     move_turn,
-    open_next,
     open_turn,
     owe,
     resolve_calls,
@@ -103,7 +103,7 @@ def _interrupt(tx: Transaction, ground: Ground, turn: TurnRow) -> None:
     move_turn(tx, turn.turn_id, turn.epoch, turn.state, TurnEvent.INTERRUPTED, reason=by)
     abandon_deliveries(tx, turn.session_id, turn.turn_id, by)
     ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
-    open_next(tx, ground, turn.session_id)
+    go_on_after(tx, ground, turn.session_id, turn.turn_id)
 
 
 def _is_full(tx: Transaction, ground: Ground, session_id: SessionId) -> bool:

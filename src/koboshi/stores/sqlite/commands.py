@@ -21,10 +21,10 @@ from koboshi.domain.session import Busy, Session
 from koboshi.domain.turn import TurnEvent
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Respond
-from koboshi.ports.wakeups import PROCESSES
 from koboshi.stores.sqlite.facts import is_worked_on, verdict_now
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.held_up import read_hold_up
+from koboshi.stores.sqlite.processes import ask_end
 from koboshi.stores.sqlite.reads import (
     read_last_question,
     read_open_turn,
@@ -73,8 +73,7 @@ def carry_out(
     if response.retry is not None:
         retry_turn(tx, ground, session, inbound.sender, words, response.retry)
     if response.end_process is not None:
-        tx.change("process_ask_end", process_id=response.end_process, now=tx.now_ms)
-        tx.hints.add(PROCESSES)
+        ask_end(tx, response.end_process)
 
 
 def _apply_will(

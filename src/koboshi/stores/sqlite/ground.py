@@ -21,7 +21,7 @@ class Ground:
     context_steps_max: int
     """How many steps of earlier turns a claimed turn is given."""
     notify: Notify
-    """What a person hears of the ends that no turn hears of."""
+    """What a person hears of the ends that the agent does not tell them."""
     report_limits: ReportLimits
     pairing: PairingLimits
     new_code: Callable[[], str]

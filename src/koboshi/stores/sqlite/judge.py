@@ -31,11 +31,11 @@ from koboshi.stores.sqlite.resume import resume, settle_dead_calls
 from koboshi.stores.sqlite.rows import TurnRow, call_of
 from koboshi.stores.sqlite.senders import has_allowed_sender
 from koboshi.stores.sqlite.sessions import abandon_deliveries
+from koboshi.stores.sqlite.telling import go_on_after
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writes import (
     add_step,
     move_turn,
-    open_next,
     owe,
     owe_once,
     readmit_reports,
@@ -97,7 +97,7 @@ def _apply(
             cause = f"verdict:{turn.turn_id}:{turn.epoch}"
             words = _apology(tx, turn, facts, verdict)
             owe(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
-            open_next(tx, ground, turn.session_id)
+            go_on_after(tx, ground, turn.session_id, turn.turn_id)
 
 
 def _clear(
@@ -116,7 +116,7 @@ def _clear(
         words = (phrases.left_unfinished(read_request(tx, turn)),)
         cause = f"cleared:{turn.turn_id}"
         owe(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
-    open_next(tx, ground, turn.session_id)
+    go_on_after(tx, ground, turn.session_id, turn.turn_id)
 
 
 def _suspend(

@@ -121,11 +121,17 @@ class SqliteProcesses:
         await self._writer.write("processes.forget", operation)
 
     async def ask_end(self, process_id: ProcessId) -> None:
-        def operation(tx: Transaction) -> None:
-            tx.change("process_ask_end", process_id=process_id, now=tx.now_ms)
-            tx.hints.add(PROCESSES)
+        await self._writer.write("processes.ask_end", lambda tx: ask_end(tx, process_id))
 
-        await self._writer.write("processes.ask_end", operation)
+    async def with_remains(self) -> tuple[ProcessId, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("processes_with_remains"))
+        return tuple(ProcessId(number(row[0])) for row in rows)
+
+    async def remains_ended(self, process_id: ProcessId) -> None:
+        def operation(tx: Transaction) -> None:
+            tx.change("process_remains_ended", process_id=process_id)
+
+        await self._writer.write("processes.remains_ended", operation)
 
     async def find(self, turn_id: TurnId, call_id: CallId) -> Process | None:
         return await self._readers.read(lambda tx: _find(tx, turn_id, call_id))
@@ -186,6 +192,13 @@ class SqliteProcesses:
     async def alive(self) -> tuple[Process, ...]:
         rows = await self._readers.read(lambda tx: tx.rows("processes_not_ended"))
         return tuple(process_of(row) for row in rows)
+
+
+def ask_end(tx: Transaction, process_id: ProcessId) -> None:
+    """Somebody wants it ended; of a lost one, what may be left of it."""
+    if not tx.change("process_ask_end", process_id=process_id, now=tx.now_ms):
+        tx.change("process_ask_remains", process_id=process_id, now=tx.now_ms)
+    tx.hints.add(PROCESSES)
 
 
 def mark_exit_read(tx: Transaction, process_id: ProcessId, by: str) -> None:

@@ -2,7 +2,9 @@
 
 from koboshi.domain.ids import TurnId
 from koboshi.domain.progress import ProgressFacts, Told, ordinal_in, progress_cause
+from koboshi.domain.transcript import CallRecord, Effect
 from koboshi.domain.turn import Claim, TurnState
+from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.loading import fenced
 from koboshi.stores.sqlite.reads import read_session, read_turn
 from koboshi.stores.sqlite.rows import TurnRow, call_of, number, text
@@ -10,7 +12,7 @@ from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import owe
 
 
-def progress_facts(tx: Reading, claim: Claim) -> ProgressFacts:
+def progress_facts(tx: Reading, ground: Ground, claim: Claim) -> ProgressFacts:
     """Raises Fenced if the claim is no longer valid."""
     turn = _claimed(tx, claim)
     calls = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=claim.turn_id)]
@@ -20,6 +22,7 @@ def progress_facts(tx: Reading, claim: Claim) -> ProgressFacts:
         since_ms=_since_ms(tx, turn),
         now_ms=tx.now_ms,
         under_way=tuple(each for each in calls if each.is_under_way and not each.waits_for_person),
+        held_up=() if _has_room(tx, ground) else tuple(filter(_is_command_to_start, calls)),
         told=None
         if row is None
         else Told(
@@ -29,6 +32,16 @@ def progress_facts(tx: Reading, claim: Claim) -> ProgressFacts:
             platform_id=None if row[3] is None else text(row[3]),
         ),
     )
+
+
+def _has_room(tx: Reading, ground: Ground) -> bool:
+    """Whether another command may be started."""
+    return ground.world.slots.has_room_for(tx.number("commands_running_count"))
+
+
+def _is_command_to_start(record: CallRecord) -> bool:
+    is_command = record.call.effect is Effect.RESUMABLE
+    return is_command and record.started_ms is None and not record.waits_for_person
 
 
 def tell_progress(tx: Transaction, claim: Claim, ordinal: int, words: str) -> None:

@@ -412,6 +412,23 @@ UPDATE inbox SET state = 'dropped', reason = 'cut', changed_ms = :now
 WHERE session_id = :session_id AND state = 'waiting'
     AND NOT (kind = 'report' AND json_extract(body, '$.kind') = 'exit');
 
+-- name: ends_known
+-- The ends of processes that a turn knows of: reports that are in it, and reports that were dropped
+-- because its calls have shown the end. One that is in another turn is for that one to tell.
+SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
+       accepted_by, received_ms
+FROM inbox INDEXED BY inbox_by_turn
+WHERE turn_id = :turn_id AND kind = 'report' AND json_extract(body, '$.kind') = 'exit'
+UNION ALL
+SELECT i.entry_id, i.session_id, i.generation, i.kind, i.source, i.external_id, i.sender, i.body,
+       i.during_turn, i.accepted_by, i.received_ms
+FROM processes AS p CROSS JOIN inbox AS i
+    ON i.source = 'process' AND i.account = '' AND i.external_id = p.process_id || ':end'
+WHERE p.session_id = :session_id AND p.exit_read_by IN
+        (SELECT call_id FROM calls WHERE calls.turn_id = :turn_id)
+    AND (i.state = 'waiting' OR i.reason = 'already-read')
+ORDER BY 1;
+
 -- name: entry_handle
 -- The person was told of it; no turn is.
 UPDATE inbox SET state = 'handled', changed_ms = :now
@@ -748,6 +765,15 @@ VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question
 -- Whether something was ever owed for this cause.
 SELECT 1 FROM outbox WHERE session_id = :session_id AND cause = :cause LIMIT 1;
 
+-- name: deliveries_of_cause
+-- The parts of what is said for a cause, and whether a file comes with one.
+SELECT text, state, file IS NOT NULL FROM outbox
+WHERE session_id = :session_id AND cause = :cause ORDER BY part;
+
+-- name: words_of_turn
+-- What is said for a turn, other than what was taken back.
+SELECT text FROM outbox WHERE turn_id = :turn_id AND state <> 'abandoned';
+
 -- name: delivery_head
 -- The oldest unsettled delivery of a session, with where it goes. One that is held after a restore
 -- does not hold up what is said since.
@@ -1029,6 +1055,19 @@ WHERE process_id = :process_id AND ended_ms IS NULL;
 UPDATE processes SET end_asked_ms = :now
 WHERE process_id = :process_id AND ended_ms IS NULL AND end_asked_ms IS NULL;
 
+-- name: process_ask_remains
+-- Somebody wants ended what may be left of a lost one.
+UPDATE processes SET remains_asked_ms = :now WHERE process_id = :process_id AND state = 'lost';
+
+-- name: process_remains_ended
+-- Nothing is left of it that was to be ended.
+UPDATE processes SET remains_asked_ms = NULL WHERE process_id = :process_id;
+
+-- name: processes_with_remains
+-- Lost ones of which something may be left that is to be ended.
+SELECT process_id FROM processes INDEXED BY processes_with_remains
+WHERE remains_asked_ms IS NOT NULL ORDER BY process_id;
+
 -- name: process_exit_read
 -- The model was shown how it ended.
 UPDATE processes SET exit_read_by = :by
@@ -1083,7 +1122,7 @@ WHERE turn_id = :turn_id AND foreground = 0 ORDER BY process_id;
 
 -- name: processes_outdated
 -- Ended long ago, or one of too many; oldest first. Not while its call has no result, or what is
--- said about it was not heard.
+-- said about it was not heard, or is in a turn that may not tell it.
 SELECT process_id FROM processes INDEXED BY processes_ended
 WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
     (SELECT ended_ms FROM processes INDEXED BY processes_ended WHERE ended_ms IS NOT NULL
@@ -1094,6 +1133,15 @@ WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
     AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.session_id = processes.session_id
                     AND inbox.state = 'waiting' AND inbox.kind = 'report'
                     AND json_extract(inbox.body, '$.process_id') = processes.process_id)
+    AND NOT EXISTS (SELECT 1 FROM inbox JOIN turns USING (turn_id)
+                    WHERE inbox.source = 'process' AND inbox.account = ''
+                    AND inbox.external_id = processes.process_id || ':end'
+                    AND turns.closed_ms IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM calls JOIN turns USING (turn_id)
+                    WHERE turns.session_id = processes.session_id
+                    AND turns.state IN ('queued', 'running', 'waiting', 'suspended')
+                    AND calls.call_id = processes.exit_read_by)
+    AND remains_asked_ms IS NULL
 ORDER BY ended_ms LIMIT :limit;
 
 -- name: watchers_delete_of

@@ -12,12 +12,12 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reads import read_question, read_turn
 from koboshi.stores.sqlite.resume import resume
 from koboshi.stores.sqlite.rows import TurnRow, call_of, encoded
+from koboshi.stores.sqlite.telling import go_on_after
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.writes import (
     add_result,
     mark_attached,
     move_turn,
-    open_next,
     owe,
     readmit_reports,
     resolve_calls,
@@ -77,7 +77,7 @@ def expire_question(tx: Transaction, ground: Ground, turn_id: TurnId) -> None:
     cause = f"expired:{turn.question_seq}"
     words = (phrases.expired(question.text),)
     owe(tx, turn.session_id, turn_id, cause, words, anchor=turn.anchor)
-    open_next(tx, ground, turn.session_id)
+    go_on_after(tx, ground, turn.session_id, turn.turn_id)
 
 
 def _answer_gateway(
@@ -104,7 +104,7 @@ def _answer_gateway(
         cause = f"declined:{entry.entry_id}"
         words_back = (phrases.declined(),)
         owe(tx, turn.session_id, turn.turn_id, cause, words_back, anchor=words.anchor)
-    open_next(tx, ground, turn.session_id)
+    go_on_after(tx, ground, turn.session_id, turn.turn_id)
 
 
 def _answer_model(

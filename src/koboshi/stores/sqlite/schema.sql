@@ -347,6 +347,7 @@ CREATE TABLE processes (
     exit_code     INTEGER,
     reason        TEXT,                        -- why it ended
     exit_read_by  TEXT,
+    remains_asked_ms INTEGER,                  -- what may be left of a lost one is to be ended
     -- One call that starts two processes.
     UNIQUE (turn_id, call_id),
     CHECK ((state IN ('exited', 'killed', 'lost')) = (ended_ms IS NOT NULL))
@@ -355,6 +356,8 @@ CREATE TABLE processes (
 CREATE INDEX processes_alive ON processes (session_id) WHERE ended_ms IS NULL;
 CREATE INDEX processes_by_session ON processes (session_id);
 CREATE INDEX processes_ended ON processes (ended_ms) WHERE ended_ms IS NOT NULL;
+-- Finding what is to be ended costs nothing per process that is not.
+CREATE INDEX processes_with_remains ON processes (process_id) WHERE remains_asked_ms IS NOT NULL;
 
 CREATE TRIGGER ended_processes_stay_ended BEFORE UPDATE OF state ON processes
     WHEN OLD.ended_ms IS NOT NULL

@@ -17,6 +17,13 @@ def are_senders_allowed(
     return all(ground.allows(tx, channel, text(row[0])) for row in rows)
 
 
+def barred_in(tx: Reading, ground: Ground, channel: ChannelName, turn: TurnRow) -> tuple[str, ...]:
+    """Those of them who are not allowed: what keeps the turn from running."""
+    others = tx.rows("turn_senders", turn_id=turn.turn_id, person=turn.person)
+    people = [turn.person, *(text(row[0]) for row in others)]
+    return tuple(each for each in people if not ground.allows(tx, channel, each))
+
+
 def may_run(tx: Reading, ground: Ground, channel: ChannelName, turn: TurnRow) -> bool:
     return are_senders_allowed(tx, ground, channel, turn.turn_id, turn.person)
 

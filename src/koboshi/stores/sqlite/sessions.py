@@ -9,9 +9,10 @@ from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reader import Readers
 from koboshi.stores.sqlite.reads import find_session, read_open_turn
 from koboshi.stores.sqlite.rows import encoded, number
+from koboshi.stores.sqlite.telling import go_on_after, tell_ends
 from koboshi.stores.sqlite.transaction import Transaction
 from koboshi.stores.sqlite.writer import Writer
-from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
+from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, resolve_calls
 
 
 class SqliteSessions:
@@ -78,7 +79,7 @@ def cut_session(tx: Transaction, ground: Ground, session: Session, kind: CutKind
         move_turn(tx, turn.turn_id, turn.epoch, turn.state, TurnEvent.CUT, reason=by)
         abandon_deliveries(tx, session_id, turn.turn_id, by)
     elif kind is not CutKind.NEW:
-        _stop_answers(tx, session_id)
+        _stop_answers(tx, ground, session_id)
     tx.change("entries_cut", session_id=session_id, now=tx.now_ms)
     turn_id = None if turn is None else turn.turn_id
     ask_processes_to_end(tx, session_id, turn_id, everything=cut.ends_background)
@@ -90,15 +91,16 @@ def cut_session(tx: Transaction, ground: Ground, session: Session, kind: CutKind
         context_from=context_from,
         now=tx.now_ms,
     )
-    open_next(tx, ground, session_id)
+    go_on_after(tx, ground, session_id, turn_id)
 
 
-def _stop_answers(tx: Transaction, session_id: SessionId) -> None:
+def _stop_answers(tx: Transaction, ground: Ground, session_id: SessionId) -> None:
     """No turn is open, so what is stopped is the answer that is on its way: what has certainly not
-    been sent of it is not sent any more."""
+    been sent of it is not sent any more. It may have told how a process ended: then we do."""
     for row in tx.rows("turns_answered", session_id=session_id):
         turn_id = TurnId(number(row[0]))
         abandon_deliveries(tx, session_id, turn_id, "stopped by the person")
+        tell_ends(tx, ground, session_id, turn_id)
         tx.change("turn_settle", turn_id=turn_id, session_id=session_id, now=tx.now_ms)
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
 

@@ -55,6 +55,7 @@ from koboshi.stores.sqlite.reads import read_request, read_session, read_turn
 from koboshi.stores.sqlite.replies import expire_question
 from koboshi.stores.sqlite.resume import leave_note
 from koboshi.stores.sqlite.rows import number
+from koboshi.stores.sqlite.telling import go_on_after
 from koboshi.stores.sqlite.transaction import Reading, Transaction
 from koboshi.stores.sqlite.will import will_of_operator
 from koboshi.stores.sqlite.writer import Writer
@@ -63,7 +64,6 @@ from koboshi.stores.sqlite.writes import (
     attach_at_boundary,
     is_unresolved,
     move_turn,
-    open_next,
     owe,
     readmit_reports,
     resolve_calls,
@@ -232,7 +232,7 @@ class SqliteTurns:
             owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor, file=file)
             for process_id, size in log_sizes.items():
                 mark_log_size(tx, claim.turn_id, process_id, size)
-            open_next(tx, self._ground, claim.session_id)
+            go_on_after(tx, self._ground, claim.session_id, claim.turn_id)
 
         await self._writer.write("turns.answer", operation)
 
@@ -254,12 +254,12 @@ class SqliteTurns:
             words = phrases.failed(read_request(tx, turn), phrases.failure(reason))
             cause = f"failure:{claim.turn_id}"
             owe(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
-            open_next(tx, self._ground, claim.session_id)
+            go_on_after(tx, self._ground, claim.session_id, claim.turn_id)
 
         await self._writer.write("turns.fail", operation)
 
     async def progress(self, claim: Claim) -> ProgressFacts:
-        return await self._readers.read(lambda tx: progress_facts(tx, claim))
+        return await self._readers.read(lambda tx: progress_facts(tx, self._ground, claim))
 
     async def tell_progress(self, claim: Claim, ordinal: int, words: str) -> None:
         await self._writer.write(

@@ -57,6 +57,7 @@ from koboshi.stores.sqlite.rows import (
     words_of,
     worker_of,
 )
+from koboshi.stores.sqlite.senders import barred_in
 from koboshi.stores.sqlite.tally import tally_since
 from koboshi.stores.sqlite.transaction import Looker, Reading, Row
 from koboshi.stores.sqlite.viewed import (
@@ -265,8 +266,10 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
     if turn is None:
         return None
     facts = why = None
+    barred: tuple[str, ...] = ()
     if turn.closed_ms is None:
         session = read_session(tx, turn.session_id)
+        barred = barred_in(tx, ground, session.route.channel, turn)
         facts = facts_of(tx, ground, turn, session)
         why = verdict_over(facts, policy_of(ground, session))
     place = {"session_id": turn.session_id, "turn_id": turn_id}
@@ -279,6 +282,7 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
         deliveries=tuple(delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)),
         question=None if turn.question_seq is None else read_question(tx, turn.question_seq).text,
         held_up=read_hold_up(tx, ground, turn),
+        barred=barred,
     )
 
 

@@ -20,8 +20,9 @@ from koboshi.stores.sqlite.resume import resume
 from koboshi.stores.sqlite.rows import TurnRow, encoded, step_of, turn_of
 from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.sessions import abandon_deliveries
+from koboshi.stores.sqlite.telling import go_on_after
 from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, open_next, resolve_calls
+from koboshi.stores.sqlite.writes import ask_processes_to_end, move_turn, resolve_calls
 
 
 def standing_in(tx: Reading, ground: Ground, turn: TurnRow) -> Standing:
@@ -88,7 +89,7 @@ def _drop(tx: Transaction, ground: Ground, turn: TurnRow, by: str) -> None:
     )
     abandon_deliveries(tx, turn.session_id, turn.turn_id, why)
     ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
-    open_next(tx, ground, turn.session_id)
+    go_on_after(tx, ground, turn.session_id, turn.turn_id)
 
 
 def read_failed(tx: Reading, ground: Ground, session: Session) -> Failed | None:

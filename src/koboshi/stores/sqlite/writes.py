@@ -202,8 +202,8 @@ def attach_entry(
                 files=files,
                 name=name,
             )
-        case ReportWords(headline=headline, output=output):
-            body = Note(cause=cause, text=notes.report(headline, output))
+        case ReportWords(headline=headline, output=output, name_to_tell=name):
+            body = Note(cause=cause, text=notes.report(headline, output, name=name))
     step = add_step(tx, session_id, turn_id, epoch, cause, body)
     mark_attached(tx, entry.entry_id, turn_id)
     return step
