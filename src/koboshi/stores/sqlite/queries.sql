@@ -109,6 +109,18 @@ UPDATE outbox SET aged_from_ms = aged_from_ms + :jump_ms WHERE settled_ms IS NUL
 UPDATE turns SET expires_ms = expires_ms + :jump_ms
 WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
 
+-- name: ages_move_turns
+-- The same for how long turns are idle that are not over.
+UPDATE turns SET progressed_ms = progressed_ms + :jump_ms, worked_ms = worked_ms + :jump_ms
+WHERE closed_ms IS NULL;
+
+-- name: ages_move_beats
+-- The same for the last sign of life of boots that did not end, and of those that died over turns
+-- that still wait for a decision.
+UPDATE workers SET heartbeat_ms = heartbeat_ms + :jump_ms
+WHERE ended_ms IS NULL OR worker_id IN
+    (SELECT worker_id FROM turns WHERE closed_ms IS NULL AND state = 'running');
+
 -- name: worker_last_beat
 -- The last sign of life of the boots before.
 SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
