@@ -223,7 +223,10 @@ def test_a_command_shows_its_output_while_it_runs(
 def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told(
     browser: Browser, tmp_path: Path
 ) -> None:
-    """Somebody who kills it again and again meets the boot breaker; it must not look like a bug."""
+    """Somebody who kills it again and again meets the boot breaker; it must not look like a bug.
+
+    Issue 13, B8: red before, the list of chats had it in the colour of work, and so had its calls.
+    """
     home = tmp_path / "home"
     told = {
         "KOBOSHI__RECOVERY__BOOT_BREAKER": "true",
@@ -241,6 +244,9 @@ def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told
         expect(trouble).to_contain_text("the gateway dies again and again")
         visit.go(f"#/chat/chat-{deaths - 1}")
         expect(visit.page.locator(".held")).to_contain_text("Not going on: the gateway dies")
+        expect(visit.page.locator(".dots")).to_have_count(0)
+        expect(visit.page.locator(".side .state-running")).to_have_count(0)
+        expect(visit.page.locator(".side .state-held-back")).to_have_count(deaths)
         visit.picture("held-back")
         visit.page.locator(".held").get_by_role("button", name="Resume").click()
         expect(visit.page.locator(".held")).to_have_count(0)

@@ -274,6 +274,7 @@ class FakeGateway:
             worker=None,
             previous=None,
             turns={"running": 1},
+            stands={"running": 1},
             inbox_waiting=0,
             outbox_unsettled=2,
             sessions=1,

@@ -77,6 +77,8 @@ class Status:
     previous: Worker | None
     turns: dict[str, int]
     """How many turns are in each state that is not closed."""
+    stands: dict[str, int]
+    """How many of them stand where: a turn that is held back is not at work, whatever its state."""
     inbox_waiting: int
     outbox_unsettled: int
     sessions: int
@@ -107,8 +109,10 @@ class TurnView:
     changed_ms: int
     closed_ms: int | None
     worker_id: int | None
+    stand: str = ""
+    """Where it stands: its state, `held-back` or `interrupted`."""
     stands: str = ""
-    """Where it stands, in words that are the same everywhere."""
+    """The same, in words that are the same everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +128,8 @@ class EntryView:
     sender: str
     text: str
     received_ms: int
+    stands: str = ""
+    """Where it stands, in words: those of the turn that it is in, or its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,8 +264,10 @@ class ChatView:
     state: str | None
     """Of its newest turn."""
     touched_ms: int
+    stand: str = ""
+    """Where that turn stands: its state, `held-back` or `interrupted`."""
     stands: str = ""
-    """Where that turn stands, in words."""
+    """The same, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ function summary(values, context) {
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, turn.request),
-    h("p", {}, h("span", { class: `chip state-${turn.state}` }, turn.stands), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "open the chat")] : null),
+    h("p", {}, h("span", { class: `chip state-${turn.stand}` }, turn.stands), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "open the chat")] : null),
     turn.state === "done" && !values.reason.remedy ? null : reasonBox(values.reason, why?.rule),
     turn.state === "waiting" ? h("p", {}, h("a", { href: "#/questions" }, "Answer it under Questions")) : null,
     h("div", { class: "acts" }, acts),

@@ -67,7 +67,7 @@ function inTurn({ turn, reason, why, entries }, context) {
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, turn.request),
-    h("p", {}, "It is part of turn ", link(`#/turns/${id}`, id), ", which is ", h("span", { class: `chip state-${turn.state}` }, turn.stands)),
+    h("p", {}, "It is part of turn ", link(`#/turns/${id}`, id), ", which is ", h("span", { class: `chip state-${turn.stand}` }, turn.stands)),
     reasonBox(reason, why?.rule),
     h("div", { class: "acts" }, entry ? messageActs(entry, turn, context) : null),
   );

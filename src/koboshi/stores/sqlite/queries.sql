@@ -609,6 +609,21 @@ LIMIT :limit;
 -- How many turns are not closed, by state.
 SELECT state, count(*) FROM turns WHERE closed_ms IS NULL GROUP BY state;
 
+-- name: count_turns_left
+-- How many turns are running under a boot that is gone.
+SELECT count(*) FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state = 'running' AND worker_id <> :worker_id;
+
+-- name: turns_left
+-- Turns that somebody worked on and nobody works on now, the oldest first.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state IN ('queued', 'running') AND epoch > 0
+    AND worker_id IS NOT :worker_id
+ORDER BY turn_id LIMIT :limit;
+
 -- ── steps and calls ────────────────────────────────────────────────────────────────────────────
 
 -- name: step_insert
