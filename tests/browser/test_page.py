@@ -305,3 +305,7 @@ def test_a_file_that_the_agent_sends_can_be_saved(
         saved = tmp_path / "saved"
         coming.value.save_as(saved)
         assert saved.read_text() == report.read_text()
+        # Issue 13, B15: a tab of its own brings the cookie, and nothing else.
+        answer = visit.page.context.request.get(link.evaluate("link => link.href"))
+        assert (answer.status, answer.text()) == (200, report.read_text())
+        assert answer.headers["content-disposition"].startswith("attachment;")
