@@ -19,13 +19,13 @@ from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Choice, Message
 from koboshi.ports.channel import Accept, Inbound, Receipt
+from koboshi.ports.past import Past
 from koboshi.ports.views import (
     DeliveryView,
     EntryView,
     Event,
     Explanation,
     JournalLine,
-    Past,
     ProcessView,
     Shown,
     Status,

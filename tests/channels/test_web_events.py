@@ -12,7 +12,8 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.domain.ids import ChannelName, EntryId, Seq, TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Answer, Message
-from koboshi.ports.views import Event, Past, Said
+from koboshi.ports.past import Past, Said
+from koboshi.ports.views import Event
 from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel
 
 ROUTE = Route(channel=WEB, chat="room")

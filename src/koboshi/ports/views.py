@@ -10,7 +10,6 @@ from koboshi.domain.ids import (
     DeliveryId,
     EntryId,
     ProcessId,
-    Seq,
     SessionId,
     TurnId,
     WorkerId,
@@ -23,6 +22,7 @@ from koboshi.domain.session import Settings
 from koboshi.domain.transcript import Body, Call, Choice
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
+from koboshi.ports.past import Past
 from koboshi.ports.tally import Tally
 
 
@@ -268,27 +268,6 @@ class ChatView:
     """Where that turn stands: its state, `held-back` or `interrupted`."""
     stands: str = ""
     """The same, in words."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """Words of a person, or of an answer, as the transcript has them."""
-
-    seq: Seq
-    turn_id: TurnId
-    thread: str
-    body: Body
-    at_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """What was said in a chat up to the journal line `seq`; the lines themselves are gone."""
-
-    seq: int
-    said: tuple[Said, ...]
-    at_ms: int
-    """When this was looked at."""
 
 
 class Views(Protocol):

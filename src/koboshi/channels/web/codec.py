@@ -25,7 +25,8 @@ from koboshi.domain.ids import ChannelName, Seq, TurnId, shown
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound, Receipt
-from koboshi.ports.views import EntryView, Event, Said
+from koboshi.ports.past import Said
+from koboshi.ports.views import EntryView, Event
 
 NOT_A_NAME = "must be {low} to {high} printable characters"
 

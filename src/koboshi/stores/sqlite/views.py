@@ -19,6 +19,7 @@ from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message
 from koboshi.domain.worker import Worker
+from koboshi.ports.past import Past
 from koboshi.ports.tally import Tally
 from koboshi.ports.views import (
     CallView,
@@ -29,7 +30,6 @@ from koboshi.ports.views import (
     Explanation,
     JournalLine,
     Page,
-    Past,
     ProcessView,
     QuestionView,
     SessionView,
