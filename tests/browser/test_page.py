@@ -248,6 +248,10 @@ def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told
         expect(visit.page.locator(".side .state-running")).to_have_count(0)
         expect(visit.page.locator(".side .state-held-back")).to_have_count(deaths)
         visit.picture("held-back")
+        turn = one.explained(message)["turn"]["turn_id"]
+        visit.go(f"#/turns/t{turn}")
+        expect(visit.page.get_by_role("button", name="Resume")).to_be_visible()
+        visit.go(f"#/chat/chat-{deaths - 1}")
         visit.page.locator(".held").get_by_role("button", name="Resume").click()
         expect(visit.page.locator(".held")).to_have_count(0)
         works_on(one, message)

@@ -16,7 +16,7 @@ const EVENTS = {
 const EFFECTS = {
   none: "", repeatable: "(may be run again)", resumable: "(is taken up again after a crash)", once: "(is never run twice)",
 };
-const LEFT = new Set(["queued", "waiting", "suspended"]);
+const LEFT = new Set(["queued", "held-back", "interrupted", "waiting", "suspended"]);
 
 export const turn = {
   title: "Turn",
@@ -30,7 +30,7 @@ function summary(values, context) {
   const id = context.what;
   const session = idOf("session", turn.session_id);
   const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `open for ${span(Date.now() - turn.opened_ms)}`;
-  const isLeft = LEFT.has(turn.state) && !values.is_worked_on && why?.rule !== "question-open";
+  const isLeft = LEFT.has(turn.stand) && !values.is_worked_on && why?.rule !== "question-open";
   const isOurs = turn.route.channel === context.page.channel;
   const acts = isLeft
     ? [button("Resume", () => context.act(`turns/${id}/resume`, `${id} goes on.`), { "data-focus": "resume" }),

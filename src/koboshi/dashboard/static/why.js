@@ -78,7 +78,7 @@ function alone({ message, reason, behind }, context) {
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, message.text || "(nothing was said)"),
-    h("p", {}, h("span", { class: `chip state-${message.state}` }, message.state), ` from ${message.sender} on ${message.source}, ${moment(message.received_ms)} (${ago(message.received_ms)})`),
+    h("p", {}, h("span", { class: `chip state-${message.state}` }, message.stands), ` from ${message.sender} on ${message.source}, ${moment(message.received_ms)} (${ago(message.received_ms)})`),
     turn ? h("p", {}, "It waits behind ", link(`#/turns/${turn}`, turn), `: ${shorten(behind.request, 120)}`) : null,
     reasonBox(reason),
     h("div", { class: "acts" }, messageActs(message, null, context)),
