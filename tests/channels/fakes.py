@@ -17,9 +17,8 @@ from koboshi.domain.files import OutFile
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Body, Choice, Message
+from koboshi.domain.transcript import Body, Choice, Message, Past
 from koboshi.ports.channel import Accept, Inbound, Receipt
-from koboshi.ports.past import Past
 from koboshi.ports.views import (
     DeliveryView,
     EntryView,

@@ -19,10 +19,9 @@ from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Settings
-from koboshi.domain.transcript import Body, Call, Choice
+from koboshi.domain.transcript import Body, Call, Choice, Past
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
-from koboshi.ports.past import Past
 from koboshi.ports.tally import Tally
 
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from koboshi.domain.ids import ChannelName, Seq, SessionId, TurnId
 from koboshi.domain.standing import stand_words
-from koboshi.domain.transcript import Need, Reply, Result
+from koboshi.domain.transcript import Need, Past, Reply, Result, Said
 from koboshi.domain.worker import Worker
-from koboshi.ports.past import Past, Said
 from koboshi.ports.views import (
     ChatView,
     JournalLine,

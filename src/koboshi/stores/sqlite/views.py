@@ -17,9 +17,8 @@ from koboshi.domain.ids import (
 from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Body, Message
+from koboshi.domain.transcript import Body, Message, Past
 from koboshi.domain.worker import Worker
-from koboshi.ports.past import Past
 from koboshi.ports.tally import Tally
 from koboshi.ports.views import (
     CallView,
