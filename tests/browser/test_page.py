@@ -223,7 +223,10 @@ def test_a_command_shows_its_output_while_it_runs(
 def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told(
     browser: Browser, tmp_path: Path
 ) -> None:
-    """Somebody who kills it again and again meets the boot breaker; it must not look like a bug."""
+    """Somebody who kills it again and again meets the boot breaker; it must not look like a bug.
+
+    Issue 13, B8: red before, the list of chats had it in the colour of work, and so had its calls.
+    """
     home = tmp_path / "home"
     told = {
         "KOBOSHI__RECOVERY__BOOT_BREAKER": "true",
@@ -241,7 +244,14 @@ def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told
         expect(trouble).to_contain_text("the gateway dies again and again")
         visit.go(f"#/chat/chat-{deaths - 1}")
         expect(visit.page.locator(".held")).to_contain_text("Not going on: the gateway dies")
+        expect(visit.page.locator(".dots")).to_have_count(0)
+        expect(visit.page.locator(".side .state-running")).to_have_count(0)
+        expect(visit.page.locator(".side .state-held-back")).to_have_count(deaths)
         visit.picture("held-back")
+        turn = one.explained(message)["turn"]["turn_id"]
+        visit.go(f"#/turns/t{turn}")
+        expect(visit.page.get_by_role("button", name="Resume")).to_be_visible()
+        visit.go(f"#/chat/chat-{deaths - 1}")
         visit.page.locator(".held").get_by_role("button", name="Resume").click()
         expect(visit.page.locator(".held")).to_have_count(0)
         works_on(one, message)
@@ -299,3 +309,7 @@ def test_a_file_that_the_agent_sends_can_be_saved(
         saved = tmp_path / "saved"
         coming.value.save_as(saved)
         assert saved.read_text() == report.read_text()
+        # Issue 13, B15: a tab of its own brings the cookie, and nothing else.
+        answer = visit.page.context.request.get(link.evaluate("link => link.href"))
+        assert (answer.status, answer.text()) == (200, report.read_text())
+        assert answer.headers["content-disposition"].startswith("attachment;")

@@ -17,7 +17,7 @@ from koboshi.domain.files import OutFile
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Body, Choice, Message
+from koboshi.domain.transcript import Body, Choice, Message, Past
 from koboshi.ports.channel import Accept, Inbound, Receipt
 from koboshi.ports.views import (
     DeliveryView,
@@ -25,7 +25,6 @@ from koboshi.ports.views import (
     Event,
     Explanation,
     JournalLine,
-    Past,
     ProcessView,
     Shown,
     Status,
@@ -274,6 +273,7 @@ class FakeGateway:
             worker=None,
             previous=None,
             turns={"running": 1},
+            stands={"running": 1},
             inbox_waiting=0,
             outbox_unsettled=2,
             sessions=1,

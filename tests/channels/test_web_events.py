@@ -11,8 +11,8 @@ from anyio import fail_after
 from koboshi.channels.web.limits import WebLimits
 from koboshi.domain.ids import ChannelName, EntryId, Seq, TurnId
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Answer, Message
-from koboshi.ports.views import Event, Past, Said
+from koboshi.domain.transcript import Answer, Message, Past, Said
+from koboshi.ports.views import Event
 from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel
 
 ROUTE = Route(channel=WEB, chat="room")

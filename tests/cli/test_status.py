@@ -34,6 +34,7 @@ KEYS = [
     "worker",
     "previous",
     "turns",
+    "stands",
     "inbox_waiting",
     "outbox_unsettled",
     "sessions",

@@ -77,9 +77,22 @@ def test_what_is_open_and_owed_is_counted() -> None:
 
     lines = rendered(turns=turns, inbox_waiting=1, outbox_unsettled=1)
 
-    assert "turns      1 in the queue, 2 running, 3 set aside, 1 answered, on the way" in lines
+    assert (
+        "turns      1 in the queue, 2 being worked on, 3 set aside, "
+        "1 answered, and the answer is on its way"
+    ) in lines
     assert "waiting    1 message" in lines
     assert "owed       1 delivery" in lines
+
+
+def test_turns_are_counted_by_where_they_stand() -> None:
+    """Issue 13, B8: red before, what the boot breaker held back was counted as running."""
+    stands = {"queued": 0, "running": 1, "held-back": 2, "interrupted": 0}
+
+    lines = rendered(turns={"queued": 0, "running": 3}, stands=stands)
+
+    words = "1 being worked on, 2 held back: the gateway dies again and again"
+    assert f"turns      {words}" in lines
 
 
 def test_trouble_is_told_and_can_not_command_the_terminal() -> None:

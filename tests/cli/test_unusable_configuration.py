@@ -59,8 +59,10 @@ def replies(home: Path) -> list[str]:
         ('[model]\nname = "gpt"\n', "does not say whose it is"),
         ('[model]\nname = "openai:gpt"\n', "needs a key"),
         (HOOK, "use the same port 8642"),
+        ('[gateway]\nzone = "Europe/Berlni"\n', "must be a time zone such as Europe/Berlin"),
+        ('[gateway]\nzone = "zone.tab"\n', "must be a time zone such as Europe/Berlin"),
     ],
-    ids=["unknown-provider", "no-provider", "no-key", "one-port-twice"],
+    ids=["unknown-provider", "no-provider", "no-key", "one-port-twice", "no-zone", "no-zone-file"],
 )
 def test_what_a_start_refuses_the_check_refuses(home: Path, text: str, said: str) -> None:
     """Issue 13, B12: the same words and the same code, without starting anything."""

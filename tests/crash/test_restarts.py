@@ -72,7 +72,7 @@ def test_a_command_is_not_begun_again_when_the_drain_is_killed(home: Path, worke
     with clocked(home, wall, **LONG) as one:
         message = one.say("a", script(runs(command), {"text": "through"}))
         until((workdir / "begun").exists, "the command runs")
-        wall.move(seconds=worked_s)
+        wall.let_pass(seconds=worked_s)
         until(lambda: _beats_after(home, worked_s), "its last sign of life")
         one.signal(signal.SIGTERM)
         wait_draining(one)

@@ -1,6 +1,6 @@
 """`koboshi` as a real process whose clock a test can move while it runs: `python -m
 tests.harness.moved_clock FILE run …`, where FILE holds by how many milliseconds the clock on the
-wall is ahead."""
+wall is ahead, and how many have passed for every clock."""
 
 import sys
 from dataclasses import dataclass
@@ -18,12 +18,21 @@ class Wall:
 
     file: Path
     ahead_ms: int = 0
+    passed_ms: int = 0
 
     def move(self, *, seconds: int) -> None:
-        """It is later now, for every process that looks."""
+        """The clock on the wall is set, for every process that looks."""
         self.ahead_ms += seconds * 1_000
+        self._write()
+
+    def let_pass(self, *, seconds: int) -> None:
+        """So much time passes, for every process that looks."""
+        self.passed_ms += seconds * 1_000
+        self._write()
+
+    def _write(self) -> None:
         new = self.file.with_suffix(".new")
-        new.write_text(str(self.ahead_ms), encoding="ascii")
+        new.write_text(f"{self.ahead_ms} {self.passed_ms}", encoding="ascii")
         new.rename(self.file)
 
     @property
@@ -36,14 +45,21 @@ class Wall:
 
 
 def follow(file: Path) -> None:
-    """From here on the clock of this process is ahead by what the file says."""
-    real_ms = SystemClock.now_ms
+    """From here on the clocks of this process are ahead by what the file says."""
+    real_ms, real_monotonic = SystemClock.now_ms, SystemClock.monotonic
+
+    def told() -> tuple[int, int]:
+        ahead, passed = file.read_text(encoding="ascii").split() if file.exists() else ("0", "0")
+        return int(ahead), int(passed)
 
     def now_ms(clock: SystemClock) -> int:
-        ahead = int(file.read_text(encoding="ascii")) if file.exists() else 0
-        return real_ms(clock) + ahead
+        return real_ms(clock) + sum(told())
+
+    def monotonic(clock: SystemClock) -> float:
+        return real_monotonic(clock) + told()[1] / 1_000
 
     SystemClock.now_ms = now_ms  # type: ignore[method-assign, assignment]
+    SystemClock.monotonic = monotonic  # type: ignore[method-assign, assignment]
 
 
 if __name__ == "__main__":

@@ -56,15 +56,20 @@ class VirtualClock:
         assert isinstance(loop, VirtualLoop)
         self._loop = loop
         self._wall_ms = wall_ms
+        self._passed_ms = 0
 
     def now_ms(self) -> int:
-        return self._wall_ms + round(self._loop.now_s * 1000)
+        return self._wall_ms + self._passed_ms + round(self._loop.now_s * 1000)
 
     def monotonic(self) -> float:
-        return self._loop.now_s
+        return self._loop.now_s + self._passed_ms / 1000
 
     def move_wall(self, ms: int) -> None:
         self._wall_ms += ms
+
+    def let_pass(self, ms: int) -> None:
+        """Time that passes, without anybody having to live through it."""
+        self._passed_ms += ms
 
 
 class TrackedStore:

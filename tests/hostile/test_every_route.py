@@ -132,6 +132,7 @@ async def test_a_browser_that_comes_from_elsewhere_sees_only_open_pages(whole: W
 
 
 async def test_half_of_what_a_page_must_show_is_worth_nothing(whole: WholeApi) -> None:
+    """Issue 13, B15: but for a file that was sent, where a good cookie is enough."""
     both = whole.let_in()
     other = whole.let_in()
     halves: list[dict[str, str]] = [
@@ -143,6 +144,10 @@ async def test_half_of_what_a_page_must_show_is_worth_nothing(whole: WholeApi) -
     for headers in halves:
         told = await statuses(whole, headers | {"Origin": ADDRESS})
         closed = {request: status for request, status in told.items() if not is_open(*request)}
+        files = [request for request in closed if "/files/" in request[1] and request[0] in SAFE]
+        by_cookie = {closed.pop(request) for request in files}
+        assert files
+        assert by_cookie == ({404} if headers.get("Cookie") == both["Cookie"] else {401})
         assert set(closed.values()) == {401}, (headers, closed)
     assert whole.done == []
 

@@ -85,13 +85,41 @@ async def test_only_the_size_is_told_to_who_asks_for_no_more(whole: WholeApi) ->
 
 
 async def test_the_page_gets_it_with_its_cookie_and_others_do_not(whole: WholeApi) -> None:
-    """Issue 13, B15: with the token, or with cookie and proof; with half of that, not."""
+    """Issue 13, B15: with the token or the page's cookie; red before, the cookie alone got 401, and
+    a link that was opened in a tab of its own showed an error."""
     path, page = await sent(whole, "a.txt"), whole.let_in()
+    cookie = {"Cookie": page["Cookie"]}
 
     assert (await got(whole, path, page)).status_code == 200
-    assert (await got(whole, path, {"Cookie": page["Cookie"]})).status_code == 401
+    answer = await got(whole, path, cookie)
+    assert (answer.status_code, answer.content) == (200, CONTENT)
+    assert answer.headers["content-disposition"].startswith("attachment;")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "set-cookie" not in answer.headers
+    assert (await got(whole, path, cookie, "HEAD")).status_code == 200
+    for site in ("same-origin", "none"):
+        assert (await got(whole, path, {**cookie, "Sec-Fetch-Site": site})).status_code == 200
     assert (await got(whole, path, {})).status_code == 401
-    assert (await got(whole, path, {**BEARER, "Sec-Fetch-Site": "cross-site"})).status_code == 403
+    assert (await got(whole, path, {"Cookie": f"{page['Cookie']}x"})).status_code == 401
+    assert (await got(whole, path, {"X-Koboshi-Proof": "x"})).status_code == 401
+
+
+async def test_the_cookie_alone_opens_files_and_nothing_else(whole: WholeApi) -> None:
+    """Issue 13, B15: a page of another site, or of another port, makes a browser send it."""
+    path, page = await sent(whole, "a.txt"), whole.let_in()
+    cookie = {"Cookie": page["Cookie"]}
+
+    for site in ("same-site", "cross-site"):
+        for headers in (cookie, BEARER):
+            answer = await got(whole, path, {**headers, "Sec-Fetch-Site": site})
+            assert answer.status_code == 403
+    foreign = {**cookie, "Origin": "http://127.0.0.1:9"}
+    assert (await got(whole, path, foreign)).status_code == 403
+    assert (await got(whole, path, cookie, "POST")).status_code == 401
+    chat = path.partition("/files/")[0]
+    others = ("/api/v1/status", "/api/v1/chats", f"{chat}/events", f"{chat}/files/d1/more")
+    for other in (*others, f"{chat}/files/", f"{chat}/files/../events"):
+        assert (await got(whole, other, cookie)).status_code in (401, 404), other
 
 
 @pytest.mark.parametrize(

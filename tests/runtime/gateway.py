@@ -153,8 +153,8 @@ class Life:
         await sleep(seconds)
 
     async def works_on(self, *, minutes: int) -> None:
-        """A long time goes by on the clock on the wall, up to the next heartbeat."""
-        self.clock.move_wall(minutes * 60_000)
+        """A long time goes by, up to the next heartbeat."""
+        self.clock.let_pass(minutes * 60_000)
         self.setting.time_passes(minutes=minutes)
         await self.passes(6)
 

@@ -11,8 +11,10 @@ from koboshi.cli.doctor_checks import Severity
 from koboshi.cli.doctor_more import CHECKS, MoreFacts, file_system_of
 from koboshi.cli.doctor_online import judged_clock, judged_webhook
 from koboshi.cli.options import Failure
+from koboshi.ports.room import Reserve
 from tests.cli.process import gateway, koboshi
 from tests.fakes.telegram.server import serving_in_thread
+from tests.fakes.telegram.world import World
 
 HOUR_MS = 3_600_000
 HEALTHY = MoreFacts(
@@ -24,6 +26,15 @@ HEALTHY = MoreFacts(
     has_database=True,
     held=0,
     dead=0,
+    reserve=Reserve(
+        kept_bytes=8_000_000,
+        wanted_bytes=8_000_000,
+        free_bytes=90_000_000,
+        made_from_bytes=32_000_000,
+    ),
+)
+GIVEN_UP = Reserve(
+    kept_bytes=0, wanted_bytes=8_000_000, free_bytes=9_000_000, made_from_bytes=32_000_000
 )
 
 
@@ -55,6 +66,8 @@ def test_a_machine_that_is_well_has_no_findings() -> None:
         ("file system", Severity.ERROR, {"file_system": "nfs4"}),
         ("file system", Severity.NOTE, {"file_system": ""}),
         ("disk speed", Severity.WARNING, {"sync_s": 0.5}),
+        ("reserve", Severity.WARNING, {"reserve": GIVEN_UP}),
+        ("reserve", Severity.NOTE, {"reserve": replace(GIVEN_UP, free_bytes=33_000_000)}),
         ("backups", Severity.NOTE, {"backup_ms": None}),
         ("backups", Severity.WARNING, {"backup_ms": 70 * HOUR_MS}),
         ("outbox", Severity.WARNING, {"held": 2}),
@@ -91,6 +104,23 @@ def test_a_real_home_is_looked_at_and_left_as_it_is(tmp_path: Path) -> None:
 def files_in(home: Path) -> list[str]:
     """All but the witness, which the gateway's own heartbeat writes."""
     return sorted(each.name for each in home.iterdir() if not each.name.startswith("witness.json"))
+
+
+def test_the_reserve_of_a_real_home_is_told_with_its_size(home_of_old: Path) -> None:
+    """Issue 13, A2: red before, nobody said whether there is one."""
+    kept = reserve_finding(home_of_old)
+    assert (kept["severity"], kept["words"]) == ("ok", "8.0 MB are kept back for a full disk")
+
+    (home_of_old / "reserve").unlink()
+    missing = reserve_finding(home_of_old)
+    assert missing["severity"] == "note"
+    assert not (home_of_old / "reserve").exists(), "a look makes nothing"
+
+
+def reserve_finding(home: Path) -> dict[str, str]:
+    told = koboshi("doctor", "--json", home=home)
+    (found,) = [each for each in told.document["findings"] if each["check"] == "reserve"]
+    return dict(found)
 
 
 def test_without_a_gateway_the_outbox_is_looked_at_all_the_same(home_of_old: Path) -> None:
@@ -139,6 +169,33 @@ def test_a_bot_and_the_model_are_called_when_that_is_asked_for(tmp_path: Path) -
     assert bad.code == 1
     wrong = {each["check"]: each for each in bad.document["findings"]}["telegram:main"]
     assert "does not take the token" in wrong["words"]
+
+
+@pytest.mark.parametrize(
+    "groups, hears, is_warned",
+    [("all", False, True), ("all", True, False), ("mention", False, False)],
+)
+def test_a_bot_that_is_to_hear_groups_and_does_not_is_found(
+    tmp_path: Path, groups: str, hears: bool, is_warned: bool
+) -> None:
+    """Issue 13, B14: privacy mode is on, as it is for every new bot."""
+    world = World()
+    world.account.can_read_all_group_messages = hears
+    with serving_in_thread(world) as fake:
+        told = koboshi(
+            "doctor",
+            "--online",
+            "--json",
+            home=tmp_path,
+            KOBOSHI__CHANNELS__TELEGRAM__MAIN__API_BASE=fake.url,
+            KOBOSHI__CHANNELS__TELEGRAM__MAIN__GROUPS=groups,
+            TELEGRAM_BOT_TOKEN=fake.token,
+        )
+
+    bot = [each for each in told.document["findings"] if each["check"] == "telegram:main"]
+    found = [each for each in bot if "only what is said to it" in each["words"]]
+    assert [each["severity"] for each in found] == ["warning"] * is_warned
+    assert all("/setprivacy" in each["remedy"] for each in found)
 
 
 @pytest.mark.parametrize(

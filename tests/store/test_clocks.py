@@ -101,6 +101,63 @@ async def test_a_turn_that_waits_for_its_time_waits_no_longer_than_that(
 
 @jumps
 @pytest.mark.parametrize("moment", ["at once", "after a heartbeat"])
+async def test_a_jump_while_we_run_makes_no_postponed_turn_stale(
+    home: Home, jump_ms: int, moment: str
+) -> None:
+    """Issue 12, A5, B13: red before, a jump beyond `fresh_seconds` made the turn stale, and the
+    person was asked whether it should go on."""
+    claim = await home.work_on()
+    await home.step(claim)
+    await home.store.turns.postpone(claim, 8 * SECOND_MS, "busy")
+    jump(home, jump_ms)
+    if moment == "after a heartbeat":
+        await beat(home)
+    await home.recover(claim.turn_id)
+    await home.wait_until_due()
+
+    again = await home.claim()
+    assert again.turn_id == claim.turn_id
+
+
+@jumps
+async def test_idle_time_goes_on_after_a_jump(home: Home, jump_ms: int) -> None:
+    """Issue 12, A5: a turn neither gets stale by it nor stays fresh for as long as the clock was
+    set back."""
+    claim = await home.work_on()
+    await home.store.turns.postpone(claim, 8 * SECOND_MS, "busy")
+    home.clock.move(HOUR_MS // 2)
+    jump(home, jump_ms)
+    await beat(home)
+    assert (await home.recover(claim.turn_id)).rule == "fresh"
+    home.clock.move(HOUR_MS)
+
+    assert (await home.recover(claim.turn_id)).rule == "stale"
+
+
+@jumps
+async def test_a_turn_that_died_is_as_old_as_it_was(home: Home, jump_ms: int) -> None:
+    """Issue 12, A5: its worker's last sign of life jumps as well, while the next boot waits to
+    take it up."""
+    claim = await home.work_on()
+    await home.reopen(crash=True)
+    await beat(home)
+    jump(home, jump_ms)
+    await beat(home)
+
+    assert (await home.recover(claim.turn_id)).rule == "fresh"
+
+
+async def test_killed_right_after_a_jump_nothing_looks_like_a_downtime(home: Home) -> None:
+    """Issue 12, A5: whatever is committed after the jump moves the last sign of life, too."""
+    claim = await home.work_on()
+    jump(home, DAY_MS)
+    await home.say("one more", chat="bob")
+
+    assert (await home.die_and_recover(claim.turn_id)).rule == "fresh"
+
+
+@jumps
+@pytest.mark.parametrize("moment", ["at once", "after a heartbeat"])
 async def test_a_jump_while_we_run_expires_no_delivery(
     home: Home, jump_ms: int, moment: str
 ) -> None:

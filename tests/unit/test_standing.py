@@ -7,18 +7,25 @@ from pathlib import Path
 import pytest
 
 import koboshi.dashboard
-from koboshi.cli.row_cells import session_cells, turn_cells
-from koboshi.cli.row_lines import session_line, turn_line
+from koboshi.cli.row_cells import message_cells, session_cells, turn_cells
+from koboshi.cli.row_lines import message_line, session_line, turn_line
 from koboshi.cli.story import stands_words
 from koboshi.commands.run import respond
 from koboshi.domain.command import Command, CommandName, SessionFacts, TurnGlance
-from koboshi.domain.ids import ChannelName, Generation, Seq, SessionId, TurnId
+from koboshi.domain.ids import ChannelName, EntryId, Generation, Seq, SessionId, TurnId
 from koboshi.domain.recovery import RULES, Verdict, VerdictKind
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
-from koboshi.domain.standing import HELD_BACK, where_it_stands
-from koboshi.domain.turn import OPEN, TurnState
-from koboshi.ports.views import SessionView, TurnView
+from koboshi.domain.standing import (
+    HELD_BACK,
+    STANDS,
+    stand_of,
+    stand_words,
+    where_it_stands,
+    where_message_stands,
+)
+from koboshi.domain.turn import CLOSED, OPEN, TurnState
+from koboshi.ports.views import EntryView, SessionView, TurnView
 
 NOW_MS = 1_800_000_000_000
 ROUTE = Route(channel=ChannelName("web:main"), chat="ann")
@@ -77,6 +84,23 @@ def a_view(state: TurnState, stands: str) -> TurnView:
     )
 
 
+def an_entry(stands: str) -> EntryView:
+    return EntryView(
+        entry_id=EntryId(7),
+        session_id=SessionId(1),
+        turn_id=TurnId(12),
+        kind="message",
+        state="attached",
+        reason=None,
+        source="web:main",
+        external_id="1",
+        sender="ann",
+        text="build",
+        received_ms=NOW_MS,
+        stands=stands,
+    )
+
+
 @pytest.mark.parametrize("state, verdict, is_worked_on", EVERYTHING)
 def test_every_surface_says_the_same(
     state: TurnState, verdict: Verdict | None, is_worked_on: bool
@@ -104,6 +128,12 @@ def test_every_surface_says_the_same(
     assert f"t12 {words}," in session_line(session, NOW_MS)
     assert f"t12 {words}" in session_cells(session, NOW_MS)
     assert stands_words(view) == words
+    entry = an_entry(where_message_stands("attached", words))
+    assert f", {words}: " in message_line(entry, NOW_MS)
+    assert words in message_cells(entry, NOW_MS)
+    stand = stand_of(state, verdict, is_worked_on=is_worked_on)
+    assert stand_words(stand) == words
+    assert (stand in STANDS) == (state not in CLOSED)
 
 
 @pytest.mark.parametrize("state", [TurnState.QUEUED, TurnState.RUNNING])

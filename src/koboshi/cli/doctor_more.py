@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from koboshi.app.reserve import reserve_in
 from koboshi.cli.ask_owner import ask_owner
 from koboshi.cli.doctor_checks import Facts, Finding, Severity
 from koboshi.cli.options import WRONG_SETUP, Failure
 from koboshi.config import Config
 from koboshi.domain.durations import duration
+from koboshi.ports.room import Reserve
 from koboshi.runtime.clock import SystemClock
 
+MEGABYTE = 1_000_000
 BACKUP_OLD_MS = 26 * 3_600_000
 SYNC_SLOW_S = 0.1
 SYNC_SAMPLES = 5
@@ -45,6 +48,8 @@ class MoreFacts:
     """Channels of the gateway that are down, and why; None: none runs, or it was not asked."""
     trouble: Failure | None = None
     """Why the database can not be asked."""
+    reserve: Reserve | None = None
+    """What is kept back for a full disk; None where no gateway has run, or nobody may look."""
     writable_code: Path | None = None
     """A folder of the program that everybody may write to."""
 
@@ -79,6 +84,27 @@ def check_sync(more: MoreFacts) -> Iterator[Finding]:
         yield Finding(severity=Severity.WARNING, words=words, remedy=remedy)
     else:
         yield _ok(words)
+
+
+def check_reserve(more: MoreFacts) -> Iterator[Finding]:
+    reserve = more.reserve
+    if reserve is None:
+        return
+    wanted = reserve.wanted_bytes / MEGABYTE
+    if reserve.kept_bytes:
+        yield _ok(f"{reserve.kept_bytes / MEGABYTE:.1f} MB are kept back for a full disk")
+    elif reserve.has_room:
+        words = f"{wanted:.1f} MB are to be kept back for a full disk, and are not yet"
+        remedy = "the gateway makes the reserve while it runs"
+        yield Finding(severity=Severity.NOTE, words=words, remedy=remedy)
+    else:
+        needed = reserve.made_from_bytes / MEGABYTE
+        yield Finding(
+            severity=Severity.WARNING,
+            words=f"nothing is kept back for a full disk: the reserve of {wanted:.1f} MB was given "
+            "up, or there was never room for it",
+            remedy=f"make space; it is made again when {needed:.1f} MB are free",
+        )
 
 
 def check_backups(more: MoreFacts) -> Iterator[Finding]:
@@ -157,6 +183,7 @@ CHECKS: dict[str, Callable[[MoreFacts], Iterator[Finding]]] = {
     "file system": check_file_system,
     "disk speed": check_sync,
     "database": check_database,
+    "reserve": check_reserve,
     "backups": check_backups,
     "outbox": check_outbox,
     "channels": check_channels,
@@ -177,6 +204,8 @@ def gather_more(facts: Facts, config: Config | None) -> MoreFacts:
     if facts.home_facts is None or not facts.home_facts.is_writable:
         return more
     more = replace(more, sync_s=_sync_seconds(home))
+    if more.has_database:
+        more = replace(more, reserve=reserve_in(home))
     if config is None or facts.silence or not more.has_database:
         return more
     return _with_outbox(more, config)

@@ -22,19 +22,13 @@ from koboshi.config.problems import escaped
 from koboshi.domain.boot import BREAKER_WORDS
 from koboshi.domain.durations import duration
 from koboshi.domain.reasons import unheard_words
+from koboshi.domain.standing import STANDS, stand_words
 from koboshi.domain.worker import Breaker, EndedHow, Worker
 from koboshi.runtime.clock import SystemClock
 
 SILENT_MS_MAX = 15_000
 """Three heartbeats."""
 
-_TURNS = {
-    "queued": "in the queue",
-    "running": "running",
-    "waiting": "waiting for an answer",
-    "suspended": "set aside",
-    "answered": "answered, on the way",
-}
 _ENDED = {
     EndedHow.STOPPED: "was stopped as asked",
     EndedHow.LEFTOVERS: "was stopped as asked and set its unfinished turns down",
@@ -95,6 +89,7 @@ class StatusAnswer:
     worker: Worker | None
     previous: Worker | None
     turns: dict[str, int]
+    stands: dict[str, int] = field(default_factory=dict)
     inbox_waiting: int
     outbox_unsettled: int
     sessions: int
@@ -105,8 +100,8 @@ class StatusAnswer:
     unreached: dict[str, str] = field(default_factory=dict)
     """Channels that can not be reached, and why."""
     neighbours: tuple[NeighbourAnswer, ...] = ()
-    restart: str | None = None
     """The model and the MCP servers."""
+    restart: str | None = None
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
@@ -115,7 +110,9 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     lines = [_headline(said, now_ms, zone), f"home       {escaped(said.home)}"]
     before = said.previous if said.is_running else said.worker
     lines.append(f"{'before' if said.is_running else 'last':<10} {_ending(before, zone)}")
-    turns = [f"{count} {_TURNS.get(state, state)}" for state, count in said.turns.items() if count]
+    # A gateway of an earlier version tells the states alone.
+    stands = said.stands or said.turns
+    turns = [f"{stands[each]} {stand_words(each)}" for each in STANDS if stands.get(each)]
     lines.append(f"turns      {', '.join(turns) or 'none is open'}")
     lines.append(f"waiting    {counted(said.inbox_waiting, 'message')}")
     held = f", {said.outbox_held} held: `koboshi outbox release`" if said.outbox_held else ""

@@ -44,7 +44,7 @@ def message_cells(view: EntryView, now_ms: int) -> tuple[str, ...]:
         shown("message", view.entry_id),
         view.kind,
         view.sender,
-        view.state,
+        view.stands or view.state,
         ago(view.received_ms, now_ms),
         excerpt(view.text, WORDS_CHARS_MAX),
     )

@@ -70,7 +70,8 @@ def call_line(call: CallView) -> str:
 def message_line(view: EntryView, now_ms: int) -> str:
     name, words = shown("message", view.entry_id), excerpt(view.text, WORDS_CHARS_MAX)
     whose = f" from {view.sender}" if view.sender else ""
-    return f"{name:<5} {view.kind}{whose}, {view.state} {ago(view.received_ms, now_ms)}: «{words}»"
+    when, stands = ago(view.received_ms, now_ms), view.stands or view.state
+    return f"{name:<5} {view.kind}{whose} {when}, {stands}: «{words}»"
 
 
 def message_lines(view: EntryView, now_ms: int) -> Iterator[str]:

@@ -22,7 +22,7 @@ from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
 from koboshi.domain.reasons import Reason, why_asked, why_closed
 from koboshi.domain.session import CutKind
-from koboshi.domain.standing import is_held_back, where_it_stands
+from koboshi.domain.standing import HELD, stand_of, where_it_stands
 from koboshi.domain.turn import CLOSED, TurnState
 
 REPLY_CHARS_MAX = 3_500
@@ -123,7 +123,7 @@ def _reason(turn: TurnGlance, facts: SessionFacts) -> list[str]:
     """What keeps it from being answered, and what helps; nothing where nothing does."""
     if turn.state is TurnState.WAITING and facts.question is not None:
         return [f"Why: {why_asked(facts.question.text)}. Answer it here, or /stop ends it."]
-    if is_held_back(turn.state, turn.verdict, is_worked_on=turn.is_worked_on):
+    if stand_of(turn.state, turn.verdict, is_worked_on=turn.is_worked_on) == HELD:
         assert turn.verdict is not None
         return [f"Why: {turn.verdict.because}; /drop ends it."]
     if turn.held_up is not None and (turn.is_worked_on or turn.state is TurnState.QUEUED):

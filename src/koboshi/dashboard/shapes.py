@@ -58,6 +58,7 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     sender: str
     text: str
     received_ms: int
+    stands: str
     turn: TurnView | None
     fate: Reason | None
 

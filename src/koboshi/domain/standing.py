@@ -7,27 +7,51 @@ from koboshi.domain.turn import TurnState
 HELD_BACK = "boot-breaker"
 """The rule that leaves an interrupted turn alone while the gateway dies again and again."""
 
-_WORDS = {
+HELD = "held-back"
+INTERRUPTED = "interrupted"
+"""Two ways to stand that no state tells: the turn looks like one that gets on, and does not."""
+
+_WORDS: dict[str, str] = {
     TurnState.QUEUED: "in the queue",
     TurnState.RUNNING: "being worked on",
+    HELD: "held back: the gateway dies again and again",
+    INTERRUPTED: "interrupted: the gateway died over it",
     TurnState.WAITING: "waiting for an answer",
     TurnState.SUSPENDED: "set aside",
     TurnState.ANSWERED: "answered, and the answer is on its way",
 }
+STANDS = tuple(_WORDS)
+"""Every way to stand of a turn that is not closed."""
+
+_MESSAGE_WORDS = {
+    "waiting": "waiting for its turn",
+    "handled": "taken care of",
+}
 
 
-def is_held_back(state: TurnState, verdict: Verdict | None, *, is_worked_on: bool) -> bool:
-    """Whether the turn looks like one that gets on, and recovery has decided to leave it alone."""
+def stand_of(state: TurnState, verdict: Verdict | None, *, is_worked_on: bool) -> str:
+    """One of STANDS, or the state of a closed turn. `verdict` is what recovery would decide now,
+    None for a turn that it does not concern; `is_worked_on` says that the gateway that runs now
+    holds the claim."""
     is_alive = state in (TurnState.QUEUED, TurnState.RUNNING)
     is_left = verdict is not None and verdict.rule == HELD_BACK
-    return is_alive and is_left and not is_worked_on
+    if is_alive and is_left and not is_worked_on:
+        return HELD
+    if state is TurnState.RUNNING and not is_worked_on:
+        return INTERRUPTED
+    return str(state)
+
+
+def stand_words(stand: str) -> str:
+    """What people are told."""
+    return _WORDS.get(stand, stand)
 
 
 def where_it_stands(state: TurnState, verdict: Verdict | None, *, is_worked_on: bool) -> str:
-    """`verdict` is what recovery would decide now, None for a turn that it does not concern;
-    `is_worked_on` says that the gateway that runs now holds the claim."""
-    if is_held_back(state, verdict, is_worked_on=is_worked_on):
-        return "held back: the gateway dies again and again"
-    if state is TurnState.RUNNING and not is_worked_on:
-        return "interrupted: the gateway died over it"
-    return _WORDS.get(state, state)
+    """Both at once: where the turn stands, in words."""
+    return stand_words(stand_of(state, verdict, is_worked_on=is_worked_on))
+
+
+def where_message_stands(state: str, turn: str | None) -> str:
+    """Where a message stands: in a turn, as `turn` says; else as its own state does."""
+    return turn if turn is not None else _MESSAGE_WORDS.get(state, state)

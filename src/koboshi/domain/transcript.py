@@ -274,3 +274,24 @@ def fingerprint(tool: str, arguments: str) -> str:
     with suppress(ValueError, RecursionError):
         arguments = json.dumps(json.loads(arguments), sort_keys=True)
     return hashlib.sha256(f"{tool}\n{arguments}".encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Words of a person, or of an answer, as the transcript has them."""
+
+    seq: Seq
+    turn_id: TurnId
+    thread: str
+    body: Body
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What was said in a chat up to the journal line `seq`; the lines themselves are gone."""
+
+    seq: int
+    said: tuple[Said, ...]
+    at_ms: int
+    """When this was looked at."""

@@ -10,7 +10,6 @@ from koboshi.domain.ids import (
     DeliveryId,
     EntryId,
     ProcessId,
-    Seq,
     SessionId,
     TurnId,
     WorkerId,
@@ -20,7 +19,7 @@ from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import TurnFacts, Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import Settings
-from koboshi.domain.transcript import Body, Call, Choice
+from koboshi.domain.transcript import Body, Call, Choice, Past
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
 from koboshi.ports.tally import Tally
@@ -77,6 +76,8 @@ class Status:
     previous: Worker | None
     turns: dict[str, int]
     """How many turns are in each state that is not closed."""
+    stands: dict[str, int]
+    """How many of them stand where: a turn that is held back is not at work, whatever its state."""
     inbox_waiting: int
     outbox_unsettled: int
     sessions: int
@@ -107,8 +108,10 @@ class TurnView:
     changed_ms: int
     closed_ms: int | None
     worker_id: int | None
+    stand: str = ""
+    """Where it stands: its state, `held-back` or `interrupted`."""
     stands: str = ""
-    """Where it stands, in words that are the same everywhere."""
+    """The same, in words that are the same everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +127,8 @@ class EntryView:
     sender: str
     text: str
     received_ms: int
+    stands: str = ""
+    """Where it stands, in words: those of the turn that it is in, or its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,29 +264,10 @@ class ChatView:
     state: str | None
     """Of its newest turn."""
     touched_ms: int
+    stand: str = ""
+    """Where that turn stands: its state, `held-back` or `interrupted`."""
     stands: str = ""
-    """Where that turn stands, in words."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """Words of a person, or of an answer, as the transcript has them."""
-
-    seq: Seq
-    turn_id: TurnId
-    thread: str
-    body: Body
-    at_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """What was said in a chat up to the journal line `seq`; the lines themselves are gone."""
-
-    seq: int
-    said: tuple[Said, ...]
-    at_ms: int
-    """When this was looked at."""
+    """The same, in words."""
 
 
 class Views(Protocol):

@@ -8,6 +8,7 @@ from koboshi.domain.ids import DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.outbox import UNSETTLED
 from koboshi.domain.reasons import Reason, what_is_wrong
 from koboshi.domain.recovery import Verdict, VerdictKind
+from koboshi.domain.standing import STANDS
 from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
 from koboshi.domain.worker import Breaker
 from koboshi.ports.views import DeliveryView, EntryView, Explanation, OwnerViews
@@ -57,6 +58,7 @@ class Looks:
     async def _status(self) -> Mapping[str, object]:
         status = asdict(await self.views.status())
         turns = {str(state): status["turns"].get(state, 0) for state in ALIVE}
+        stands = {stand: status["stands"].get(stand, 0) for stand in STANDS}
         begin = {"ok": True, "is_running": self.is_running, "trouble": self.trouble}
         neighbours = [
             {"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in self.neighbours
@@ -66,7 +68,7 @@ class Looks:
             "neighbours": neighbours,
             "restart": self.restart,
         }
-        return {**begin, **status, "turns": turns, **more}
+        return {**begin, **status, "turns": turns, "stands": stands, **more}
 
     async def _troubles(self) -> Mapping[str, object]:
         status = await self.views.status()

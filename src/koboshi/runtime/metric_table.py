@@ -59,8 +59,11 @@ METRICS: dict[str, Told] = {
     ),
     "koboshi_turns_total": _counter("Turns that ended.", "outcome"),
     "koboshi_turn_duration_seconds": _histogram("From a turn's opening to its end.", "outcome"),
-    "koboshi_turns_running": _gauge("Turns that are worked on."),
-    "koboshi_turns_waiting": _gauge("Open turns that nobody works on, by state.", "for"),
+    "koboshi_turns_running": _gauge("Turns that this gateway works on."),
+    "koboshi_turns_waiting": _gauge(
+        "Open turns that nobody works on, by where they stand (a state, held-back, interrupted).",
+        "for",
+    ),
     "koboshi_turn_resumes_total": _counter(
         "What recovery decided, by the rule that spoke.", "decision", "reason"
     ),

@@ -18,7 +18,9 @@ from typing import Protocol
 
 from anyio import Lock
 
+from koboshi.domain.standing import STANDS
 from koboshi.domain.timing import Timing
+from koboshi.domain.turn import TurnState
 from koboshi.domain.worker import Breaker, Worker
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
@@ -176,10 +178,11 @@ class Metrics:
         yield one("koboshi_outbox_oldest_age_seconds", _age_s(tally.owed_since_ms, now_ms))
         yield one("koboshi_outbox_held", tally.held)
         yield one("koboshi_outbox_ambiguous", tally.ambiguous)
-        yield one("koboshi_turns_running", status.turns.get("running", 0))
+        yield one("koboshi_turns_running", status.stands.get(TurnState.RUNNING, 0))
         waiting: dict[Labels, float] = {
-            labelled(**{"for": state}): status.turns.get(state, 0)
-            for state in ("queued", "waiting", "suspended", "answered")
+            labelled(**{"for": stand}): status.stands.get(stand, 0)
+            for stand in STANDS
+            if stand != TurnState.RUNNING
         }
         yield Metric("koboshi_turns_waiting", waiting)
         yield one("koboshi_jobs_running", tally.processes)

@@ -24,8 +24,9 @@ from koboshi.channels.web.lines import (
 from koboshi.domain.ids import ChannelName, Seq, TurnId, shown
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.route import Route
+from koboshi.domain.transcript import Said
 from koboshi.ports.channel import Inbound, Receipt
-from koboshi.ports.views import EntryView, Event, Said
+from koboshi.ports.views import EntryView, Event
 
 NOT_A_NAME = "must be {low} to {high} printable characters"
 

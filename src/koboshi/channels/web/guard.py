@@ -1,6 +1,7 @@
 """Who may talk to us: the first thing that every request meets."""
 
 import hmac
+import re
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -15,6 +16,7 @@ from koboshi.channels.web.pages import NO_PAGES, Pages
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
 """What may be seen without the token."""
+FILE_PATH = re.compile(r"/api/v1/sessions/[^/]+/files/[^/]+")
 LINKED_METHODS = frozenset({"GET", "HEAD"})
 
 SAFE_HEADERS = {
@@ -85,6 +87,8 @@ class Guard:
             return Unacceptable(403, "wrong-origin", "pages of other sites may not call this")
         if is_link or path == LOGIN_PATH or is_known(method, headers, self._logins):
             return None
+        if is_file(method, path) and self._logins.has_cookie(headers):
+            return None
         self._on_refused()
         message = "needs the header: Authorization: Bearer <the token in <home>/web-token>"
         return Unacceptable(401, "no-token", message)
@@ -97,6 +101,13 @@ class Guard:
 def _is_site_ours(headers: Headers) -> bool:
     """Browsers say where a request comes from. A link to an open page may be anywhere."""
     return headers.get("sec-fetch-site") in (None, "same-origin", "none")
+
+
+def is_file(method: str, path: str) -> bool:
+    """Whether a file that was sent is fetched. A link to it, opened in a tab of its own, brings the
+    cookie and nothing else. That changes nothing, no browser shows it, and no other site can read
+    it; `_is_site_ours` has refused what comes from one."""
+    return method in LINKED_METHODS and FILE_PATH.fullmatch(path) is not None
 
 
 def is_known(method: str, headers: Headers, logins: Logins) -> bool:

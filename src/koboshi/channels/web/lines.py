@@ -9,8 +9,18 @@ from msgspec import structs
 from koboshi.domain.files import safe_name
 from koboshi.domain.ids import shown
 from koboshi.domain.outbox import DeliveryState
-from koboshi.domain.transcript import KIND_OF, Answer, Call, Message, Note, Reply, Result, Summary
-from koboshi.ports.views import Event, JournalLine, Said, Shown
+from koboshi.domain.transcript import (
+    KIND_OF,
+    Answer,
+    Call,
+    Message,
+    Note,
+    Reply,
+    Result,
+    Said,
+    Summary,
+)
+from koboshi.ports.views import Event, JournalLine, Shown
 
 STEP_CHARS_MAX = 16_000
 """The most that an event tells of a step. The transcript has all of it."""

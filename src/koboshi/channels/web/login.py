@@ -4,9 +4,11 @@ The code is in the fragment of a link, which a browser sends to nobody; it works
 and dies with the process that made it. Cookie and proof are made from the token alone, so that they
 outlive a gateway that is killed, and end when the token is changed.
 
-A cookie is sent to every port of its host, whoever listens there. So it is worth nothing without
+A cookie is sent to every port of its host, whoever listens there. So it is worth little without
 the proof, which the page keeps to itself and sends in a header: what another port or another site
-can make a browser send is never enough.
+can make a browser send is never enough to read a conversation or to change anything. The one thing
+that the cookie alone opens are files that the agent sent, so that a link to one can be opened in a
+tab of its own.
 """
 
 import hashlib
@@ -69,6 +71,11 @@ class Logins:
         if nonce is None or not _is_same(headers.get(PROOF, ""), self._proof(nonce)):
             return False
         return method in SAFE_METHODS or "origin" in headers
+
+    def has_cookie(self, headers: Headers) -> bool:
+        """Whether the request shows the cookie, with or without its proof. That is enough for files
+        that were sent, and for nothing else."""
+        return self._nonce_of(headers) is not None
 
     def renewed(self, headers: Headers) -> str | None:
         """The header that replaces the cookie of a request that was let in; None while it is

@@ -160,6 +160,8 @@ def _sent_file() -> Json:
         "operationId": "getFile",
         "summary": "A file that the agent sent, to be saved",
         "description": "`delivery` is that of an event with a `file`, which has this address.",
+        # A link that is opened in a tab of its own brings the cookie alone.
+        "security": [{"token": []}, {"cookie": [], "proof": []}, {"cookie": []}],
         "parameters": [_in("path", "chat"), _in("path", "delivery")],
         "responses": {
             "200": {"description": "the file", "content": body},

@@ -35,7 +35,7 @@ export function turnRow(turn) {
   const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `since ${ago(turn.opened_ms)}`;
   const again = turn.recoveries ? ` · taken up again ${turn.recoveries}×` : "";
   return row(
-    [link(`#/turns/${id}`, id), chip(turn.state, turn.stands), link(`#/sessions/${idOf("session", turn.session_id)}`, place(turn.route), { class: "quiet" })],
+    [link(`#/turns/${id}`, id), chip(turn.stand, turn.stands), link(`#/sessions/${idOf("session", turn.session_id)}`, place(turn.route), { class: "quiet" })],
     shorten(turn.request, 160),
     [moment(turn.opened_ms), ` · ${lasted}${again}`, turn.reason ? ` · ${turn.reason}` : ""],
   );
@@ -46,7 +46,7 @@ function sessionRow(session) {
   const open = session.open_turn;
   const counts = [session.waiting && `${session.waiting} waiting`, session.owed && `${session.owed} owed`].filter(Boolean);
   return row(
-    [link(`#/sessions/${id}`, id), h("b", {}, place(session.route)), open ? chip(open.state, open.stands) : null],
+    [link(`#/sessions/${id}`, id), h("b", {}, place(session.route)), open ? chip(open.stand, open.stands) : null],
     open ? shorten(open.request, 160) : "",
     [`since ${moment(session.created_ms)}`, counts.length ? ` · ${counts.join(", ")}` : ""],
   );
@@ -107,7 +107,7 @@ function entryRow(entry, context) {
   const turn = entry.turn_id ? link(`#/turns/${idOf("turn", entry.turn_id)}`, idOf("turn", entry.turn_id)) : null;
   const session = entry.session_id ? link(`#/sessions/${idOf("session", entry.session_id)}`, idOf("session", entry.session_id)) : null;
   return row(
-    [link(`#/inbox/${idOf("message", entry.entry_id)}`, idOf("message", entry.entry_id)), chip(entry.turn?.state ?? entry.state, entry.turn?.stands ?? entry.state), h("span", { class: "kind" }, entry.kind), turn, session, h("span", { class: "acts" }, messageActs(entry, entry.turn, context))],
+    [link(`#/inbox/${idOf("message", entry.entry_id)}`, idOf("message", entry.entry_id)), chip(entry.turn?.stand ?? entry.state, entry.stands), h("span", { class: "kind" }, entry.kind), turn, session, h("span", { class: "acts" }, messageActs(entry, entry.turn, context))],
     [shorten(entry.text, 200), fate(entry)],
     `${moment(entry.received_ms)} · ${entry.source} · ${entry.sender}`,
   );

@@ -41,9 +41,9 @@ export function draftElement(draft) {
   return h("article", { class: "item agent draft", "aria-label": "The answer, as it is written" }, markdown(draft.text));
 }
 
-export function waitingElement() {
+export function waitingElement(words) {
   const dots = [1, 2, 3].map(() => h("i"));
-  return h("div", { class: "item agent dots", role: "img", "aria-label": "It is at work" }, dots);
+  return h("div", { class: "item agent dots", role: "img", "aria-label": words }, dots);
 }
 
 function bubble(whose, item, ...children) {

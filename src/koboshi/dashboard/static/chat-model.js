@@ -41,8 +41,15 @@ export class ChatModel {
     return [...this.turns.values()].findLast((turn) => AT_WORK.has(turn.state) || turn.state === "waiting") ?? null;
   }
 
-  get isAtWork() {
-    return [...this.turns.values()].some((turn) => AT_WORK.has(turn.state));
+  // The one that was worked on, or waited for that, when its last event was told.
+  get turnAtWork() {
+    return [...this.turns.values()].findLast((turn) => AT_WORK.has(turn.state)) ?? null;
+  }
+
+  // The gateway told where a turn stands now: its calls are not under way if nobody works on it.
+  stand(turn, stand) {
+    const work = this.byKey.get(this.workUnder.get(turn));
+    if (work && work.turnState !== stand) this.change(work, { turnState: stand });
   }
 
   takeEntry(line) {

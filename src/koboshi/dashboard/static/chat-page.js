@@ -105,7 +105,7 @@ export class ChatPage {
   sideItem(chat) {
     const isHere = chat.chat === this.name;
     const state = TOLD.has(chat.state) ? chat.stands : (chat.touched_ms ? ago(chat.touched_ms) : "new");
-    const words = [h("b", {}, shorten(chat.title || chat.chat, 60)), h("small", { class: `state-${chat.state}` }, `${chat.chat} · ${state}`)];
+    const words = [h("b", {}, shorten(chat.title || chat.chat, 60)), h("small", { class: `state-${chat.stand}` }, `${chat.chat} · ${state}`)];
     const attributes = { href: `#/chat/${encodeURIComponent(chat.chat)}`, "aria-current": isHere ? "page" : null };
     return h("li", {}, h("a", { ...attributes, onclick: () => this.close() }, words));
   }

@@ -8,7 +8,7 @@ import { get } from "./session.js";
 import { follow } from "./stream.js";
 import { withCode } from "./why.js";
 
-const HELD_LOOK_MS = 1500; // recovery has had its say by then
+const LOOK_MS = 50; // what happened in one moment is looked at once
 
 export class Chat {
   // The hooks hear of the connection, of verdicts of recovery, and of what is said here.
@@ -16,7 +16,8 @@ export class Chat {
     this.name = name;
     this.hooks = { onState, onDecided, onTouched };
     this.isDrawing = false;
-    this.held = null;
+    this.standing = null; // where the open turn stands, as the gateway tells it
+    this.looks = 0;
     this.list = h("div", { class: "items", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
     this.tail = h("div", { class: "tail" });
     this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "What was said" }, this.list, this.tail);
@@ -35,7 +36,7 @@ export class Chat {
     this.endFollowing = follow(`sessions/${encodeURIComponent(this.name)}/events?thread=&from=${from}`, {
       onEvent: (kind, line) => this.take(kind, line),
       onBegin: (place) => { if (place !== "0") this.offerEarlier(); },
-      onState: (state) => { this.hooks.onState(state); this.lookWhetherHeld(state); },
+      onState: (state) => { this.hooks.onState(state); this.isLive = state === "live"; this.look(); },
     });
     this.draw();
   }
@@ -48,17 +49,24 @@ export class Chat {
     this.draw();
   }
 
-  // A turn that recovery has decided to leave alone looks like one that is worked on; it says so.
-  lookWhetherHeld(state) {
-    clearTimeout(this.heldTimer);
-    if (state !== "live") return;
-    this.heldTimer = setTimeout(async () => {
-      const turn = this.model.openTurn;
+  // Events tell what happened, and not whether somebody works on a turn now: a gateway that died left it
+  // as it was, and recovery may have decided to leave it alone. So the gateway is asked.
+  look() {
+    clearTimeout(this.lookTimer);
+    const number = ++this.looks;
+    if (this.standing) this.stand(null);
+    if (!this.isLive) return;
+    this.lookTimer = setTimeout(async () => {
+      const turn = this.model.turnAtWork;
       const told = turn ? await get(`turns/${turn.turn}`).catch(() => null) : null;
-      const isHeld = told && !told.is_worked_on && told.why?.rule === "boot-breaker";
-      this.held = isHeld ? { turn: turn.turn, reason: told.reason } : null;
-      this.draw();
-    }, HELD_LOOK_MS);
+      if (number === this.looks) this.stand(told && { ...told.turn, name: turn.turn, reason: told.reason });
+    }, LOOK_MS);
+  }
+
+  stand(standing) {
+    this.standing = standing;
+    if (standing) this.model.stand(standing.name, standing.stand);
+    this.draw();
   }
 
   offerEarlier() {
@@ -71,7 +79,8 @@ export class Chat {
   }
 
   end() {
-    clearTimeout(this.heldTimer);
+    this.isLive = false;
+    this.look();
     this.endFollowing();
     this.sizes.disconnect();
     this.outbound.end();
@@ -91,7 +100,7 @@ export class Chat {
     if (kind === "resync") this.forget();
     if (kind === "message") this.outbound.seen(line.message, line.text);
     if (this.model.take(kind, line)) this.draw();
-    if (kind === "turn" && line.turn === this.held?.turn) this.held = null;
+    if (kind === "turn") this.look();
     if (kind === "turn" && line.rule) this.hooks.onDecided();
   }
 
@@ -182,23 +191,25 @@ export class Chat {
     this.drawn.set(item.key, { version: item.version, element });
   }
 
-  heldElement() {
-    const { words } = this.held.reason;
-    return h("aside", { class: "item notice held" }, h("p", {}, "Not going on: ", withCode(words), "."), button("Resume", () => this.say("/resume")));
+  standingElement() {
+    const { stand, stands, reason } = this.standing;
+    if (stand === "held-back") {
+      return h("aside", { class: "item notice held" }, h("p", {}, "Not going on: ", withCode(reason.words), "."), button("Resume", () => this.say("/resume")));
+    }
+    return stand === "running" ? waitingElement(stands) : h("p", { class: "aside stands" }, stands);
   }
 
   drawTail() {
     const drafts = [...this.model.drafts.values()];
     const unsent = this.outbound.items.filter((item) => !item.isShown);
-    const isWaiting = this.model.isAtWork && !drafts.length && !this.held;
+    const isShown = this.standing && !drafts.length;
     const nothing = !this.model.items.length && !unsent.length;
     replace(
       this.tail,
       nothing ? h("p", { class: "lonely" }, "Say something. Nothing you send here is lost, whatever happens to the gateway.") : null,
       unsent.map((item) => unsentElement(item, () => this.outbound.discard(item.key))),
       drafts.map(draftElement),
-      this.held ? this.heldElement() : null,
-      isWaiting ? waitingElement() : null,
+      isShown ? this.standingElement() : null,
     );
   }
 }

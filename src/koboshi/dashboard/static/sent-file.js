@@ -1,5 +1,6 @@
-// A file that the agent sent. Its address wants the proof that only this page has, so the page fetches it
-// and hands it to the browser to be saved. It is never shown: whoever made it could have written a page.
+// A file that the agent sent. The page fetches it and hands it to the browser to be saved, so that it can
+// tell what went wrong. In a tab of its own the address works, too, by the cookie. It is never shown:
+// whoever made it could have written a page.
 
 import { h } from "./dom.js";
 import { size } from "./format.js";
@@ -8,6 +9,7 @@ import { headers } from "./session.js";
 export function fileLink(file) {
   const trouble = h("span", { class: "bad", role: "status" });
   const fetchIt = async (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return; // the browser's own
     event.preventDefault();
     trouble.textContent = "";
     try {

@@ -16,7 +16,7 @@ const EVENTS = {
 const EFFECTS = {
   none: "", repeatable: "(may be run again)", resumable: "(is taken up again after a crash)", once: "(is never run twice)",
 };
-const LEFT = new Set(["queued", "waiting", "suspended"]);
+const LEFT = new Set(["queued", "held-back", "interrupted", "waiting", "suspended"]);
 
 export const turn = {
   title: "Turn",
@@ -30,7 +30,7 @@ function summary(values, context) {
   const id = context.what;
   const session = idOf("session", turn.session_id);
   const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `open for ${span(Date.now() - turn.opened_ms)}`;
-  const isLeft = LEFT.has(turn.state) && !values.is_worked_on && why?.rule !== "question-open";
+  const isLeft = LEFT.has(turn.stand) && !values.is_worked_on && why?.rule !== "question-open";
   const isOurs = turn.route.channel === context.page.channel;
   const acts = isLeft
     ? [button("Resume", () => context.act(`turns/${id}/resume`, `${id} goes on.`), { "data-focus": "resume" }),
@@ -39,7 +39,7 @@ function summary(values, context) {
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, turn.request),
-    h("p", {}, h("span", { class: `chip state-${turn.state}` }, turn.stands), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "open the chat")] : null),
+    h("p", {}, h("span", { class: `chip state-${turn.stand}` }, turn.stands), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "open the chat")] : null),
     turn.state === "done" && !values.reason.remedy ? null : reasonBox(values.reason, why?.rule),
     turn.state === "waiting" ? h("p", {}, h("a", { href: "#/questions" }, "Answer it under Questions")) : null,
     h("div", { class: "acts" }, acts),

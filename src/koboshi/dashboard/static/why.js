@@ -67,7 +67,7 @@ function inTurn({ turn, reason, why, entries }, context) {
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, turn.request),
-    h("p", {}, "It is part of turn ", link(`#/turns/${id}`, id), ", which is ", h("span", { class: `chip state-${turn.state}` }, turn.stands)),
+    h("p", {}, "It is part of turn ", link(`#/turns/${id}`, id), ", which is ", h("span", { class: `chip state-${turn.stand}` }, turn.stands)),
     reasonBox(reason, why?.rule),
     h("div", { class: "acts" }, entry ? messageActs(entry, turn, context) : null),
   );
@@ -78,7 +78,7 @@ function alone({ message, reason, behind }, context) {
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, message.text || "(nothing was said)"),
-    h("p", {}, h("span", { class: `chip state-${message.state}` }, message.state), ` from ${message.sender} on ${message.source}, ${moment(message.received_ms)} (${ago(message.received_ms)})`),
+    h("p", {}, h("span", { class: `chip state-${message.state}` }, message.stands), ` from ${message.sender} on ${message.source}, ${moment(message.received_ms)} (${ago(message.received_ms)})`),
     turn ? h("p", {}, "It waits behind ", link(`#/turns/${turn}`, turn), `: ${shorten(behind.request, 120)}`) : null,
     reasonBox(reason),
     h("div", { class: "acts" }, messageActs(message, null, context)),

@@ -4,20 +4,19 @@ sessions: each goes by an index, or over a bounded number of the newest journal 
 from collections.abc import Sequence
 
 from koboshi.domain.ids import ChannelName, Seq, SessionId, TurnId
-from koboshi.domain.transcript import Need, Reply, Result
+from koboshi.domain.standing import stand_words
+from koboshi.domain.transcript import Need, Past, Reply, Result, Said
 from koboshi.domain.worker import Worker
 from koboshi.ports.views import (
     ChatView,
     JournalLine,
     Page,
-    Past,
     QuestionView,
-    Said,
     SessionView,
     StepView,
     TurnView,
 )
-from koboshi.stores.sqlite.facts import standing_now
+from koboshi.stores.sqlite.facts import stand_now
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reads import read_question, read_request, read_turn
 from koboshi.stores.sqlite.rows import TurnRow, body_of, number, step_of, text, turn_of, worker_of
@@ -73,6 +72,7 @@ def _chat_view(tx: Reading, ground: Ground, row: Row) -> ChatView:
     first = tx.row("view_turn_first", session_id=session_id)
     row_newest = tx.row("turn_newest", session_id=session_id, limit=1)
     newest = None if row_newest is None else turn_of(row_newest)
+    stand = "" if newest is None else stand_now(tx, ground, newest)
     return ChatView(
         chat=text(row[1]),
         thread=text(row[2]),
@@ -80,7 +80,8 @@ def _chat_view(tx: Reading, ground: Ground, row: Row) -> ChatView:
         title="" if first is None else read_request(tx, turn_of(first))[:TITLE_CHARS_MAX],
         state=None if newest is None else newest.state,
         touched_ms=number(row[3]),
-        stands="" if newest is None else standing_now(tx, ground, newest),
+        stand=stand,
+        stands=stand_words(stand),
     )
 
 

@@ -1,9 +1,10 @@
 """Rows that rest on the clock on the wall, and what a jump of that clock does to them.
 
-Two kinds of rows do. An age (of a delivery, of an open question) is counted from a moment that is
-stored. When the clock on the wall jumps while we run, these moments jump with it, so that nothing
-gets older or younger by it. A wait ends at a moment that is stored together with its length. No
-wait ever has more left than its length: a clock that was set back makes none longer.
+Two kinds of rows do. An age (of a delivery, of an open question, of a turn that nobody works on) is
+counted from a moment that is stored. When the clock on the wall jumps while we run, these moments
+jump with it, so that nothing gets older or younger by it. A wait ends at a moment that is stored
+together with its length. No wait ever has more left than its length: a clock that was set back
+makes none longer.
 
 The writer compares the clock on the wall with the monotonic one at the beginning of each
 transaction, and moves the ages in that very transaction. So no decision that is taken inside a
@@ -67,6 +68,8 @@ def move_ages(tx: Transaction, jump_ms: int) -> None:
     """The clock on the wall jumped, and nothing got older or younger by it."""
     tx.change("ages_move_outbox", jump_ms=jump_ms)
     tx.change("ages_move_questions", jump_ms=jump_ms)
+    tx.change("ages_move_turns", jump_ms=jump_ms)
+    tx.change("ages_move_beats", jump_ms=jump_ms)
 
 
 def cap_waits(tx: Transaction) -> None:

@@ -14,18 +14,29 @@ from koboshi.domain.recovery import (
     decide,
 )
 from koboshi.domain.session import Session
-from koboshi.domain.standing import where_it_stands
+from koboshi.domain.standing import INTERRUPTED, stand_of
 from koboshi.domain.transcript import Effect, StepKind, tail_of
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.domain.worker import OPEN_BOOTS, Breaker, breaker_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reads import read_question, read_session
-from koboshi.stores.sqlite.rows import EntryRow, TurnRow, call_of, entry_of, number
+from koboshi.stores.sqlite.rows import (
+    EntryRow,
+    TurnRow,
+    call_of,
+    entry_of,
+    number,
+    text,
+    turn_of,
+)
 from koboshi.stores.sqlite.senders import may_run
 from koboshi.stores.sqlite.transaction import Reading
 
 BY_PERSON = "person"
 """The reason of a RESUMED that a person asked for."""
+
+LEFT_LOOKED_AT = 1_000
+"""Turns that were interrupted, of one look at how many stand where."""
 
 _GRAVEST = (Effect.ONCE, Effect.RESUMABLE, Effect.REPEATABLE, Effect.NONE)
 
@@ -98,10 +109,33 @@ def verdict_now(tx: Reading, ground: Ground, turn: TurnRow) -> Verdict | None:
     return verdict_over(facts_of(tx, ground, turn, session), policy_of(ground, session))
 
 
-def standing_now(tx: Reading, ground: Ground, turn: TurnRow) -> str:
-    """Where a turn stands, in words."""
+def stand_now(tx: Reading, ground: Ground, turn: TurnRow) -> str:
+    """Where a turn stands, as in `domain/standing.py`."""
     verdict = verdict_now(tx, ground, turn)
-    return where_it_stands(turn.state, verdict, is_worked_on=is_worked_on(ground, turn))
+    return stand_of(turn.state, verdict, is_worked_on=is_worked_on(ground, turn))
+
+
+def stands_counted(tx: Reading, ground: Ground) -> dict[str, int]:
+    """How many turns that are not closed stand where. Each that nobody works on is looked at only
+    while the boot breaker is not closed, and of very many the oldest."""
+    rows = tx.rows("turns_alive_by_state")
+    counts = {text(state): number(count) for state, count in rows}
+    this_boot = ground.worker_id or 0
+    if breaker_now(tx, ground)[0] is Breaker.CLOSED:
+        left = tx.number("count_turns_left", worker_id=this_boot)
+        _count(counts, TurnState.RUNNING, INTERRUPTED, left)
+        return counts
+    for row in tx.rows("turns_left", worker_id=this_boot, limit=LEFT_LOOKED_AT):
+        turn = turn_of(row)
+        _count(counts, turn.state, stand_now(tx, ground, turn), 1)
+    return counts
+
+
+def _count(counts: dict[str, int], state: str, stand: str, turns: int) -> None:
+    """So many turns in that state stand there."""
+    if turns and stand != state:
+        counts[state] -= turns
+        counts[stand] = counts.get(stand, 0) + turns
 
 
 def breaker_now(tx: Reading, ground: Ground) -> tuple[Breaker, int]:

@@ -109,6 +109,18 @@ UPDATE outbox SET aged_from_ms = aged_from_ms + :jump_ms WHERE settled_ms IS NUL
 UPDATE turns SET expires_ms = expires_ms + :jump_ms
 WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
 
+-- name: ages_move_turns
+-- The same for how long turns are idle that are not over.
+UPDATE turns SET progressed_ms = progressed_ms + :jump_ms, worked_ms = worked_ms + :jump_ms
+WHERE closed_ms IS NULL;
+
+-- name: ages_move_beats
+-- The same for the last sign of life of boots that did not end, and of those that died over turns
+-- that still wait for a decision.
+UPDATE workers SET heartbeat_ms = heartbeat_ms + :jump_ms
+WHERE ended_ms IS NULL OR worker_id IN
+    (SELECT worker_id FROM turns WHERE closed_ms IS NULL AND state = 'running');
+
 -- name: worker_last_beat
 -- The last sign of life of the boots before.
 SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
@@ -613,6 +625,21 @@ LIMIT :limit;
 -- name: turns_alive_by_state
 -- How many turns are not closed, by state.
 SELECT state, count(*) FROM turns WHERE closed_ms IS NULL GROUP BY state;
+
+-- name: count_turns_left
+-- How many turns are running under a boot that is gone.
+SELECT count(*) FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state = 'running' AND worker_id <> :worker_id;
+
+-- name: turns_left
+-- Turns that somebody worked on and nobody works on now, the oldest first.
+SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state IN ('queued', 'running') AND epoch > 0
+    AND worker_id IS NOT :worker_id
+ORDER BY turn_id LIMIT :limit;
 
 -- ── steps and calls ────────────────────────────────────────────────────────────────────────────
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import apsw
 
+from koboshi.ports.room import Reserve
+
 RESERVE_NAME = "reserve"
 PART_NAME = f"{RESERVE_NAME}.part"
 RESERVE_BYTES_MAX = 8_000_000
@@ -112,10 +114,8 @@ def make_reserve(home: Path) -> int:
     size, free = _reserve_size(home)
     try:
         (home / PART_NAME).unlink(missing_ok=True)
-        with suppress(FileNotFoundError):
-            held = (home / RESERVE_NAME).stat()
-            if held.st_size >= size and held.st_blocks * 512 >= size:
-                return held.st_size
+        if kept := _kept_bytes(home, size):
+            return kept
         if not size or free < MADE_FROM * size:
             return 0
         _fill(home / PART_NAME, size)
@@ -128,10 +128,30 @@ def make_reserve(home: Path) -> int:
     return size
 
 
+def look_at_reserve(home: Path) -> Reserve:
+    """How it stands, for somebody who only looks."""
+    size, free = _reserve_size(home)
+    return Reserve(
+        kept_bytes=_kept_bytes(home, size),
+        wanted_bytes=size,
+        free_bytes=free,
+        made_from_bytes=MADE_FROM * size,
+    )
+
+
 def give_up_reserve(home: Path) -> None:
     for name in (RESERVE_NAME, PART_NAME):
         with suppress(OSError):
             (home / name).unlink(missing_ok=True)
+
+
+def _kept_bytes(home: Path, size: int) -> int:
+    """The size of a reserve that is whole, and no hole; else 0."""
+    try:
+        held = (home / RESERVE_NAME).stat()
+    except OSError:
+        return 0
+    return held.st_size if held.st_size >= size and held.st_blocks * 512 >= size else 0
 
 
 def _reserve_size(home: Path) -> tuple[int, int]:

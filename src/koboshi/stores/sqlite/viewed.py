@@ -1,6 +1,7 @@
 """Rows as people and programs see them."""
 
 from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId
+from koboshi.domain.standing import stand_words, where_message_stands
 from koboshi.ports.views import (
     CallView,
     DeliveryView,
@@ -11,7 +12,7 @@ from koboshi.ports.views import (
     Trace,
     TurnView,
 )
-from koboshi.stores.sqlite.facts import standing_now
+from koboshi.stores.sqlite.facts import stand_now
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.reads import read_open_turn, read_request, read_session, read_turn
 from koboshi.stores.sqlite.rows import (
@@ -43,10 +44,10 @@ def turns_on(tx: Reading, ground: Ground, page: Page) -> tuple[TurnView, ...]:
     return tuple(turn_view(tx, ground, turn_of(row)) for row in rows)
 
 
-def entries_on(tx: Reading, page: Page) -> tuple[EntryView, ...]:
+def entries_on(tx: Reading, ground: Ground, page: Page) -> tuple[EntryView, ...]:
     query = "view_entries_open" if page.is_open else "view_entries"
     rows = tx.rows(query, before=page.before, limit=page.limit)
-    return tuple(entry_view(row) for row in rows)
+    return tuple(entry_view(tx, ground, row) for row in rows)
 
 
 def deliveries_on(tx: Reading, page: Page) -> tuple[DeliveryView, ...]:
@@ -64,7 +65,7 @@ def trace_of(tx: Reading, ground: Ground, entry_id: EntryId) -> Trace | None:
     row = tx.row("view_entry", entry_id=entry_id)
     if row is None:
         return None
-    message = entry_view(row)
+    message = entry_view(tx, ground, row)
     of = message.session_id
     rows = list(tx.rows("view_deliveries_for", session_id=of, entry_id=entry_id))
     turn = None if message.turn_id is None else read_turn(tx, message.turn_id)
@@ -117,6 +118,7 @@ def _call_view(row: Row) -> CallView:
 
 
 def turn_view(tx: Reading, ground: Ground, turn: TurnRow) -> TurnView:
+    stand = stand_now(tx, ground, turn)
     return TurnView(
         turn_id=turn.turn_id,
         session_id=turn.session_id,
@@ -132,7 +134,8 @@ def turn_view(tx: Reading, ground: Ground, turn: TurnRow) -> TurnView:
         changed_ms=turn.changed_ms,
         closed_ms=turn.closed_ms,
         worker_id=turn.worker_id,
-        stands=standing_now(tx, ground, turn),
+        stand=stand,
+        stands=stand_words(stand),
     )
 
 
@@ -155,10 +158,12 @@ def journal_line(row: Row) -> JournalLine:
     )
 
 
-def entry_view(row: Row) -> EntryView:
+def entry_view(tx: Reading, ground: Ground, row: Row) -> EntryView:
     entry_id, session_id, turn_id, kind, state, reason, source, external_id = row[:8]
     sender, body, received_ms = row[8:]
     session, turn = maybe_number(session_id), maybe_number(turn_id)
+    found = None if turn is None else read_turn(tx, TurnId(turn))
+    stand = None if found is None else stand_words(stand_now(tx, ground, found))
     return EntryView(
         entry_id=EntryId(number(entry_id)),
         session_id=None if session is None else SessionId(session),
@@ -171,6 +176,7 @@ def entry_view(row: Row) -> EntryView:
         sender=text(sender),
         text=report_of(body).headline if kind == "report" else words_of(body).text,
         received_ms=number(received_ms),
+        stands=where_message_stands(text(state), stand),
     )
 
 

@@ -17,7 +17,7 @@ from koboshi.domain.ids import (
 from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Body, Message
+from koboshi.domain.transcript import Body, Message, Past
 from koboshi.domain.worker import Worker
 from koboshi.ports.tally import Tally
 from koboshi.ports.views import (
@@ -29,7 +29,6 @@ from koboshi.ports.views import (
     Explanation,
     JournalLine,
     Page,
-    Past,
     ProcessView,
     QuestionView,
     SessionView,
@@ -40,7 +39,13 @@ from koboshi.ports.views import (
     TurnView,
 )
 from koboshi.stores.sqlite import board
-from koboshi.stores.sqlite.facts import breaker_now, facts_of, policy_of, verdict_over
+from koboshi.stores.sqlite.facts import (
+    breaker_now,
+    facts_of,
+    policy_of,
+    stands_counted,
+    verdict_over,
+)
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.held_up import read_hold_up
 from koboshi.stores.sqlite.reads import find_session, read_question, read_session, read_turn
@@ -94,6 +99,7 @@ class SqliteViews:
                 turns={
                     text(state): number(count) for state, count in tx.rows("turns_alive_by_state")
                 },
+                stands=stands_counted(tx, self._ground),
                 inbox_waiting=tx.number("count_waiting"),
                 outbox_unsettled=tx.number("count_unsettled"),
                 sessions=tx.number("count_sessions"),
@@ -127,14 +133,18 @@ class SqliteViews:
         return None if session is None else session.session_id
 
     async def entry(self, entry_id: EntryId) -> EntryView | None:
-        row = await self._readers.read(lambda tx: tx.row("view_entry", entry_id=entry_id))
-        return None if row is None else entry_view(row)
+        def look(tx: Reading) -> EntryView | None:
+            row = tx.row("view_entry", entry_id=entry_id)
+            return None if row is None else entry_view(tx, self._ground, row)
+
+        return await self._readers.read(look)
 
     async def entry_by_external_id(self, external_id: str) -> EntryView | None:
-        row = await self._readers.read(
-            lambda tx: tx.row("view_entry_by_external_id", external_id=external_id)
-        )
-        return None if row is None else entry_view(row)
+        def look(tx: Reading) -> EntryView | None:
+            row = tx.row("view_entry_by_external_id", external_id=external_id)
+            return None if row is None else entry_view(tx, self._ground, row)
+
+        return await self._readers.read(look)
 
     async def delivery(self, delivery_id: DeliveryId) -> DeliveryView | None:
         row = await self._readers.read(lambda tx: tx.row("view_delivery", delivery_id=delivery_id))
@@ -162,7 +172,7 @@ class SqliteViews:
         return await self._readers.read(lambda tx: turns_on(tx, self._ground, page))
 
     async def entries(self, page: Page) -> tuple[EntryView, ...]:
-        return await self._readers.read(lambda tx: entries_on(tx, page))
+        return await self._readers.read(lambda tx: entries_on(tx, self._ground, page))
 
     async def deliveries(self, page: Page) -> tuple[DeliveryView, ...]:
         return await self._readers.read(lambda tx: deliveries_on(tx, page))
@@ -213,10 +223,12 @@ class SqliteViews:
 
     async def reports_of(self, process_id: ProcessId) -> tuple[EntryView, ...]:
         first, behind = f"{process_id}:", f"{process_id};"
-        rows = await self._readers.read(
-            lambda tx: tx.rows("view_reports_of", first=first, behind=behind)
-        )
-        return tuple(entry_view(row) for row in rows)
+
+        def look(tx: Reading) -> tuple[EntryView, ...]:
+            rows = tx.rows("view_reports_of", first=first, behind=behind)
+            return tuple(entry_view(tx, self._ground, row) for row in rows)
+
+        return await self._readers.read(look)
 
     async def events(
         self, channel: ChannelName, chat: str, *, after: int, limit: int
@@ -273,12 +285,13 @@ def _explain(tx: Reading, ground: Ground, turn_id: TurnId) -> Explanation | None
         facts = facts_of(tx, ground, turn, session)
         why = verdict_over(facts, policy_of(ground, session))
     place = {"session_id": turn.session_id, "turn_id": turn_id}
+    entries = tx.rows("view_entries_of_turn", turn_id=turn_id)
     return Explanation(
         turn=turn_view(tx, ground, turn),
         facts=facts,
         why=why,
         lines=tuple(journal_line(row) for row in tx.rows("view_journal_of_turn", **place)),
-        entries=tuple(entry_view(row) for row in tx.rows("view_entries_of_turn", turn_id=turn_id)),
+        entries=tuple(entry_view(tx, ground, row) for row in entries),
         deliveries=tuple(delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)),
         question=None if turn.question_seq is None else read_question(tx, turn.question_seq).text,
         held_up=read_hold_up(tx, ground, turn),

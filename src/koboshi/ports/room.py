@@ -1,0 +1,18 @@
+"""What is kept back for a full disk, as people may look at it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    kept_bytes: int
+    """What is kept back now; 0 if it was given up, or never made."""
+    wanted_bytes: int
+    """What is to be kept back on this volume."""
+    free_bytes: int
+    made_from_bytes: int
+    """So much has to be free before it is made."""
+
+    @property
+    def has_room(self) -> bool:
+        return self.free_bytes >= self.made_from_bytes
