@@ -132,6 +132,10 @@ SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining,
 FROM workers WHERE worker_id < :worker_id AND ended_how IS NOT 'refused'
 ORDER BY worker_id DESC LIMIT 1;
 
+-- name: worker_started
+-- When a boot began.
+SELECT started_ms FROM workers WHERE worker_id = :worker_id;
+
 -- name: worker_heartbeat
 -- The last sign of life of a boot.
 SELECT heartbeat_ms FROM workers WHERE worker_id = :worker_id;
@@ -391,6 +395,12 @@ WHERE steps.seq = :question AND steps.session_id = :session_id AND inbox.state =
 SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
        accepted_by, received_ms
 FROM inbox WHERE session_id = :session_id AND state = 'waiting' ORDER BY entry_id;
+
+-- name: entries_of_turn
+-- What a turn has heard, oldest first.
+SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
+       accepted_by, received_ms
+FROM inbox WHERE turn_id = :turn_id ORDER BY entry_id;
 
 -- name: entries_waiting_count
 -- How much waits in a session.
