@@ -137,6 +137,24 @@ CASES = (
         "failed: it is down",
         number="B13",
     ),
+    Case(
+        "a backlog of two people is one turn",
+        planted.a_backlog_of_two_people,
+        Plot.PEOPLE,
+        "joined messages of",
+    ),
+    Case(
+        "a message is joined and not heard",
+        planted.joined_and_not_heard,
+        Plot.COMMON,
+        "was never heard",
+    ),
+    Case(
+        "what is sent to this boot is joined",
+        planted.a_live_talk_is_joined,
+        Plot.COMMON,
+        "was sent to the boot that joined it",
+    ),
 )
 
 

@@ -213,6 +213,18 @@ async def test_it_is_the_same_whatever_a_message_does_to_a_turn_at_work(
     assert await heard(home, claim) == list(THREE)
 
 
+async def test_who_hears_that_it_failed_hears_that_it_was_all_of_them(home: Home) -> None:
+    """Issue 13, B10: none of the messages looks as if it had been forgotten."""
+    await three_while_it_is_down(home)
+    claim = await home.claim()
+
+    await home.store.turns.fail(claim, "no")
+
+    (apology,) = await home.deliver()
+    assert "«delete the backups (and 2 more)»" in apology.text
+    assert apology.anchor == "key-3"
+
+
 async def test_the_story_of_the_turn_tells_it(home: Home) -> None:
     """Issue 13, B10: `/why` and `explain` say that messages joined the turn."""
     await three_while_it_is_down(home)

@@ -1374,6 +1374,17 @@ SELECT external_id FROM inbox WHERE turn_id = :turn_id AND source = 'retry' LIMI
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind = 'message' ORDER BY seq LIMIT 1;
 
+-- name: turn_backlog_count
+-- How many messages a turn answers that came before a boot; 0 for all others. The note behind them
+-- is one of its first steps.
+WITH begun AS (
+    SELECT seq, kind, cause
+    FROM (SELECT seq, turn_id, kind, cause FROM steps
+          WHERE session_id = :session_id AND seq >= :first_seq ORDER BY seq LIMIT 40)
+    WHERE turn_id = :turn_id)
+SELECT count(*) FROM begun
+WHERE kind = 'message' AND seq < (SELECT seq FROM begun WHERE kind = 'note' AND cause = 'backlog');
+
 -- name: turn_first_report
 -- What opened a turn that no person has opened.
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
