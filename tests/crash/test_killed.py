@@ -128,7 +128,7 @@ async def test_a_message_whose_acknowledgement_was_lost_is_recognised(home: Path
 
 
 async def test_messages_that_waited_behind_a_turn_run_once_and_in_order(home: Path) -> None:
-    """S97, S92, S93, and issue 13, B10: three messages wait while a turn hangs; the gateway dies; one
+    """S97, S92, S93. Issue 13, B10: three messages wait while a turn hangs; the gateway dies; one
     turn answers them, in order, behind the answer of the first."""
     async with lives(home, [KILLED_BY_HAND]) as life:
         person = life.person(CHAT)
