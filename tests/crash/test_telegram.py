@@ -22,8 +22,8 @@ LONG = "\n\n".join(f"Paragraph {number} " + "word " * 180 for number in range(12
 async def test_what_is_written_while_it_is_down_is_answered_after_the_start(home: Path) -> None:
     """S1, S145."""
     async with a_bot(home) as bot:
-        bot.say("echo one")
-        bot.say("echo two")
+        bot.say("echo one", date=bot.world.now - 60)
+        bot.say("echo two", date=bot.world.now - 60)
         bot.start()
         await bot.hears("two")
         bot.gateway.kill()
@@ -32,7 +32,7 @@ async def test_what_is_written_while_it_is_down_is_answered_after_the_start(home
         await bot.hears("three")
         await bot.comes_to_rest()
 
-        assert bot.said() == ["one", "two", "three"]
+        assert bot.said() == ["one\n\ntwo", "three"]
         assert not bot.fake.history.asked_to_drop()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from tests.harness.backlogs import check_messages_of_turns
 from tests.harness.client import WORDS, Client, Event
 from tests.harness.rows import Row, Rows
 
@@ -25,6 +26,7 @@ def check_rows(rows: Rows) -> None:
     """The rows of a gateway at rest: everything came to an end, once, in order."""
     assert rows.damage == []
     _every_message_has_its_place(rows)
+    check_messages_of_turns(rows)
     _every_turn_is_over(rows)
     _generations_do_not_mix(rows)
     _the_transcript_is_sound(rows)

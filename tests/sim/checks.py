@@ -87,9 +87,25 @@ def _everybody_is_answered_or_told(setting: Setting, rows: Rows) -> None:
                 _is_a_stranger(setting, update)
                 continue
             assert _is_settled(update, entry, rows), f"nobody heard what became of {update}"
+            _is_answered_itself(entry, rows)
     arrived = {seen.delivery_id for seen in platform.seen}
     for row in rows.of("outbox", state="delivered"):
         assert row["delivery_id"] in arrived, f"d{row['delivery_id']} was never seen"
+
+
+def _is_answered_itself(entry: Row, rows: Rows) -> None:
+    """The answer of a turn with a backlog is an answer to each of its messages."""
+    steps = rows.of("steps", turn_id=entry["turn_id"]) if entry["turn_id"] else []
+    joined = [step for step in steps if step["cause"] == "backlog"]
+    answers = [step for step in steps if step["kind"] == "answer"]
+    if not joined or not answers:
+        return
+    newest = [step for step in steps if step["kind"] == "message"][-1]
+    if newest["seq"] > joined[0]["seq"]:
+        return  # newer words have taken the place of older ones
+    for key in MESSAGE.findall(rows.body(entry)["text"]):
+        said = MESSAGE.findall(rows.body(answers[0])["text"])
+        assert key in said, f"{key} was joined to t{entry['turn_id']} and not answered"
 
 
 def _is_a_stranger(setting: Setting, update: Update) -> None:
@@ -162,8 +178,8 @@ def _nothing_is_said_twice(platform: SimPlatform, asked: Counter[str]) -> None:
         if not seen.is_labelled and seen.text.startswith("answer m")
     )
     for (chat, text), count in answers.items():
-        (key,) = MESSAGE.findall(text)
-        assert count <= asked[key], f"{chat} read {text[:30]!r} {count} times"
+        for key in MESSAGE.findall(text):
+            assert count <= asked[key], f"{chat} read {text[:30]!r} {count} times"
 
 
 def _everything_is_said_in_order(platform: SimPlatform, rows: Rows) -> None:

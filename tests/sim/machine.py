@@ -139,6 +139,9 @@ class Machine:
         self.tally["claims"] += len(claims)
         for claim in claims:
             assert claim.epoch == before[claim.turn_id]["epoch"] + 1
+            if claim.epoch == 1:
+                chat = self.chat_of(claim.session_id)
+                self.chats[chat].is_claimed_first(claim.worker_id)
         for row in before.values():
             if row["state"] == "queued":
                 self._judged(row["turn_id"])
@@ -146,7 +149,7 @@ class Machine:
     def _judged(self, turn_id: int) -> None:
         row = self.look().one("turns", turn_id=turn_id)
         chat = self.chat_of(row["session_id"])
-        self.chats[chat].is_judged(row["state"])
+        self.chats[chat].is_judged(row["state"], is_new=row["epoch"] == 0)
 
     # ── what is looked at after each rule ───────────────────────────────────────────────────────
 
@@ -244,7 +247,7 @@ class Machine:
 
     def comes(self, chat: str, key: str, text: str) -> None:
         """The platform brings what somebody wrote."""
-        self.chats[chat].hears(key, text)
+        self.chats[chat].hears(key, text, self.home.worker.worker_id)
         self.do(self.home.say(text, chat=self.places[chat], key=key))
         self.keys.append((chat, key, text))
         self.look()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.errors import ModelBusy, ModelRefused
+from koboshi.domain.notes import BACKLOG
 from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step
 from koboshi.ports.model import CallRequest, ModelReply, OnText, Request
 from tests.sim.effects import Asked, Effects
@@ -77,23 +78,28 @@ def reply_to(steps: Sequence[Step]) -> ModelReply:
     planned = [place for place, body in enumerate(bodies) if _plan_of(body) is not None]
     if not planned:
         return ModelReply(text=f"noted: {_heard(bodies)}")
-    plan = _plan_of(bodies[planned[-1]])
-    assert plan is not None
-    key, words = plan
+    # What came while nobody was there is done as a whole; newer words take the place of older ones.
+    told = [place for place, body in enumerate(bodies) if _is_backlog(body)]
+    is_backlog = bool(told) and planned[-1] < told[0]
+    plans = [plan for place in planned if (plan := _plan_of(bodies[place])) is not None]
     done = bodies[planned[-1] :]
     repeated = _repeated(done)
     if repeated is not None:
         return repeated
     place = sum(_is_planned(body) or _is_nudge(body) for body in done)
-    if place >= len(words):
-        return ModelReply(text=f"answer {key}{_ends_told(key, bodies)}")
-    return _reply(words[place], f"{key}.{place}", [b for b in done if isinstance(b, Result)])
+    results = [body for body in done if isinstance(body, Result)]
+    texts: list[str] = []
+    for key, words in plans if is_backlog else plans[-1:]:
+        steps_of_plan = words.index("long") if "long" in words else len(words)
+        if place < steps_of_plan:
+            return _reply(words[place], f"{key}.{place}", results)
+        place -= steps_of_plan
+        texts.append(f"answer {key} {LONG}" if "long" in words else f"answer {key}")
+    return ModelReply(text="\n".join(texts) + _ends_told(key, bodies))
 
 
 def _reply(word: str, key: str, results: Sequence[Result]) -> ModelReply:
     match word:
-        case "long":
-            return ModelReply(text=f"answer {key.partition('.')[0]} {LONG}")
         case "empty":
             return ModelReply(text="")
         case "deadly":
@@ -170,6 +176,10 @@ def _is_planned(body: object) -> bool:
 
 def _is_nudge(body: object) -> bool:
     return isinstance(body, Note) and body.cause == EMPTY_REPLY
+
+
+def _is_backlog(body: object) -> bool:
+    return isinstance(body, Note) and body.cause == BACKLOG
 
 
 def _heard(bodies: Sequence[object]) -> str:

@@ -15,7 +15,8 @@ from unittest.mock import patch
 from anyio import CapacityLimiter
 
 from koboshi.agent.context import build_request
-from koboshi.domain import outbox, recovery
+from koboshi.domain import backlog, outbox, recovery
+from koboshi.domain.backlog import Accepted
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ChannelName, Generation, ProcessId, TurnId
@@ -31,7 +32,7 @@ from koboshi.ports.store import Loaded
 from koboshi.runtime import asking, deliver
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.slots import Slot
-from koboshi.stores.sqlite import judge, telling, turns, writes
+from koboshi.stores.sqlite import joining, judge, telling, turns, writes
 from koboshi.stores.sqlite.facts import facts_of
 from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.inbox import SqliteInbox
@@ -315,8 +316,42 @@ def an_outage_fails_the_turn() -> Iterator[None]:
         yield
 
 
+# ── what issue 13 promises ──────────────────────────────────────────────────────────────────────
+
+
 @contextmanager
 def nobody_tells_of_an_end() -> Iterator[None]:
     """Issue 13, B11: the model says nothing of it, and neither do we."""
     with patch.object(telling, "teller_of", lambda end, is_answered: Teller.WORDS):
+        yield
+
+
+@contextmanager
+def a_backlog_of_two_people() -> Iterator[None]:
+    """B10: whoever wrote before the boot, it is all one request."""
+
+    def everybodys(begun: Sequence[Accepted], waiting: Any, *rest: Any) -> Any:
+        one = begun[0].entry.sender if begun else ""
+        others = [replace(each, entry=replace(each.entry, sender=one)) for each in waiting]
+        return backlog.joined(begun, others, *rest)
+
+    with patch.object(joining, "joined", everybodys):
+        yield
+
+
+@contextmanager
+def joined_and_not_heard() -> Iterator[None]:
+    """B10: a message of a backlog is said to be in the turn, and the model is not shown it."""
+
+    def marked(tx: Transaction, session_id: Any, turn_id: TurnId, epoch: Any, entry: Entry) -> None:
+        writes.mark_attached(tx, entry.entry_id, turn_id)
+
+    with patch.object(joining, "attach_entry", marked):
+        yield
+
+
+@contextmanager
+def a_live_talk_is_joined() -> Iterator[None]:
+    """B10: what is sent to this boot joins as well."""
+    with patch.object(backlog, "was_sent_before", lambda accepted, boot: True):
         yield

@@ -29,6 +29,7 @@ from koboshi.ports.channel import Abilities, Accept, Inbound
 from koboshi.ports.clock import Clock
 from tests.harness.quiet_channel import QuietChannel
 from tests.sim.crowd import CHANNEL, GROUP, OTHER, Update
+from tests.sim.loop import BEGIN_MS
 from tests.sim.plots import Plot
 from tests.sim.power import History, Power
 from tests.sim.weather import Weather
@@ -334,7 +335,7 @@ class SimChannel(QuietChannel):
             is_private=update.chat != GROUP,
             words=Words(
                 text=update.text,
-                sent_ms=0,
+                sent_ms=BEGIN_MS + int(update.at_s) * 1_000,
                 anchor=update.key,
                 question=None if update.question is None else Seq(update.question),
                 choice_id=update.choice,

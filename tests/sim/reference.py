@@ -6,13 +6,17 @@ verdict of recovery is, it is told; what follows from it, it knows.
 """
 
 from dataclasses import dataclass, field
+from itertools import takewhile
 
+BACKLOG_MAX = 10
 CLOSED = ("answered", "done", "stopped", "failed")
 
 
 @dataclass(slots=True)
 class TurnModel:
     state: str = "queued"
+    key: str = ""
+    """The message that opened it, as long as nobody has claimed it."""
     question: str = ""
     """What an open question wants: an `answer`, an `approval`, or whether to go on (`offer`)."""
 
@@ -24,6 +28,10 @@ class ChatModel:
     waiting: list[str] = field(default_factory=list)
     """The keys of messages that no turn has heard yet."""
     turn: TurnModel | None = None
+    boots: dict[str, int] = field(default_factory=dict)
+    """Which boot has accepted each message."""
+    joins_for: int = 0
+    """The boot that claimed a turn of which nobody knew yet what had opened it."""
     may_open: bool = False
     """A report waits, too: it may have opened the turn in the place of a message."""
 
@@ -31,10 +39,11 @@ class ChatModel:
     def state(self) -> str | None:
         return None if self.turn is None else self.turn.state
 
-    def hears(self, key: str, text: str) -> None:
+    def hears(self, key: str, text: str, boot: int) -> None:
         """A person writes."""
+        self.boots[key] = boot
         if self.turn is None:
-            self.turn = TurnModel()
+            self.turn = TurnModel(key=key)
         elif self.turn.state != "waiting":
             self.waiting.append(key)
         elif self.turn.question != "offer" or text == "yes":
@@ -46,27 +55,42 @@ class ChatModel:
             self.closes()
 
     def asks(self, question: str) -> None:
-        self.turn = TurnModel("waiting", question)
+        self.turn = TurnModel("waiting", question=question)
 
     def closes(self) -> None:
         """The open turn has ended: the oldest message opens the next."""
         self.turn = None
         if self.waiting and not self.may_open:
-            del self.waiting[0]
-            self.turn = TurnModel()
+            self.turn = TurnModel(key=self.waiting.pop(0))
+
+    def is_claimed_first(self, boot: int) -> None:
+        """A turn is claimed that nobody has claimed before: a backlog joins it."""
+        if self.turn is None:
+            self.joins_for = boot
+        else:
+            self.waiting = self.waiting[self._joining(self.turn.key, self.waiting, boot) :]
+
+    def _joining(self, key: str, behind: list[str], boot: int) -> int:
+        """How many messages are answered with the one that opened the turn: all of one person here,
+        accepted before this boot, ten together at most."""
+        if not key or self.boots[key] >= boot:
+            return 0
+        row = list(takewhile(lambda each: self.boots[each] < boot, behind))
+        return min(len(row), BACKLOG_MAX - 1)
 
     def is_cut(self) -> None:
         """`/stop` or `/new`: what was open has ended, and what waited is dropped."""
         self.turn, self.waiting = None, []
 
-    def is_judged(self, state: str) -> None:
-        """Recovery, or a claim, has brought the open turn into this state."""
+    def is_judged(self, state: str, *, is_new: bool = False) -> None:
+        """Recovery, or a claim, has brought the open turn into this state. It is new as long as
+        nobody has claimed it."""
         if state in CLOSED:
             self.closes()
         elif state == "waiting":
             self.asks("offer")
         else:
-            self.turn = TurnModel(state)
+            self.turn = TurnModel(state, key=self.turn.key if is_new and self.turn else "")
 
     def learns(self, state: str | None, waiting: list[str]) -> None:
         """After reports had a say: the next turn is there if a message waits, and whatever was
@@ -74,8 +98,10 @@ class ChatModel:
         assert state is not None or not waiting, "messages wait, and no turn is open"
         taken = len(self.waiting) - len(waiting)
         assert self.waiting[taken:] == waiting, f"{waiting} is left of {self.waiting}"
-        assert taken in (0, 1), f"{taken} messages were taken at once"
-        self.waiting = list(waiting)
+        key = self.waiting[0] if taken else ""
+        joining = self._joining(key, self.waiting[1:], self.joins_for)
+        assert taken in (0, 1 + joining), f"{taken} messages were taken at once"
+        self.waiting, self.joins_for = list(waiting), 0
         if self.turn is None and state is not None:
             assert state == "queued", f"a turn begins as {state}"
-            self.turn = TurnModel()
+            self.turn = TurnModel(key=key)

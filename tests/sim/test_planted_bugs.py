@@ -143,6 +143,24 @@ CASES = (
         Plot.STARVED,
         "was told 0 times by the gateway and 0 times by the model",
     ),
+    Case(
+        "a backlog of two people is one turn",
+        planted.a_backlog_of_two_people,
+        Plot.PEOPLE,
+        "joined messages of",
+    ),
+    Case(
+        "a message is joined and not heard",
+        planted.joined_and_not_heard,
+        Plot.COMMON,
+        "was never heard",
+    ),
+    Case(
+        "what is sent to this boot is joined",
+        planted.a_live_talk_is_joined,
+        Plot.COMMON,
+        "was sent to the boot that joined it",
+    ),
 )
 
 

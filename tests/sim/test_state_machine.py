@@ -118,7 +118,7 @@ class StoreMachine(RuleBasedStateMachine):
         offered = [each["choice_id"] for each in self.it.rows.body(asked)["choices"]]
         key = f"button-{len(self.it.keys)}"
         if turns and choice in offered:
-            model.hears(key, choice)
+            model.hears(key, choice, self.it.home.worker.worker_id)
         place, question = self.it.places[chat], asked["seq"]
         self.it.do(self.it.home.say("", chat=place, key=key, question=question, choice=choice))
         self.it.keys.append((chat, key, ""))

@@ -10,7 +10,7 @@ import pytest
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.ids import CallId, EntryId, Epoch, Seq, SessionId, TurnId
-from koboshi.domain.notes import RECOVERY
+from koboshi.domain.notes import BACKLOG, RECOVERY, backlog
 from koboshi.domain.transcript import (
     Answer,
     Body,
@@ -24,8 +24,9 @@ from koboshi.domain.transcript import (
     Step,
     Summary,
 )
-from koboshi.models.scripted import WELCOME, ScriptedModel
+from koboshi.models.scripted import ScriptedModel
 from koboshi.models.story import STORY
+from koboshi.models.tasks import WELCOME
 from koboshi.ports.model import CallRequest, Model, ModelReply, Request
 from koboshi.tools.ask import ASK, question_of
 from koboshi.tools.pause import PAUSE
@@ -36,6 +37,7 @@ EARLIER = TurnId(6)
 CRASHED = Note(
     cause=RECOVERY, text="[koboshi] The gateway stopped without warning; it is back now."
 )
+JOINED = Note(cause=BACKLOG, text=backlog(3))
 NUDGE = Note(cause=EMPTY_REPLY, text="[koboshi] Your last reply was empty.")
 
 
@@ -440,3 +442,44 @@ async def test_a_story_comes_word_by_word(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert len(heard) > 100
     assert "".join(heard).strip() == reply.text == STORY
+
+
+async def test_messages_of_a_backlog_are_done_one_after_the_other_and_answered_as_one() -> None:
+    """Issue 13, B10: it needs nothing but the steps, so that a kill between two loses nothing."""
+    script = json.dumps([{"empty": True}, {"text": "there"}])
+    bodies: list[Body] = [
+        says("echo first"),
+        says("hello?"),
+        says("count to 2 slowly"),
+        says(f"script: {script}"),
+        says("run date"),
+        JOINED,
+    ]
+
+    for number in ("1", "2"):
+        reply = await reply_to(*bodies)
+        assert (reply.text, [call.tool for call in reply.calls]) == (number, ["pause"])
+        bodies += stored(reply, "done")
+    assert (await reply_to(*bodies)) == ModelReply(text="", model="scripted")
+    bodies += [NUDGE, CRASHED]
+    reply = await reply_to(*bodies)
+    assert [call.tool for call in reply.calls] == ["terminal"]
+    bodies += stored(reply, '{"status": "exited", "exit_code": 0, "output": "today"}')
+
+    last = await reply_to(*bodies)
+
+    assert not last.calls
+    said = ["first", "1, 2: done.", "there", "It exited with code 0.\ntoday"]
+    assert last.text == "\n\n".join(said)
+
+
+async def test_newer_words_take_the_place_of_a_backlog() -> None:
+    """Issue 13, B10: what steers the turn is what it does from there on."""
+    reply = await reply_to(says("echo one"), says("count to 2 slowly"), JOINED, says("echo two"))
+
+    assert reply.text == "two"
+
+
+async def test_a_backlog_that_it_does_not_understand_is_welcomed_once() -> None:
+    """Issue 13, B10."""
+    assert (await reply_to(says("hi"), says("hello"), JOINED)).text == WELCOME

@@ -12,6 +12,7 @@ from koboshi.torture.faults import Fault
 from koboshi.torture.seen import (
     DeliveryRow,
     EntryRow,
+    JoinedRow,
     ProcessRow,
     Remains,
     Seen,
@@ -413,3 +414,56 @@ def test_the_end_of_a_job_is_told_once_by_the_agent_or_by_the_gateway(
     found = check(reported_to_another_turn(words, *told))
 
     assert [each.fault for each in found] == ([] if is_right else [Fault.JOB]), found
+
+
+SECOND = Errand(kind=Kind.ECHO, mark="p1x00009", text="echo p1x00009", answer="p1x00009")
+
+
+def _backlog(*joined: JoinedRow, answer: str = "p1x00001\n\np1x00009") -> Seen:
+    """Two messages in one turn, and the rows that say why."""
+    told = (words(10, 1, answer),)
+    sent = tuple(
+        Sent(chat=CHAT, key=str(place), errand=errand, message=f"m{place + 1}")
+        for place, errand in enumerate((ECHO, SECOND))
+    )
+    delivered = DeliveryRow(
+        delivery_id=10,
+        chat=CHAT,
+        turn_id=1,
+        cause="step:10",
+        part=1,
+        parts=1,
+        text=answer,
+        state="delivered",
+    )
+    remains = Remains(
+        entries=(entry(1, "p1/0", 1), entry(2, "p1/1", 1)),
+        turns=(turn(1),),
+        deliveries=(delivered,),
+        joined=joined,
+    )
+    return Seen(sent=sent, told={CHAT: told}, from_start={CHAT: told}, remains=remains, ledger={})
+
+
+BOTH = tuple(JoinedRow(turn_id=1, entry_id=number, sender="ann") for number in (1, 2))
+
+
+def test_a_backlog_that_is_answered_together_is_fine() -> None:
+    """Issue 13, B10: the one exception to one turn per message."""
+    assert check(_backlog(*BOTH)) == []
+
+
+@pytest.mark.parametrize(
+    "seen, fault",
+    [
+        (_backlog(), Fault.WRONG),
+        (_backlog(*BOTH, answer="p1x00009"), Fault.WRONG),
+        (_backlog(BOTH[0], replace(BOTH[1], sender="bob")), Fault.WRONG),
+        (_backlog(BOTH[1], BOTH[0], answer="p1x00009\n\np1x00001"), Fault.DISORDER),
+        (_backlog(*BOTH, replace(BOTH[1], entry_id=7)), Fault.LOST),
+    ],
+    ids=["without a reason", "one is left out", "two people", "out of order", "one is not there"],
+)
+def test_what_is_wrong_with_a_backlog_is_seen(seen: Seen, fault: Fault) -> None:
+    """Issue 13, B10."""
+    assert fault in {violation.fault for violation in check(seen)}

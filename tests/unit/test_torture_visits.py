@@ -22,7 +22,7 @@ from koboshi.torture.platform import (
     Spot,
     parameters_in,
 )
-from koboshi.torture.seen import EntryRow, Remains, Seen, TurnRow, Visit
+from koboshi.torture.seen import EntryRow, JoinedRow, Remains, Seen, TurnRow, Visit
 
 ALONE, TOPIC = Spot(chat=1_001), Spot(chat=GROUP, thread=7)
 ECHO = Errand(kind=Kind.ECHO, mark="v1x00001", text="echo v1x00001", answer="v1x00001")
@@ -272,3 +272,49 @@ def test_the_fields_of_a_form_are_read_without_its_file() -> None:
 
 def test_the_label_is_the_one_that_the_gateway_uses() -> None:
     assert LABEL == DUPLICATE_LABEL
+
+
+TWO = (
+    Visit(spot=ALONE, number=1, update=1, errand=ECHO),
+    Visit(spot=ALONE, number=2, update=2, errand=LATER),
+)
+
+
+def _joined(text: str, *, state: str = "done", replies_to: int = 2, is_joined: bool = True) -> Seen:
+    """Two messages in one turn, and what was said of it below the newest."""
+    entries = [replace(ENTRIES[0], external_id=TWO[0].key)]
+    entries.append(replace(ENTRIES[0], entry_id=2, external_id=TWO[1].key))
+    rows = [JoinedRow(turn_id=1, entry_id=number, sender="1001") for number in (1, 2)]
+    remains = Remains(
+        entries=entries,
+        turns=[replace(TURNS[0], state=state)],
+        joined=rows if is_joined else (),
+    )
+    posted = [Posted(number=3, spot=ALONE, text=text, replies_to=replies_to)]
+    return replace(SEEN, visits=TWO, posted=posted, remains=remains, acknowledged=2)
+
+
+def test_one_answer_is_the_answer_of_a_whole_backlog() -> None:
+    """Issue 13, B10."""
+    assert list(check_visits(_joined("v1x00001\n\nv1x00002"))) == []
+
+
+def test_one_apology_is_that_of_a_whole_backlog() -> None:
+    """Issue 13, B10."""
+    apology = "I could not finish «echo v1x00001 (and 1 more)»: no."
+
+    assert list(check_visits(_joined(apology, state="failed"))) == []
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        _joined("v1x00002"),
+        _joined("v1x00001\n\nv1x00002", is_joined=False),
+        _joined("v1x00001 v1x00002"),
+    ],
+    ids=["one is left out", "no backlog", "not apart"],
+)
+def test_a_message_of_a_backlog_without_an_answer_is_lost(seen: Seen) -> None:
+    """Issue 13, B10."""
+    assert Fault.LOST in {violation.fault for violation in check_visits(seen)}

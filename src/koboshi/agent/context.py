@@ -9,6 +9,7 @@ from koboshi.domain.durations import duration
 from koboshi.domain.ids import CallId, TurnId
 from koboshi.domain.inbox import Words, yes_or_no
 from koboshi.domain.notes import (
+    BACKLOG,
     ENDED,
     MOVED_ON,
     RECOVERY,
@@ -36,7 +37,7 @@ from koboshi.ports.store import Loaded
 STEPS_MAX = 1_000
 
 # Notes about the work itself. They ask for nothing by themselves; any other note is a report.
-_ABOUT_THE_WORK = frozenset({RECOVERY, ENDED, RETRY, MOVED_ON, EMPTY_REPLY, WAITED})
+_ABOUT_THE_WORK = frozenset({RECOVERY, ENDED, RETRY, MOVED_ON, EMPTY_REPLY, WAITED, BACKLOG})
 # Notes that stand beside something with a time, or have one in their words.
 _UNDATED = _ABOUT_THE_WORK - {RECOVERY}
 

@@ -1,7 +1,8 @@
-"""What whoever owns a home needs of its configuration: processes, reports, pairing."""
+"""What whoever owns a home needs of its configuration: processes, reports, pairing, limits."""
 
 from koboshi.app.world import redactor_of
 from koboshi.config import Config
+from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.watch import ReportLimits
@@ -62,4 +63,11 @@ def pairing_limits(config: Config) -> PairingLimits:
         wrong_max=limits.pairing_guesses_max,
         silence_ms=limits.pairing_silence_seconds * 1000,
         ignored_max=limits.strangers_kept_max,
+    )
+
+
+def backlog_limits(config: Config) -> BacklogLimits:
+    limits = config.limits
+    return BacklogLimits(
+        messages_max=limits.backlog_messages_max, chars_max=limits.backlog_chars_max
     )

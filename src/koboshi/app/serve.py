@@ -14,7 +14,7 @@ from anyio import Event, create_task_group, move_on_after, open_signal_receiver,
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
-from koboshi.app.jobs import PROCESSES_NAME, pairing_limits, report_limits
+from koboshi.app.jobs import PROCESSES_NAME, backlog_limits, pairing_limits, report_limits
 from koboshi.app.parts import Built, Parts, build
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
@@ -171,6 +171,7 @@ async def _open(
             notify=Notify(config.tools.terminal.notify),
             report_limits=report_limits(config),
             pairing=pairing_limits(config),
+            backlog=backlog_limits(config),
         ),
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.ids import shown
-from koboshi.domain.notes import ENDED, MOVED_ON, RECOVERY, RETRY
+from koboshi.domain.notes import BACKLOG, ENDED, MOVED_ON, RECOVERY, RETRY
 from koboshi.domain.phrases import failure
 from koboshi.domain.reasons import OwedPart, why_delivery, why_message
 from koboshi.domain.standing import where_it_stands
@@ -42,6 +42,7 @@ _NOTES = {
     RECOVERY: "the model was told of the interruption",
     RETRY: "the model was told what ran before, so that it does not repeat it",
     MOVED_ON: "the model was told of the request that is not continued",
+    BACKLOG: "what else was sent before this boot joined it, and the model was told so",
     EMPTY_REPLY: "the model was asked again, because its reply was empty",
 }
 _DELIVERY = {

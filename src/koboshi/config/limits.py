@@ -21,6 +21,8 @@ class Limits:
     inbox_waiting_max: int = (
         1_000  # waiting entries of one session; beyond it: refused with a notice
     )
+    backlog_messages_max: int = 10  # of one person, from before the boot, that one turn answers
+    backlog_chars_max: int = 16_000  # their text together
     request_bytes_max: int = 1_000_000  # the body of one HTTP request
     http_read_seconds: int = 10  # to receive that body
     file_bytes_max: int = 20_000_000  # a file of a person; bots can not fetch larger ones

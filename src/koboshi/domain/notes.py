@@ -23,6 +23,9 @@ MOVED_ON = "moved-on"
 WAITED = "waited"
 """The cause of the one note about how long a turn lay in the queue before its first claim."""
 
+BACKLOG = "backlog"
+"""The cause of the one note to a turn that answers several messages of a backlog."""
+
 WAITED_MS = 300_000
 """What waited longer is shown with its age."""
 
@@ -187,6 +190,15 @@ def reported_in(text: str) -> str:
 def waited(age: str) -> str:
     """Said once to a turn that lay in the queue before anything was done for it."""
     return f"{MARK} What stands above waited {age} here before you were asked."
+
+
+def backlog(count: int) -> str:
+    """Said once to a turn that answers several messages which came while nobody was there."""
+    return (
+        f"{MARK} The {count} messages above were sent one after the other before the gateway came "
+        "back, and nobody has answered them. Read them as a whole: answer all that still stand, "
+        "and do not do what a later one takes back."
+    )
 
 
 def moment(at_ms: int, zone: tzinfo) -> str:

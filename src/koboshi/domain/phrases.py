@@ -17,6 +17,11 @@ def excerpt(text: str, limit: int = 80) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
+def several(request: str, more: int) -> str:
+    """What was asked, where some more messages are answered with it."""
+    return f"{excerpt(request, 60)} (and {more} more)"
+
+
 def clock_words(at_ms: int) -> str:
     """A moment as people read it."""
     return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%d %b %H:%M UTC")

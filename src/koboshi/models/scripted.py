@@ -4,22 +4,20 @@ It keeps nothing between two requests. All it knows is in the steps of the turn,
 killed goes on where its last durable step is, in whatever process.
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 import anyio
 import msgspec
 
 from koboshi.domain import notes
-from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.errors import ModelRefused
 from koboshi.domain.ids import ProcessId, parse_shown
 from koboshi.domain.telling import names
-from koboshi.domain.transcript import Message, Note, Reply, Result, ResultStatus, Step, Summary
+from koboshi.domain.transcript import Message, Note, Result, ResultStatus
 from koboshi.models.script import BadScript, calls_of, error_of, item_at, read_script
 from koboshi.models.story import STORY, WORD_MS
+from koboshi.models.tasks import Task, joined_in, rounds_in, task_in
 from koboshi.models.wishes import (
     AskThem,
     Count,
@@ -31,23 +29,10 @@ from koboshi.models.wishes import (
     TellStory,
     Wish,
     counted,
-    wish_in,
 )
 from koboshi.ports.model import CallRequest, ModelReply, OnText, Request
 
 NAME = "scripted"
-
-WELCOME = """\
-Hello! I am the scripted model: I work offline and need no key. I understand:
-• echo <text>
-• count to 20 slowly (kill the gateway while I count: I go on after it)
-• run <command>, or: in background <command> (it runs on when the gateway is killed)
-• ask me which drink: tea, coffee or water
-• tell me a story (it comes word by word)
-• say nothing, or fail (to see what happens then)
-A real model is set in koboshi.toml, as `name` under [model]."""
-
-NOTED = "Noted."
 
 
 class ScriptedModel:
@@ -57,80 +42,55 @@ class ScriptedModel:
         if request.wants_summary:
             return _says(_summed_up(request))
         steps = [step for step in request.steps if step.turn_id == request.turn_id]
-        task = task_in(steps)
-        match task.wish:
-            case Say(text=text):
-                return _says(text)
-            case SayNothing():
-                return _says("")
-            case Refuse():
-                raise ModelRefused("the scripted model was asked to fail")
-            case Count(last=last):
-                return _next_number(last, task)
-            case AskThem() as wish:
-                return _next_of_question(wish, task)
-            case RunCommand() as wish:
-                return _next_of_command(wish, task)
-            case TellStory():
-                await _say_slowly(STORY, WORD_MS, on_text)
-                return _says(STORY)
-            case FollowScript(script=script):
-                return await _next_of_script(script, task, on_text)
-            case _:
-                assert_never(task.wish)
+        wishes = joined_in(steps)
+        if not wishes:
+            return await _next_of(task_in(steps), on_text)
+        return await _next_of_all(wishes, rounds_in(steps), on_text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """What is to be done, and what was done about it since it was asked for."""
-
-    wish: Wish
-    replies: int
-    """Replies so far; an empty one left only a note, and counts as well."""
-    results: tuple[Result, ...]
-    """The results of those replies, as far as they are shown."""
-    results_before: int = 0
-    """Those that only the summary speaks of."""
-    reports: tuple[str, ...] = ()
-    """What processes have reported since."""
-
-
-def task_in(steps: Sequence[Step]) -> Task:
-    """The task of a turn with these steps. Only people give tasks: notes are passed over."""
-    summary = next((step.body for step in steps if isinstance(step.body, Summary)), None)
-    told = [step for step in steps if not isinstance(step.body, Summary)]
-    bodies = [step.body for step in told]
-    wish: Wish = Say(text=_noted(bodies))
-    begin, has_spoken = 0, False
-    for place, body in enumerate(bodies):
-        if not isinstance(body, Message):
-            continue
-        found = wish_in(body.text)
-        if found is not None:
-            wish, begin = found, place
-        elif isinstance(wish, Say) and not has_spoken:
-            wish = Say(text=WELCOME)
-        has_spoken = True
-    done = bodies[begin:]
-    is_covered = summary is not None and bool(told) and told[begin].seq <= summary.covers
-    replies, results = _done_in(summary.text) if summary and is_covered else (0, 0)
-    return Task(
-        wish=wish,
-        replies=replies + sum(isinstance(body, Reply) or _is_nudge(body) for body in done),
-        results=tuple(body for body in done if isinstance(body, Result)),
-        results_before=results,
-        reports=tuple(body.text for body in done if isinstance(body, Note) and _is_report(body)),
-    )
+async def _next_of(task: Task, on_text: OnText | None) -> ModelReply:
+    match task.wish:
+        case Say(text=text):
+            return _says(text)
+        case SayNothing():
+            return _says("")
+        case Refuse():
+            raise ModelRefused("the scripted model was asked to fail")
+        case Count(last=last):
+            return _next_number(last, task)
+        case AskThem() as wish:
+            return _next_of_question(wish, task)
+        case RunCommand() as wish:
+            return _next_of_command(wish, task)
+        case TellStory():
+            await _say_slowly(STORY, 0 if task.is_past else WORD_MS, on_text)
+            return _says(STORY)
+        case FollowScript(script=script):
+            return await _next_of_script(script, task, on_text)
+        case _:
+            assert_never(task.wish)
 
 
-def _noted(bodies: Sequence[object]) -> str:
-    """What there is to say when nobody wrote: what processes reported."""
-    reports = [body.text for body in bodies if isinstance(body, Note) and _is_report(body)]
-    return "\n\n".join(map(notes.reported_in, reports)) or NOTED
-
-
-def _is_report(note: Note) -> bool:
-    return note.cause.startswith("entry:")
+async def _next_of_all(
+    wishes: Sequence[Wish], rounds: Sequence[Sequence[Result]], on_text: OnText | None
+) -> ModelReply:
+    """One wish after the other; what is to be said of each is said at the end, in one answer."""
+    texts: list[str] = []
+    begin = end = 0
+    for wish in wishes:
+        while True:
+            results = tuple(result for each in rounds[begin:end] for result in each)
+            is_past = end < len(rounds)
+            task = Task(wish=wish, replies=end - begin, results=results, is_past=is_past)
+            reply = await _next_of(task, on_text)
+            if reply.text and not reply.calls:
+                texts.append(reply.text)
+                begin = end
+                break
+            if not is_past:
+                return reply
+            end += 1
+    return _says("\n\n".join(texts))
 
 
 def _summed_up(request: Request) -> str:
@@ -142,15 +102,6 @@ def _summed_up(request: Request) -> str:
     task = task_in([step for step in own if not isinstance(step.body, Note)])
     done = f"{task.replies} replies, {task.results_before + len(task.results)} results"
     return f"{heard} messages. Done for the last one so far: {done}."
-
-
-def _done_in(summary: str) -> tuple[int, int]:
-    found = re.search(r"so far: (\d+) replies, (\d+) results", summary)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
-def _is_nudge(body: object) -> bool:
-    return isinstance(body, Note) and body.cause == EMPTY_REPLY
 
 
 def _says(text: str) -> ModelReply:
@@ -206,6 +157,8 @@ async def _next_of_script(script: str, task: Task, on_text: OnText | None) -> Mo
         item = item_at(read_script(script), task.replies)
     except BadScript as error:
         return _says(f"I can not follow this script: {error}")
+    if task.is_past:
+        return ModelReply(text=item.text, calls=calls_of(item, task.replies), model=NAME)
     if item.sleep_ms:
         await anyio.sleep(item.sleep_ms / 1_000)
     failure = error_of(item)

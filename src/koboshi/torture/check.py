@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 
+from koboshi.torture.check_joined import check_joined
 from koboshi.torture.check_visits import check_visits
 from koboshi.torture.errands import MARK, Kind, exited
 from koboshi.torture.faults import CLOSED, Fault, Violation
@@ -33,6 +34,7 @@ def check(seen: Seen) -> list[Violation]:
     found += _check_ledger(view)
     found += _check_jobs(view)
     found += check_visits(seen)
+    found += check_joined(seen.remains)
     return found
 
 
@@ -86,6 +88,21 @@ class _View:
         has_run = self.seen.ledger.get(sent.errand.mark, 0)
         may_be = self.seen.had_few_files and sent.errand.leaves_line and not has_run
         return may_be and NOT_STARTED.fullmatch(self.answer(turn)) is not None
+
+    @cached_property
+    def sent_as(self) -> dict[int, Sent]:
+        """What a person on the web has sent, by the entry that it was stored as."""
+        return {
+            row.entry_id: sent
+            for sent in self.seen.sent
+            for row in self.entries[f"{sent.chat}/{sent.key}"]
+        }
+
+    def answered_with(self, sent: Sent) -> list[Sent]:
+        """What is answered together with a message, and itself, in order."""
+        rows = self.entries[f"{sent.chat}/{sent.key}"]
+        together = self.seen.remains.joined_with(rows[0]) if len(rows) == 1 else ()
+        return [self.sent_as[each] for each in together if each in self.sent_as] or [sent]
 
     def answer(self, turn: TurnRow) -> str:
         """The answer of a turn as it was heard, all parts together."""
@@ -147,7 +164,7 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
     match turn.state:
         case "done" if not answer:
             yield _violation(Fault.LOST, f"{name} is done, and nobody was told")
-        case "done" if not _is_excused(view, sent, turn) and not is_as_expected(sent, answer):
+        case "done" if not _is_as_expected(view, sent, turn, answer):
             yield _violation(Fault.WRONG, f"{name} was answered with {answer[:200]!r}")
         case "failed" if len(ends) != 1:
             yield _violation(Fault.LOST, f"{name} failed ({turn.reason}), told by {sorted(ends)}")
@@ -167,9 +184,14 @@ def _is_no_end(cause: str) -> bool:
     return cause.startswith(NO_ENDS)
 
 
-def is_as_expected(sent: Sent, answer: str) -> bool:
-    """Whether the whole answer is the one that the errand is to have."""
-    return re.fullmatch(sent.errand.answer, answer, re.DOTALL) is not None
+def _is_as_expected(view: _View, sent: Sent, turn: TurnRow, answer: str) -> bool:
+    """Whether the whole answer is the one that the errand is to have, or those of a backlog, one
+    behind the other."""
+    together = view.answered_with(sent)
+    if any(_is_excused(view, each, turn) for each in together):
+        return True
+    wanted = "\n\n".join(f"(?:{each.errand.answer})" for each in together)
+    return re.fullmatch(wanted, answer, re.DOTALL) is not None
 
 
 def _check_told(view: _View, chat: str, told: Sequence[Told]) -> Iterator[Violation]:
@@ -210,7 +232,9 @@ def _check_marks(view: _View, chat: str, answers: Sequence[Told]) -> Iterator[Vi
         found = causes[sent.errand.mark]
         if len(found) > 1:
             yield _violation(Fault.DOUBLED, f"{sent.errand.mark} was answered by {sorted(found)}")
-    turns = [view.turn_of(sent) for sent in asked]
+    # A turn is counted once for all that it answers together.
+    first = [sent for sent in asked if view.answered_with(sent)[0] is sent]
+    turns = [view.turn_of(sent) for sent in first]
     if not _grows(turn.turn_id for turn in turns if turn is not None):
         yield _violation(Fault.DISORDER, f"{chat} was not worked on in the order it was asked")
 

@@ -24,6 +24,7 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
     spots: dict[Spot, list[Posted]] = defaultdict(list)
     for each in seen.posted:
         spots[each.spot].append(each)
+    asked = {entries[visit.key].entry_id: visit for visit in seen.visits if visit.key in entries}
     # What a person has asked who loses the right waits for it, and others overtake it.
     answered: dict[tuple[Spot, bool], list[tuple[int, int]]] = defaultdict(list)
     for visit in seen.visits:
@@ -34,9 +35,12 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
             continue
         here = spots[visit.spot]
         yield from _check_place(visit, seen.posted)
-        yield from _check_end(visit, entry, turns, here)
-        first = next((each.number for each in here if is_answer(visit, each)), None)
-        if first is not None:
+        together = seen.remains.joined_with(entry)
+        joined = [asked[each] for each in together if each in asked]
+        yield from _check_end(visit, entry, turns, here, joined)
+        is_joined = len(together) > 1
+        first = next((each.number for each in here if is_answer(visit, each, is_joined)), None)
+        if first is not None and together[0] == entry.entry_id:
             answered[visit.spot, visit.is_regular].append((entry.entry_id, first))
     for (spot, _), found in answered.items():
         if any(before[1] >= after[1] for before, after in pairwise(sorted(found))):
@@ -45,16 +49,22 @@ def check_visits(seen: Seen) -> Iterator[Violation]:
 
 
 def _check_place(visit: Visit, posted: Sequence[Posted]) -> Iterator[Violation]:
-    elsewhere = [each for each in posted if each.spot != visit.spot and is_answer(visit, each)]
+    others = [each for each in posted if each.spot != visit.spot]
+    elsewhere = [each for each in others if is_answer(visit, each, is_joined=True)]
     if elsewhere:
         yield _violation(Fault.WRONG, visit, f"was answered in {elsewhere[0].spot}")
 
 
 def _check_end(
-    visit: Visit, entry: EntryRow, turns: Mapping[int, TurnRow], here: Sequence[Posted]
+    visit: Visit,
+    entry: EntryRow,
+    turns: Mapping[int, TurnRow],
+    here: Sequence[Posted],
+    joined: Sequence[Visit],
 ) -> Iterator[Violation]:
-    answers = [each for each in here if is_answer(visit, each)]
-    apologies = [each for each in here if is_apology(visit, each)]
+    """`joined` is what one turn answers together: what is told of it stands below the newest."""
+    answers = [each for each in here if is_answer(visit, each, len(joined) > 1)]
+    apologies = [each for each in here if any(is_apology(other, each) for other in joined)]
     turn = turns.get(entry.turn_id or 0)
     if turn is None:
         if visit.is_regular or entry.reason != NOT_ALLOWED:
@@ -70,8 +80,9 @@ def _check_end(
     if turn.state == "stopped" and visit.is_regular:
         yield _violation(Fault.LOST, visit, f"was stopped ({turn.reason}), and nobody asked")
     outages = [each for each in here if _is_outage(visit, each)]
-    for found in (answers, apologies, outages):
-        if sum(not each.is_labelled for each in found) > 1:
+    outages_max = max(1, sum(other.errand.kind is Kind.OUTAGE for other in joined))
+    for found, times_max in ((answers, 1), (apologies, 1), (outages, outages_max)):
+        if sum(not each.is_labelled for each in found) > times_max:
             words = f"was told twice, without a label: {found[-1].text[:100]!r}"
             yield _violation(Fault.DOUBLED, visit, words)
     if turn.state == "done" and visit.errand.kind is Kind.LONG:

@@ -25,6 +25,13 @@ SELECT p.process_id, s.chat, p.foreground, p.command, p.state, p.exit_code
 SELECT cause, count(*) AS times FROM steps WHERE kind = 'note' AND cause LIKE 'entry:%'
  GROUP BY cause;
 
+-- name: joined
+-- The messages of each turn that answers a backlog, in order.
+SELECT n.turn_id, i.entry_id, i.sender
+  FROM steps n JOIN steps m ON m.turn_id = n.turn_id AND m.kind = 'message' AND m.seq < n.seq
+  JOIN inbox i ON m.cause = 'entry:' || i.entry_id
+ WHERE n.kind = 'note' AND n.cause = 'backlog' ORDER BY m.seq;
+
 -- name: integrity
 -- What SQLite finds wrong with the file; one row with "ok" if it is whole.
 PRAGMA integrity_check;

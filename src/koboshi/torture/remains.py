@@ -17,7 +17,7 @@ import apsw
 
 from koboshi.stores.sql import load_queries
 from koboshi.torture.errands import LEDGER
-from koboshi.torture.seen import DeliveryRow, EntryRow, ProcessRow, Remains, TurnRow
+from koboshi.torture.seen import DeliveryRow, EntryRow, JoinedRow, ProcessRow, Remains, TurnRow
 
 Row = TypeVar("Row")
 
@@ -43,6 +43,7 @@ def read_remains(home: Path) -> Remains:
                 deliveries=_rows(connection, "deliveries", DeliveryRow),
                 processes=_rows(connection, "processes", ProcessRow),
                 heard=dict(connection.execute(_QUERIES["heard"])),
+                joined=_rows(connection, "joined", JoinedRow),
                 damage=_damage(connection),
             )
         finally:

@@ -66,6 +66,15 @@ class EntryRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedRow:
+    """A message of a turn that answers a backlog."""
+
+    turn_id: int
+    entry_id: int
+    sender: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRow:
     turn_id: int
     chat: str
@@ -106,7 +115,14 @@ class Remains:
     processes: Sequence[ProcessRow] = ()
     heard: Mapping[str, int] = field(default_factory=dict)
     """How often each report is in the transcript, by its cause."""
+    joined: Sequence[JoinedRow] = ()
     damage: Sequence[str] = ()
+
+    def joined_with(self, entry: EntryRow) -> tuple[int, ...]:
+        """The messages that one turn answers together, in order; the entry alone where it has a
+        turn of its own."""
+        together = tuple(row.entry_id for row in self.joined if row.turn_id == entry.turn_id)
+        return together if entry.entry_id in together else (entry.entry_id,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,18 +101,31 @@ class Visitor:
             await self.platform.hears(1.0)
 
     def _has_ended(self, visit: Visit) -> bool:
+        """Also where one of their later messages has failed: it may have been answered together
+        with this one, and else it came behind it."""
         later = self.platform.seen_in(visit.spot)[visit.since :]
-        return any(is_end(visit, seen) for seen in later)
+        newer = [
+            other
+            for other in self.visits
+            if other.spot == visit.spot and other.number > visit.number
+        ]
+        return any(
+            is_end(visit, seen) or any(is_apology(other, seen) for other in newer) for seen in later
+        )
 
 
 def is_end(visit: Visit, seen: Posted) -> bool:
     """Whether these words are the last that are said of a visit."""
-    return is_answer(visit, seen) or is_apology(visit, seen)
+    return is_answer(visit, seen, is_joined=True) or is_apology(visit, seen)
 
 
-def is_answer(visit: Visit, seen: Posted) -> bool:
+def is_answer(visit: Visit, seen: Posted, is_joined: bool = False) -> bool:
+    """Whether these words are its answer, or where it may be answered together with others a whole
+    paragraph of them is."""
     errand = visit.errand
-    if re.fullmatch(errand.answer, seen.text, re.DOTALL) and errand.answer:
+    around = (r"(?:\A|.*\n\n)", r"(?:\n\n.*|\Z)") if is_joined else ("", "")
+    wanted = f"{around[0]}(?:{errand.answer}){around[1]}"
+    if errand.answer and re.fullmatch(wanted, seen.text, re.DOTALL):
         return True
     # The last part of a long one.
     return f"{errand.mark} {LETTER_PARAGRAPHS - 1} " in seen.text

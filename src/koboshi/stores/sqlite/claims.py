@@ -37,6 +37,7 @@ from koboshi.domain.transcript import (
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.ports.wakeups import JOURNAL
 from koboshi.stores.sqlite.ground import Ground
+from koboshi.stores.sqlite.joining import join_backlog
 from koboshi.stores.sqlite.judge import judge
 from koboshi.stores.sqlite.loading import fenced
 from koboshi.stores.sqlite.reads import read_turn
@@ -69,6 +70,7 @@ def claim_due(
         if is_plain or lets_through(tx, ground, claim.turn_id):
             take(tx, claim)
             if epoch == 0:
+                join_backlog(tx, ground, claim)
                 _note_wait(tx, claim, tx.now_ms - number(opened_ms))
             claims.append(claim)
     return tuple(claims)

@@ -1,8 +1,9 @@
 """What every verb stands on beside its transaction."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
@@ -26,6 +27,8 @@ class Ground:
     pairing: PairingLimits
     new_code: Callable[[], str]
     """Makes the code that a stranger gets."""
+    backlog: BacklogLimits = field(default_factory=BacklogLimits)
+    """How much of what was sent before a boot one turn answers."""
     worker_id: WorkerId | None = None
     """This boot, once it has its row."""
     is_draining: bool = False

@@ -144,6 +144,10 @@ SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining,
 FROM workers WHERE worker_id < :worker_id AND ended_how IS NOT 'refused'
 ORDER BY worker_id DESC LIMIT 1;
 
+-- name: worker_started
+-- When a boot began.
+SELECT started_ms FROM workers WHERE worker_id = :worker_id;
+
 -- name: worker_heartbeat
 -- The last sign of life of a boot.
 SELECT heartbeat_ms FROM workers WHERE worker_id = :worker_id;
@@ -403,6 +407,12 @@ WHERE steps.seq = :question AND steps.session_id = :session_id AND inbox.state =
 SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
        accepted_by, received_ms
 FROM inbox WHERE session_id = :session_id AND state = 'waiting' ORDER BY entry_id;
+
+-- name: entries_of_turn
+-- What a turn has heard, oldest first.
+SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
+       accepted_by, received_ms
+FROM inbox WHERE turn_id = :turn_id ORDER BY entry_id;
 
 -- name: entries_waiting_count
 -- How much waits in a session.
@@ -1438,6 +1448,17 @@ SELECT external_id FROM inbox WHERE turn_id = :turn_id AND source = 'retry' LIMI
 -- The words that opened a turn.
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind = 'message' ORDER BY seq LIMIT 1;
+
+-- name: turn_backlog_count
+-- How many messages a turn answers that came before a boot; 0 for all others. The note behind them
+-- is one of its first steps.
+WITH begun AS (
+    SELECT seq, kind, cause
+    FROM (SELECT seq, turn_id, kind, cause FROM steps
+          WHERE session_id = :session_id AND seq >= :first_seq ORDER BY seq LIMIT 40)
+    WHERE turn_id = :turn_id)
+SELECT count(*) FROM begun
+WHERE kind = 'message' AND seq < (SELECT seq FROM begun WHERE kind = 'note' AND cause = 'backlog');
 
 -- name: turn_first_report
 -- What opened a turn that no person has opened.

@@ -1,6 +1,6 @@
 """Single rows, read inside a transaction."""
 
-from koboshi.domain import notes
+from koboshi.domain import notes, phrases
 from koboshi.domain.ids import Seq, SessionId, TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session
@@ -51,7 +51,8 @@ def read_last_question(tx: Reading, turn: TurnRow) -> Question | None:
 
 
 def read_request(tx: Reading, turn: TurnRow) -> str:
-    """The words that opened a turn: a person's, or else the first line of a report."""
+    """The words that opened a turn: a person's, or else the first line of a report. Where the turn
+    answers a backlog, it is said how many messages followed them."""
     place = {
         "session_id": turn.session_id,
         "first_seq": turn.first_seq,
@@ -59,7 +60,10 @@ def read_request(tx: Reading, turn: TurnRow) -> str:
     }
     row = tx.row("view_turn_request", **place)
     body = None if row is None else body_of("message", row[0])
-    return body.text if isinstance(body, Message) else read_headline(tx, turn)
+    if not isinstance(body, Message):
+        return read_headline(tx, turn)
+    count = tx.number("turn_backlog_count", **place)
+    return phrases.several(body.text, count - 1) if count > 1 else body.text
 
 
 def read_headline(tx: Reading, turn: TurnRow) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 from anyio import CancelScope, to_thread
 
+from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
@@ -78,6 +79,7 @@ class StoreOptions:
     context_steps_max: int = 1_000
     notify: Notify = Notify.ALL
     report_limits: ReportLimits = field(default_factory=ReportLimits)
+    backlog: BacklogLimits = field(default_factory=BacklogLimits)
     pairing: PairingLimits = field(default_factory=PairingLimits)
     new_code: Callable[[], str] = fresh_code
 
@@ -222,6 +224,7 @@ def _ground(world: World, options: StoreOptions) -> Ground:
         context_steps_max=options.context_steps_max,
         notify=options.notify,
         report_limits=options.report_limits,
+        backlog=options.backlog,
         pairing=options.pairing,
         new_code=options.new_code,
     )

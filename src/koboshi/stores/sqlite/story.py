@@ -1,6 +1,6 @@
 """The story of a turn in lines for people, from the journal."""
 
-from koboshi.domain.notes import ENDED
+from koboshi.domain.notes import BACKLOG, ENDED
 from koboshi.domain.phrases import clock_words
 from koboshi.stores.sqlite.rows import TurnRow, number, text
 from koboshi.stores.sqlite.transaction import Reading
@@ -50,6 +50,8 @@ def story_of(tx: Reading, turn: TurnRow) -> tuple[str, ...]:
         if (subject, event, reason) == ("step", "note", ENDED):
             continue  # the turn's own line says so
         words = _SAID.get((text(subject), text(event)), f"{subject} {event}")
+        if (subject, event, reason) == ("step", "note", BACKLOG):
+            words = "what else was sent before this boot joined it"
         if rule:
             words += f" ({rule})"
         if reason and subject in ("turn", "delivery"):
