@@ -1,6 +1,8 @@
 """Rows as people and programs see them."""
 
 from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId
+from koboshi.domain.outbox import HELD_MS
+from koboshi.domain.turn import TurnState
 from koboshi.ports.views import (
     CallView,
     DeliveryView,
@@ -117,6 +119,7 @@ def _call_view(row: Row) -> CallView:
 
 
 def turn_view(tx: Reading, ground: Ground, turn: TurnRow) -> TurnView:
+    waits = turn.state == TurnState.QUEUED and turn.not_before_ms > 0
     return TurnView(
         turn_id=turn.turn_id,
         session_id=turn.session_id,
@@ -133,6 +136,7 @@ def turn_view(tx: Reading, ground: Ground, turn: TurnRow) -> TurnView:
         closed_ms=turn.closed_ms,
         worker_id=turn.worker_id,
         stands=standing_now(tx, ground, turn),
+        due_ms=turn.not_before_ms if waits else None,
     )
 
 
@@ -176,8 +180,9 @@ def entry_view(row: Row) -> EntryView:
 
 def delivery_view(row: Row) -> DeliveryView:
     delivery_id, session_id, turn_id, cause, part, parts, state, reason = row[:8]
-    attempts, platform_id, words, created_ms, settled_ms = row[8:]
-    turn = maybe_number(turn_id)
+    attempts, platform_id, words, created_ms, settled_ms, not_before_ms = row[8:]
+    turn, due_ms = maybe_number(turn_id), number(not_before_ms)
+    waits = settled_ms is None and 0 < due_ms < HELD_MS
     return DeliveryView(
         delivery_id=DeliveryId(number(delivery_id)),
         session_id=SessionId(number(session_id)),
@@ -192,4 +197,5 @@ def delivery_view(row: Row) -> DeliveryView:
         text=text(words),
         created_ms=number(created_ms),
         settled_ms=maybe_number(settled_ms),
+        due_ms=due_ms if waits else None,
     )
