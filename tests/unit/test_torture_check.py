@@ -344,6 +344,21 @@ def test_a_job_that_was_given_up_before_it_began_is_lost_and_told_once() -> None
     assert check(given_up(ran=False, is_failed=True)) == []
 
 
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_a_job_whose_end_the_agent_was_shown_before_its_turn_was_given_up(is_shown: bool) -> None:
+    """Issue 12, C18: the end stands in the result of the call, so no report tells it again. The
+    turn has no answer to say it, and its own end was told."""
+    seen = given_up(ran=True, is_failed=True)
+    heard = {cause: times for cause, times in REMAINS.heard.items() if cause != "entry:4"}
+    shown = frozenset({REMAINS.processes[1].process_id} if is_shown else ())
+    remains = replace(seen.remains, processes=REMAINS.processes, heard=heard, shown=shown)
+    found = check(replace(seen, remains=remains))
+
+    assert [each.words for each in found if each.fault is Fault.JOB] == (
+        [] if is_shown else ["p2 (p1x00003) has 1 reports, heard 0 times"]
+    )
+
+
 @pytest.mark.parametrize("ran, is_failed", [(True, True), (False, False), (True, False)])
 def test_it_is_seen_that_any_other_job_is_lost(ran: bool, is_failed: bool) -> None:
     found = check(given_up(ran=ran, is_failed=is_failed))

@@ -268,11 +268,13 @@ def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
         said = f"{row.state} with {row.exit_code} instead of exited with {code}"
         yield _violation(Fault.JOB, f"{name} is {said}")
     reports = view.entries[f"{row.process_id}:end"]
-    # The agent was shown the end where it began it.
+    # The agent was shown the end where it began it: it says so, or its turn was given up since.
     answer = "" if turn is None else view.answer(turn)
     is_shown = bool(answer) and not answer.startswith("It runs in the background")
     is_read = re.match(exited(code), answer) is not None
-    times = int(is_read or (is_lost and is_shown))
+    is_cut_off = turn is not None and turn.state == "failed"
+    was_read = is_cut_off and row.process_id in view.seen.remains.shown
+    times = int(is_read or (is_lost and is_shown) or was_read)
     for report in reports:
         times += view.seen.remains.heard.get(f"entry:{report.entry_id}", 0)
         cause = f"report:{report.entry_id}"

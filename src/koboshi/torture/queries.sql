@@ -25,6 +25,12 @@ SELECT p.process_id, s.chat, p.foreground, p.command, p.state, p.exit_code
 SELECT cause, count(*) AS times FROM steps WHERE kind = 'note' AND cause LIKE 'entry:%'
  GROUP BY cause;
 
+-- name: shown
+-- Processes whose end is the result of the call that began them.
+SELECT p.process_id FROM processes p JOIN steps s
+    ON s.turn_id = p.turn_id AND s.kind = 'result' AND s.cause = 'call:' || p.call_id
+ WHERE instr(s.body, '{\"status\":\"') AND NOT instr(s.body, '{\"status\":\"running\"');
+
 -- name: integrity
 -- What SQLite finds wrong with the file; one row with "ok" if it is whole.
 PRAGMA integrity_check;

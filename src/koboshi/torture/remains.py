@@ -43,6 +43,7 @@ def read_remains(home: Path) -> Remains:
                 deliveries=_rows(connection, "deliveries", DeliveryRow),
                 processes=_rows(connection, "processes", ProcessRow),
                 heard=dict(connection.execute(_QUERIES["heard"])),
+                shown=frozenset(number for (number,) in connection.execute(_QUERIES["shown"])),
                 damage=_damage(connection),
             )
         finally:

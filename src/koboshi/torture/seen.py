@@ -106,6 +106,8 @@ class Remains:
     processes: Sequence[ProcessRow] = ()
     heard: Mapping[str, int] = field(default_factory=dict)
     """How often each report is in the transcript, by its cause."""
+    shown: frozenset[int] = frozenset()
+    """Processes whose end the agent was shown as the result of the call that began them."""
     damage: Sequence[str] = ()
 
 

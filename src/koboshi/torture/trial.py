@@ -1,11 +1,10 @@
 """One throw-away home: a gateway that is killed as planned while people do their errands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
-from time import time
 from typing import assert_never
 
 from anyio import (
@@ -71,6 +70,8 @@ class Trial:
     workdir: Path
     kills: Iterator[Kill]
     platform: Platform
+    now_ms: Callable[[], int]
+    """The clock on the wall, which is that of the last life, too."""
     strains: Iterator[Strain] = field(default_factory=lambda: repeat(NONE))
     people: Sequence[Person] = ()
     visitors: Sequence[Visitor] = ()
@@ -301,7 +302,7 @@ class Trial:
         begun = current_time()
         scope.deadline = begun + seconds
         while True:
-            due_in_s = (await self._still_open()).due_in_s(_now_ms())
+            due_in_s = (await self._still_open()).due_in_s(self.now_ms())
             if due_in_s:
                 until = current_time() + due_in_s + seconds
                 scope.deadline = max(scope.deadline, min(until, begun + PAUSES_S_MAX))
@@ -317,7 +318,7 @@ class Trial:
         return replace(shown, runners=runners, updates=self.platform.waiting)
 
     async def _what_is_open(self) -> str:
-        return (await self._still_open()).words(_now_ms())
+        return (await self._still_open()).words(self.now_ms())
 
     async def _is_quiet(self) -> bool:
         connection = await self.comes_up()
@@ -361,11 +362,6 @@ class Trial:
 
     def _complain(self, fault: Fault, words: str) -> None:
         self.tally.violations.append(Violation(fault=fault, words=words))
-
-
-def _now_ms() -> int:
-    """On the clock of the last life, which is right."""
-    return round(time() * 1_000)
 
 
 def _leaves_of(error: BaseException) -> Iterator[BaseException]:
