@@ -121,6 +121,7 @@ async def test_a_bug_is_still_the_end_of_a_turn(
         ImportError("libz.so.1: cannot open shared object file: Too many open files"),
         Shortage("no file descriptors are left for this process"),
         not_reached(),
+        ConnectionError(NO_DESCRIPTORS),
     ],
     ids=lambda error: type(error).__name__,
 )

@@ -40,8 +40,13 @@ def shortage_in(error: BaseException | None) -> str | None:
                 "no thread can be started: this user has too many processes; raise TasksMax= in "
                 "the unit, --pids-limit of the container, or `ulimit -u`"
             )
-        error = error.__cause__
+        error = error.__cause__ or _held_by(error)
     return None
+
+
+def _held_by(error: BaseException) -> BaseException | None:
+    """The error that another one was made of: the library of our connections names no cause."""
+    return next((each for each in error.args if isinstance(each, BaseException)), None)
 
 
 def shortage_behind(error: BaseException) -> Shortage | None:
