@@ -47,7 +47,7 @@ STOP_S_MAX = 6.0
 ERRANDS_S_MAX = 90.0
 """What people still wait for must end, once nobody kills the gateway any more."""
 REST_S_MAX = 60.0
-PAUSES_S_MAX = 900.0
+PAUSES_S_MAX = 300.0
 """How much longer both may take where the gateway itself shows that it waits for a time: what has
 failed often is tried again after minutes."""
 LOOK_AT_PAUSES_S = 1.0
