@@ -2,7 +2,10 @@
 
 import errno
 import os
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ from koboshi.domain.ids import TurnId
 from koboshi.domain.outbox import Later, Moved, Refused, Sent, Unsure
 from koboshi.domain.phrases import DUPLICATE_LABEL
 from koboshi.domain.route import Route
-from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, owed, route_of
+from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, near, owed, route_of
 from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, User
 from tests.fakes.telegram.world import World
@@ -117,6 +120,37 @@ async def test_words_that_need_no_file_are_never_refused_for_want_of_one(
 
     assert isinstance(outcome, Later)
     assert os.strerror(number) in outcome.reason
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """While the block lasts, this process can open nothing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_who_has_no_descriptors_has_sent_nothing_and_looked_for_nothing(
+    channel: TelegramChannel, world: World, fake: FakeTelegram
+) -> None:
+    """Issue 12, C18: it is our own want, and no outage of the platform. Red before: the pauses of
+    the deliveries grew with it, to an hour."""
+    eve = world.user("Eve")
+    chat = world.private_chat(eve)
+    before, delivery = world.say(chat, eve, "hello"), owed(route_of(chat))
+    with no_descriptors():
+        sent = await channel.send(delivery)
+        looked_for = await channel.find(replace(delivery, is_ambiguous=True), near(before))
+
+    missing = "no file descriptors are left for this process"
+    assert sent == Later(wait_ms=0, reason=f"not reached: {missing}", is_lack=True)
+    words = f"it can not be looked for: {missing}"
+    assert looked_for == Unsure(reason=words, is_lack=True)
+    assert fake.history.requests == []
+    assert isinstance(await channel.send(delivery), Sent)
 
 
 async def test_a_group_that_moved_says_where(channel: TelegramChannel, world: World) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from koboshi.cli.cradle import cradle_command
+from koboshi.runtime.clock import SystemClock
 from koboshi.torture import Aim, Campaign, Settings
 from tests.harness.invariants import check_rows
 from tests.harness.rows import read_rows
@@ -24,7 +25,7 @@ REGRESSIONS: tuple[int, ...] = ()
 """Seeds that once found something."""
 
 
-@pytest.mark.timeout(900 if WANTS_ALL else 300)
+@pytest.mark.timeout(1_800 if WANTS_ALL else 600)
 @pytest.mark.parametrize("seed", [*REGRESSIONS, *range(FIRST, FIRST + CAMPAIGNS)])
 async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
     seed: int, tmp_path: Path
@@ -36,6 +37,7 @@ async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
         seed=seed,
         folder=tmp_path,
         cradle=cradle_command(),
+        now_ms=SystemClock().now_ms,
         lives=LIVES,
         aim=Aim.RANDOM,
         homes=HOMES,

@@ -14,6 +14,7 @@ from koboshi.domain.outbox import (
     Reroute,
     Settle,
     after_send,
+    held,
 )
 from koboshi.domain.route import Route
 from koboshi.ports.wakeups import OUTBOX
@@ -234,6 +235,35 @@ async def test_a_delivery_that_is_put_off_is_not_due_before_its_time(home: Home)
     assert await take(home) == 1, "the other words of the chat wait with it"
     home.clock.move(1)
     assert (await home.take_delivery()).text == "1"
+
+
+async def test_a_delivery_shows_when_it_is_tried_next(home: Home) -> None:
+    """Issue 12, C18: who waits for the rest of a gateway follows its own times. The next attempt
+    knows how long the pause was."""
+    claim = await home.work_on()
+    await home.answer(claim)
+    delivery = await home.take_delivery()
+    assert (delivery.waited_ms, (await home.deliveries(claim.turn_id))[0].due_ms) == (0, None)
+    later = Postpone(wait_ms=30 * SECOND_MS, is_ambiguous=False, reason="slow down")
+    await settle(home, delivery, later)
+
+    (row,) = await home.deliveries(claim.turn_id)
+    assert row.due_ms == home.clock.now_ms() + 30 * SECOND_MS
+    home.clock.move(30 * SECOND_MS)
+    delivery = await home.take_delivery()
+    assert delivery.waited_ms == 30 * SECOND_MS
+    await settle(home, delivery, arrived(delivery))
+    (row,) = await home.deliveries(claim.turn_id)
+    assert row.due_ms is None
+
+
+async def test_a_delivery_that_is_held_waits_for_no_time(home: Home) -> None:
+    claim = await home.work_on()
+    await home.answer(claim)
+    await settle(home, await home.take_delivery(), held("it may have arrived"))
+
+    (row,) = await home.deliveries(claim.turn_id)
+    assert (row.state, row.due_ms) == ("owed", None)
 
 
 async def test_a_restart_does_not_shorten_a_pause_that_the_platform_asked_for(home: Home) -> None:

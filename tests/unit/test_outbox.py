@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, TurnId
 from koboshi.domain.outbox import (
+    LACK_MS,
     MOVES_MAX,
     SETTLED,
     STRIKES_MAX,
@@ -54,6 +55,7 @@ DELIVERY = Delivery(
 )
 
 NOT_YET: tuple[SendOutcome, ...] = (Later(wait_ms=0, reason="flood"), Unsure(reason="timeout"))
+LOOK_FAILED = Unsure(was_sent=False)
 
 
 def postponed(delivery: Delivery, outcome: SendOutcome) -> Postpone:
@@ -110,23 +112,52 @@ def test_an_ambiguous_delivery_stays_ambiguous(outcome: SendOutcome) -> None:
     assert postponed(replace(DELIVERY, is_ambiguous=True), outcome).is_ambiguous
 
 
-@pytest.mark.parametrize("attempts, wait_ms", [(1, 1_000), (2, 2_000), (3, 4_000), (4, 8_000)])
-def test_the_wait_after_a_send_that_did_not_happen_doubles(attempts: int, wait_ms: int) -> None:
-    change = postponed(replace(DELIVERY, attempts=attempts), Later(wait_ms=0))
+def waits_of(outcome: SendOutcome, attempts: range) -> list[int]:
+    """The pauses after these attempts, each of which ends so."""
+    waits: list[int] = []
+    for number in attempts:
+        waited_ms = waits[-1] if waits else 0
+        tried = replace(DELIVERY, attempts=number, unsure=1, waited_ms=waited_ms)
+        waits.append(postponed(tried, outcome).wait_ms)
+    return waits
 
-    assert change.wait_ms == wait_ms
+
+def test_the_wait_after_a_send_that_did_not_happen_doubles() -> None:
+    waits = waits_of(Later(wait_ms=0), range(1, 15))
+
+    assert waits[:4] == [1_000, 2_000, 4_000, 8_000]
+    assert waits[-2:] == [LIMITS.wait_ms_max] * 2
+
+
+@pytest.mark.parametrize("outcome, first_ms", [(Later(wait_ms=0), 1_000), (LOOK_FAILED, 5_000)])
+def test_a_wait_is_never_more_than_twice_the_one_before(
+    outcome: SendOutcome, first_ms: int
+) -> None:
+    """Issue 12, C18: attempts that a crash cut off, or that something of ours was missing for, say
+    nothing about the platform. After seven of them an answer waited for five minutes."""
+    assert waits_of(outcome, range(8, 11)) == [first_ms, 2 * first_ms, 4 * first_ms]
+
+
+@pytest.mark.parametrize("attempts", [1, 8, 10_000])
+@pytest.mark.parametrize("is_ambiguous", [False, True])
+def test_what_is_missing_on_our_side_makes_no_wait_grow(attempts: int, is_ambiguous: bool) -> None:
+    """Issue 12, C18: it is over when it is over, and nothing was sent by it."""
+    tried = replace(DELIVERY, attempts=attempts, waited_ms=400_000, is_ambiguous=is_ambiguous)
+    change = postponed(tried, Later(wait_ms=0, is_lack=True))
+
+    assert change == Postpone(wait_ms=LACK_MS, is_ambiguous=is_ambiguous, reason="")
+    look = Unsure(was_sent=False, is_lack=True)
+    assert postponed(tried, look) == Postpone(wait_ms=LACK_MS, is_ambiguous=True, reason="")
 
 
 def test_a_look_that_fails_is_no_strike_and_is_repeated_less_and_less() -> None:
     """Issue 12, A1: a message that was sent once is not given up for five looks that failed."""
-    waits = [
-        postponed(replace(DELIVERY, attempts=attempts, unsure=1), Unsure(was_sent=False))
-        for attempts in (2, 3, 20)
-    ]
+    change = postponed(replace(DELIVERY, attempts=2, unsure=1, waited_ms=5_000), LOOK_FAILED)
 
-    assert [each.is_unsure for each in waits] == [False] * 3
-    assert all(each.is_ambiguous for each in waits)
-    assert [each.wait_ms for each in waits] == [10_000, 20_000, 3_600_000]
+    assert (change.is_unsure, change.is_ambiguous) == (False, True)
+    waits = waits_of(LOOK_FAILED, range(1, 15))
+    assert waits[:3] == [5_000, 10_000, 20_000]
+    assert waits[-1] == 3_600_000
 
 
 def test_the_wait_after_unknown_outcomes_doubles_from_five_seconds_to_an_hour() -> None:
@@ -156,7 +187,7 @@ def test_a_platform_that_asks_for_a_longer_wait_gets_it() -> None:
 
 
 def test_a_platform_that_asks_for_a_shorter_wait_is_not_hurried() -> None:
-    change = postponed(replace(DELIVERY, attempts=4), Later(wait_ms=5))
+    change = postponed(replace(DELIVERY, attempts=4, waited_ms=4_000), Later(wait_ms=5))
 
     assert change.wait_ms == 8_000
 

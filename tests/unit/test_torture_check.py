@@ -306,45 +306,50 @@ def test_it_is_seen_that_an_outage_was(heard: tuple[Told, ...], fault: Fault) ->
     assert fault in {each.fault for each in check(hearing(*heard))}
 
 
-def not_started(*, ran: int, had_few_files: bool) -> Seen:
-    """The agent says of the command that it was not begun."""
+def test_it_is_seen_that_a_command_is_said_not_to_have_started() -> None:
+    """Issue 12, C18: want of descriptors passes, so the command is started when there are some."""
     said = replace(TOLD[1], text="It ended: failed start.")
     deliveries = [
         replace(row, text=said.text) if row.delivery_id == said.place else row
         for row in REMAINS.deliveries
     ]
-    ledger = {"p1x00003": 1} | ({"p1x00002": ran} if ran else {})
     seen = telling(TOLD[0], said, *TOLD[2:])
     remains = replace(REMAINS, deliveries=deliveries)
-    return replace(seen, ledger=ledger, remains=remains, had_few_files=had_few_files)
+    found = check(replace(seen, ledger={"p1x00003": 1}, remains=remains))
+
+    assert {each.fault for each in found} == {Fault.WRONG, Fault.NOT_RUN}
 
 
-def test_a_command_may_not_be_started_where_there_are_few_files() -> None:
-    """Issue 12, C18: as long as that is what is said, and what is true."""
-    assert check(not_started(ran=0, had_few_files=True)) == []
-
-
-@pytest.mark.parametrize("ran, had_few_files", [(0, False), (1, True), (1, False)])
-def test_it_is_seen_that_a_command_is_said_not_to_have_started(
-    ran: int, had_few_files: bool
-) -> None:
-    found = check(not_started(ran=ran, had_few_files=had_few_files))
-
-    assert Fault.WRONG in {each.fault for each in found}
-
-
-@pytest.mark.parametrize("ran, had_few_files", [(0, True), (1, True), (0, False)])
-def test_a_job_may_be_lost_before_it_has_begun_where_there_are_few_files(
-    ran: int, had_few_files: bool
-) -> None:
-    """Issue 12, C18: one that has run has an end, and that is told."""
+def given_up(*, ran: bool, is_failed: bool) -> Seen:
+    """A job whose process was lost, and whose turn was given up before it said anything."""
     lost = replace(REMAINS.processes[1], state="lost", exit_code=None)
+    turns = [
+        replace(row, state="failed", answers=0) if row.turn_id == 3 and is_failed else row
+        for row in REMAINS.turns
+    ]
+    apology = words(30, 3, "I am sorry", kind="notice", cause="verdict:3:4")
+    told = (*TOLD[:2], apology if is_failed else TOLD[2], *TOLD[3:])
+    deliveries = [
+        replace(row, text=told[2].text) if row.delivery_id == 30 else row
+        for row in REMAINS.deliveries
+    ]
     ledger = {"p1x00002": 1} | ({"p1x00003": 1} if ran else {})
-    seen = leaving(processes=(REMAINS.processes[0], lost))
-    found = check(replace(seen, ledger=ledger, had_few_files=had_few_files))
+    processes = (REMAINS.processes[0], lost)
+    remains = replace(REMAINS, processes=processes, turns=turns, deliveries=deliveries)
+    return replace(telling(*told), ledger=ledger, remains=remains)
 
-    is_wrong = any("instead of exited" in each.words for each in found)
-    assert is_wrong == (bool(ran) or not had_few_files)
+
+def test_a_job_that_was_given_up_before_it_began_is_lost_and_told_once() -> None:
+    """Issue 12, C18: the turn died each time before the job began. The report that it never began
+    was counted twice, as if the turn had shown it in an answer, which it does not have."""
+    assert check(given_up(ran=False, is_failed=True)) == []
+
+
+@pytest.mark.parametrize("ran, is_failed", [(True, True), (False, False), (True, False)])
+def test_it_is_seen_that_any_other_job_is_lost(ran: bool, is_failed: bool) -> None:
+    found = check(given_up(ran=ran, is_failed=is_failed))
+
+    assert any("instead of exited" in each.words for each in found)
 
 
 def test_a_job_whose_end_the_agent_was_shown_at_once_is_reported_by_that() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from koboshi.cli.options import counted, place_words
 from koboshi.cli.story import fate_of_message, stands_words
-from koboshi.domain.durations import ago
+from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
 from koboshi.ports.views import CallView, DeliveryView, EntryView, SessionView, TurnView
@@ -93,3 +93,5 @@ def delivery_lines(view: DeliveryView, now_ms: int) -> Iterator[str]:
     yield delivery_line(view, now_ms)
     yield f"cause     {view.cause}"
     yield f"tried     {counted(view.attempts, 'time')}"
+    if view.due_ms is not None and view.due_ms > now_ms:
+        yield f"next      in {duration(view.due_ms - now_ms)}"

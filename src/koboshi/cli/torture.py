@@ -24,6 +24,7 @@ from koboshi.cli.options import (
 )
 from koboshi.cli.torture_show import Shown, tally_lines
 from koboshi.config.places import find_places
+from koboshi.runtime.clock import SystemClock
 from koboshi.torture import Aim, Campaign, Report, Settings, clear, homes_here
 
 LIVES = 60
@@ -121,6 +122,7 @@ def torture(
         seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
         folder=place,
         cradle=cradle_command(),
+        now_ms=SystemClock().now_ms,
         lives=LIVES if lives is None and minutes is None else lives,
         minutes=minutes,
         aim=Aim(aim),

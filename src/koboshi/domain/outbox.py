@@ -29,6 +29,9 @@ HELD_MS = 2**62
 
 STRIKES_MAX = 5
 """A delivery is poisoned when its outcome was unknown so often while others were accepted."""
+LACK_MS = 5_000
+"""The pause while something is missing on our side. It does not grow: that says nothing about the
+platform, and it is over when it is over."""
 MOVES_MAX = 20
 """A chat that moved so often is followed with pauses."""
 COMMAND_REPLY = "command:"
@@ -68,6 +71,8 @@ class Delivery:
     """How many sends had an unknown outcome."""
     strikes: int = 0
     """How many of these had it while the channel's other sends were accepted."""
+    waited_ms: int = 0
+    """How long the last pause was before this attempt."""
 
     @property
     def may_be_there(self) -> bool:
@@ -114,6 +119,8 @@ class Later:
 
     wait_ms: int
     reason: str = ""
+    is_lack: bool = False
+    """Something was missing on our side, and comes back: the platform knows nothing of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +143,8 @@ class Unsure:
     wait_ms: int = 0
     was_sent: bool = True
     """False if it could only not be looked for: nothing more was sent than before."""
+    is_lack: bool = False
+    """It could not be looked for because something was missing on our side, and comes back."""
 
 
 SendOutcome: TypeAlias = Sent | Later | Refused | Moved | Unsure
@@ -223,6 +232,11 @@ def after_send(
                 is_ambiguous=delivery.is_ambiguous,
                 reason=f"the chat moved to {chat}",
             )
+        case Later(is_lack=True, reason=reason):
+            is_ambiguous = delivery.is_ambiguous
+            return Postpone(wait_ms=LACK_MS, is_ambiguous=is_ambiguous, reason=reason)
+        case Unsure(is_lack=True, was_sent=False, reason=reason):
+            return Postpone(wait_ms=LACK_MS, is_ambiguous=True, reason=reason)
         case Later(wait_ms=asked_ms, reason=reason):
             return Postpone(
                 wait_ms=max(asked_ms, _later_ms(delivery, limits)),
@@ -268,14 +282,22 @@ def ending_of(
 
 def _later_ms(delivery: Delivery, limits: DeliveryLimits) -> int:
     """The pause after a send that provably did not happen."""
-    return _doubled(1_000, delivery.attempts - 1, limits.wait_ms_max)
+    return _grown(delivery, 1_000, limits.wait_ms_max)
 
 
 def _unsure_ms(delivery: Delivery, limits: DeliveryLimits, *, was_sent: bool) -> int:
     """The pause before a send of unknown outcome is looked for and repeated. Looks that fail make
     it longer, too."""
-    times = delivery.unsure if was_sent else delivery.attempts - 1
-    return _doubled(5_000, times, limits.unsure_wait_ms_max)
+    if was_sent:
+        return _doubled(5_000, delivery.unsure, limits.unsure_wait_ms_max)
+    return _grown(delivery, 5_000, limits.unsure_wait_ms_max)
+
+
+def _grown(delivery: Delivery, first_ms: int, most_ms: int) -> int:
+    """The pause doubles with each attempt, but not more than that: attempts that were cut off by a
+    crash or made for want of something of ours say nothing about the platform."""
+    by_attempts_ms = _doubled(first_ms, delivery.attempts - 1, most_ms)
+    return min(by_attempts_ms, max(first_ms, 2 * delivery.waited_ms), most_ms)
 
 
 def _doubled(first_ms: int, times: int, most_ms: int) -> int:

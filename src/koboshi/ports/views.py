@@ -112,6 +112,8 @@ class TurnView:
     """Where it stands: its state, `held-back` or `interrupted`."""
     stands: str = ""
     """The same, in words that are the same everywhere."""
+    due_ms: int | None = None
+    """When it is taken up again; None if it does not wait for a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,8 @@ class DeliveryView:
     text: str
     created_ms: int
     settled_ms: int | None
+    due_ms: int | None = None
+    """When it is tried next; None if it does not wait for a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,8 +199,7 @@ class CallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The way of a message: what arrived, the turn that it became part of, what that did, and what
-    was said because of it, with the platform's ids."""
+    """The way of a message: what arrived, its turn, what that did, and what was said for it."""
 
     message: EntryView
     turn: TurnView | None
@@ -331,8 +334,7 @@ class Views(Protocol):
 
 
 class OwnerViews(Views, Protocol):
-    """What the owner of the home is asked about, beside what a channel needs. Lists are newest
-    first."""
+    """What the owner is asked about, beside what a channel needs. Lists are newest first."""
 
     async def tally(self, worker_id: WorkerId, after: int | None) -> Tally:
         """What happened behind the line `after`; None means since that boot began."""

@@ -25,6 +25,7 @@ from koboshi.agent.summary import (
 )
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.outage import Failure, GiveUp
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
@@ -127,7 +128,8 @@ class Asking:
     async def _ask(
         self, claim: Claim, request: Request, slot: Slot, on_text: OnText | None = None
     ) -> Outcome:
-        """The reply to one request. Raises ModelOverfull."""
+        """The reply to one request. Raises ModelOverfull, and ModelBusy where something is missing
+        on our side."""
         since = self.clock.monotonic()
         while True:
             try:
@@ -137,6 +139,8 @@ class Asking:
             except ModelRefused as refusal:
                 return NoReply(reason=refusal.reason)
             except ModelBusy as busy:
+                if shortage_in(busy) is not None:
+                    raise  # we could not even ask: that is no failure of the model
                 now = self.clock.monotonic()
                 spent_ms, since = round((now - since) * 1000), now
                 failure = Failure(

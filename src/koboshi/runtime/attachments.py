@@ -16,6 +16,7 @@ from koboshi.domain import notes
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.transcript import Message, Note
 from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Channel
@@ -51,7 +52,8 @@ class Attachments:
         return loaded
 
     async def _fetch(self, name: ChannelName, attachment: Attachment) -> str | None:
-        """Fetch one. Returns why not, if it could not be had."""
+        """Fetch one. Returns why not, if it could not be had. Raises what fails for want of
+        something that comes back: the file may still be had then."""
         channel = self.channels.get(name)
         if channel is None:
             return "its channel is gone"
@@ -66,6 +68,8 @@ class Attachments:
             except FileNotHad as error:
                 return str(error)
             except Exception as error:  # a network's trouble, or a disk's: it is tried again
+                if shortage_in(error) is not None:
+                    raise
                 why = f"{type(error).__name__}: {error}"
                 log.warning("file_not_fetched", path=attachment.path, why=why)
             await sleep(PAUSE_SECONDS)

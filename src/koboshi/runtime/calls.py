@@ -3,7 +3,8 @@
 What went wrong before the call was started has certainly not run it, and is an error. From the
 commit of `start_call` on, only the tool itself says that it failed, by ToolFailed or in its answer.
 Whatever else goes wrong is ours, and proves nothing about the call: its outcome is unknown, or, if
-the tool can take it up by its id, it is taken up again after a pause, as after a crash.
+the tool can take it up by its id, it is taken up again after a pause, as after a crash. A call that
+does no harm when it runs again does so where something is missing that comes back.
 """
 
 from collections import deque
@@ -20,6 +21,7 @@ from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.phrases import clock_words
 from koboshi.domain.recovery import CallFate, fate_of
 from koboshi.domain.route import Route
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.transcript import Call, CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
@@ -172,6 +174,8 @@ class CallRunner:
                     raise  # the turn is no longer ours, and so is the result
                 log.error("tool_broke", tool=call.tool, call=call.call_id, exc_info=True)
                 match fate_of(call.effect):
+                    case CallFate.RUN_AGAIN if shortage_in(error) is not None:
+                        pass  # what is missing comes back, and running it again does no harm
                     case CallFate.RUN_AGAIN:
                         words = f"{type(error).__name__}: {error}"
                         return _End(result=self._failure(call.call_id, call.tool, words))

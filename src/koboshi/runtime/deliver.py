@@ -32,6 +32,7 @@ from koboshi.domain.outbox import (
     resolution_of,
 )
 from koboshi.domain.route import Route
+from koboshi.domain.shortage import shortage_in
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
 from koboshi.ports.outbox import Due
@@ -282,7 +283,8 @@ class Deliver:
             return await channel.find(delivery, await self.store.outbox.near(delivery))
         except Exception as error:  # nobody knows yet; a second copy would be too early
             log.error("find_failed", delivery=delivery.delivery_id, exc_info=True)
-            return Unsure(reason=f"{type(error).__name__}: {error}")
+            is_lack = shortage_in(error) is not None
+            return Unsure(reason=f"{type(error).__name__}: {error}", is_lack=is_lack)
 
     async def _send(self, channel: Channel, delivery: Delivery) -> SendOutcome:
         try:

@@ -17,6 +17,7 @@ from koboshi.domain.files import SENT, OutFile
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import split_text
 from koboshi.domain.shipment import shipment_of
+from koboshi.domain.shortage import shortage_in
 from koboshi.ports.channel import Channel
 
 log = structlog.get_logger()
@@ -39,7 +40,8 @@ class Shipping:
     async def ship(
         self, name: ChannelName, turn_id: TurnId, text: str
     ) -> tuple[tuple[str, ...], OutFile | None]:
-        """The parts of an answer, and the file that goes along with the last one."""
+        """The parts of an answer, and the file that goes along with the last one. Raises OSError
+        while the file cannot be written for want of something that comes back."""
         channel = self.channels.get(name)
         if channel is None:
             return split_text(text, TEXT_MAX), None
@@ -51,6 +53,8 @@ class Shipping:
         try:
             file = await to_thread.run_sync(_keep, self.home, turn_id, text)
         except OSError as error:
+            if shortage_in(error) is not None:
+                raise
             log.warning("answer_not_kept", turn=turn_id, reason=error.strerror)
             return shipment_of(parts, parts_max=parts_max, takes_files=False).parts, None
         return shipment.parts, file

@@ -10,6 +10,7 @@ from anyio import (
     create_task_group,
     get_cancelled_exc_class,
     move_on_after,
+    sleep,
 )
 
 from koboshi.domain import notes
@@ -25,6 +26,7 @@ from koboshi.domain.action import (
 )
 from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
 from koboshi.domain.ids import ProcessId
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.transcript import (
     CallRecord,
     Effect,
@@ -51,6 +53,9 @@ from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import Slot
 
 log = structlog.get_logger()
+
+PAUSE_S_MIN, PAUSE_S_MAX = 0.5, 5.0
+"""Before a turn goes on for which something was missing that comes back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,17 @@ class TurnRunner:
                 self.wakeups.forget(claim_topic(claim.turn_id))
 
     async def _work_or_fail(self, claim: Claim, slot: Slot) -> None:
+        """Work on the turn. What was missing on our side and comes back ends no turn: it goes on
+        from its transcript after a pause, as after a crash."""
+        pause_s = PAUSE_S_MIN
+        while (missing := await self._what_was_missing(claim, slot)) is not None:
+            log.warning("turn_waits", reason=missing, seconds=pause_s)
+            slot.give_back()
+            await sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+    async def _what_was_missing(self, claim: Claim, slot: Slot) -> str | None:
+        """Work on the turn until it is no longer ours. Returns what was missing if it still is."""
         try:
             await self._work(claim, slot)
         except Exception as error:  # one turn's bug must not take the others down
@@ -97,12 +113,16 @@ class TurnRunner:
                 raise
             if is_or_holds(error, TurnSetDown):
                 await self._release(claim)
-                return
+                return None
             if is_or_holds(error, Fenced):
                 log.info("turn_fenced", reason=str(error))
-                return
-            log.error("turn_broke", exc_info=True)
-            await self._fail(claim, "an error of mine; the log says more")
+                return None
+            missing = shortage_in(error)
+            if missing is None:
+                log.error("turn_broke", exc_info=True)
+                await self._fail(claim, "an error of mine; the log says more")
+            return missing
+        return None
 
     async def _watch_claim(self, claim: Claim, scope: CancelScope) -> None:
         """End the work when the turn was taken away: stopped, interrupted, or claimed anew."""

@@ -127,8 +127,8 @@ class GuardedTool:
             raise
         except (Exception, SystemExit) as error:
             log.error("plugin_broke", tool=self.spec.name, in_=member, exc_info=True)
-            if shortage_in(error) and self.effect_of(arguments) is Effect.RESUMABLE:
-                raise  # it can be taken up when there is enough of it again
+            if shortage_in(error) and self.effect_of(arguments) is not Effect.ONCE:
+                raise  # it can be taken up, or run again, when there is enough of it again
             words = excerpt(f"{type(error).__name__}: {error}", 500)
             return self._broke_off(arguments, f"it broke while it ran ({words})")
         return self._broke_off(arguments, f"it took longer than {self.seconds_max:g} seconds")

@@ -15,6 +15,7 @@ from koboshi.domain.errors import BackgroundFull
 from koboshi.domain.ids import ProcessId, shown
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.process import Process, ProcessState
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.text import head_and_tail, visible
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.watch import WatcherKind, WatcherSpec
@@ -211,6 +212,8 @@ class TerminalTool:
         try:
             birth = await self.runners.start(process.process_id, spec)
         except OSError as error:
+            if shortage_in(error) is not None:
+                raise  # it comes back: the call is taken up then, and the command begins
             return await self._failed(process, asked, str(error))
         if birth is not None:
             await self.processes.born(process.process_id, birth)

@@ -3,7 +3,7 @@
 import os
 import random
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -42,6 +42,8 @@ class Settings:
     """An empty one, for the homes."""
     cradle: Sequence[str]
     """The command that starts what starts the gateways."""
+    now_ms: Callable[[], int]
+    """The clock on the wall."""
     lives: int | None = 60
     minutes: float | None = None
     aim: Aim = Aim.BOTH
@@ -192,6 +194,7 @@ class Campaign:
                     kills=kills,
                     strains=strains_of(seed, has_few_files=self.settings.has_few_files),
                     platform=platform,
+                    now_ms=self.settings.now_ms,
                 )
                 trial.people = [_person(trial, seed, place) for place in range(1, PEOPLE + 1)]
                 trial.visitors = [_visitor(trial, seed, place) for place in range(VISITORS)]

@@ -17,8 +17,6 @@ NO_ENDS = ("step:", "progress:", "command:", "drain:", "outage:", "set-aside:")
 """Causes of words that do not tell the end of a turn that failed."""
 OUTAGE = "outage:"
 """How the cause begins of what is told of a model that does not answer."""
-NOT_STARTED = re.compile(r"It ended: failed start\b.*", re.DOTALL)
-"""What the agent says of a command that could not be begun."""
 
 
 def check(seen: Seen) -> list[Violation]:
@@ -81,13 +79,6 @@ class _View:
         rows = self.seen.remains.processes
         killed = self.seen.runners_killed
         return {_mark_in(row.command) for row in rows if row.process_id in killed}
-
-    def is_not_started(self, sent: Sent, turn: TurnRow) -> bool:
-        """Whether it was said that a command was not begun, there were too few files for it in a
-        life, and it has not run."""
-        has_run = self.seen.ledger.get(sent.errand.mark, 0)
-        may_be = self.seen.had_few_files and sent.errand.leaves_line and not has_run
-        return may_be and NOT_STARTED.fullmatch(self.answer(turn)) is not None
 
     @cached_property
     def sent_as(self) -> dict[int, Sent]:
@@ -164,7 +155,7 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
     match turn.state:
         case "done" if not answer:
             yield _violation(Fault.LOST, f"{name} is done, and nobody was told")
-        case "done" if not _is_as_expected(view, sent, turn, answer):
+        case "done" if not _is_as_expected(view, sent, answer):
             yield _violation(Fault.WRONG, f"{name} was answered with {answer[:200]!r}")
         case "failed" if len(ends) != 1:
             yield _violation(Fault.LOST, f"{name} failed ({turn.reason}), told by {sorted(ends)}")
@@ -176,19 +167,19 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
             return
 
 
-def _is_excused(view: _View, sent: Sent, turn: TurnRow) -> bool:
-    return sent.errand.mark in view.excused or view.is_not_started(sent, turn)
+def _is_excused(view: _View, sent: Sent) -> bool:
+    return sent.errand.mark in view.excused
 
 
 def _is_no_end(cause: str) -> bool:
     return cause.startswith(NO_ENDS)
 
 
-def _is_as_expected(view: _View, sent: Sent, turn: TurnRow, answer: str) -> bool:
+def _is_as_expected(view: _View, sent: Sent, answer: str) -> bool:
     """Whether the whole answer is the one that the errand is to have, or those of a backlog, one
     behind the other."""
     together = view.answered_with(sent)
-    if any(_is_excused(view, each, turn) for each in together):
+    if any(_is_excused(view, each) for each in together):
         return True
     wanted = "\n\n".join(f"(?:{each.errand.answer})" for each in together)
     return re.fullmatch(wanted, answer, re.DOTALL) is not None
@@ -269,7 +260,7 @@ def _check_ledger(view: _View) -> Iterator[Violation]:
             yield _violation(Fault.RAN_TWICE, f"a command that nobody asked for ran: {mark!r}")
     for sent in view.seen.sent:
         turn = view.turn_of(sent) if sent.errand.leaves_line else None
-        if turn is None or turn.state != "done" or _is_excused(view, sent, turn):
+        if turn is None or turn.state != "done" or _is_excused(view, sent):
             continue
         if not ledger.get(sent.errand.mark):
             yield _violation(Fault.NOT_RUN, f"{sent.errand.mark} was answered and never ran")
@@ -292,10 +283,11 @@ def _check_jobs(view: _View) -> Iterator[Violation]:
 
 def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
     name, code = f"p{row.process_id} ({sent.errand.mark})", sent.errand.code
-    # It was killed with its runner, or there were too few files to begin it, and it has not run.
-    is_unborn = view.seen.had_few_files and not view.seen.ledger.get(sent.errand.mark)
-    may_be_lost = row.process_id in view.seen.runners_killed or is_unborn
-    is_lost = may_be_lost and row.state == "lost"
+    turn = view.turn_of(sent)
+    has_run, was_killed = view.seen.ledger.get(sent.errand.mark), view.seen.runners_killed
+    # It was killed with its runner, or its turn was given up before it began.
+    is_unborn = not has_run and turn is not None and turn.state == "failed"
+    is_lost = row.state == "lost" and (row.process_id in was_killed or is_unborn)
     if (row.state, row.exit_code) != ("exited", code) and not is_lost:
         said = f"{row.state} with {row.exit_code} instead of exited with {code}"
         yield _violation(Fault.JOB, f"{name} is {said}")
@@ -305,7 +297,6 @@ def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
         yield _violation(Fault.JOB, f"{name} has {len(reports)} reports, heard {noted} times")
         return
     (report,) = reports
-    turn = view.turn_of(sent)
     # The agent was shown the end where it began it.
     answer = view.answer(turn) if turn is not None and turn.state == "done" else ""
     shown = answer != "" and re.match("It runs in the background", answer) is None

@@ -116,7 +116,12 @@ class Platform:
     @property
     def is_taken(self) -> bool:
         """Whether everything that people wrote was acknowledged."""
-        return not self._updates
+        return not self.waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many updates were not acknowledged."""
+        return len(self._updates)
 
     def seen_in(self, spot: Spot) -> list[Posted]:
         """What the bot has said there, in order."""

@@ -58,7 +58,13 @@ def read_ledger(workdir: Path) -> Counter[str]:
 
 def has_runners(home: Path, killed: Collection[int] = ()) -> bool:
     """Whether a command of this home still runs. Those whose runner was killed never tell."""
-    return any(int(folder.name) not in killed for folder in _folders_at_work(home))
+    return bool(runners_in(home, killed))
+
+
+def runners_in(home: Path, killed: Collection[int] = ()) -> tuple[int, ...]:
+    """The numbers of the commands of this home that still run."""
+    numbers = (int(folder.name) for folder in _folders_at_work(home))
+    return tuple(sorted(number for number in numbers if number not in killed))
 
 
 def kill_a_runner(home: Path, dice: random.Random) -> int | None:

@@ -142,7 +142,5 @@ class Seen:
     """The last update that the platform was told to forget."""
     runners_killed: frozenset[int] = frozenset()
     """Processes whose runner was killed: how they ended cannot be told."""
-    had_few_files: bool = False
-    """Whether a life could open only a few files: a command may not have been started then."""
     unfinished: Sequence[str] = ()
     """What people still waited for when nobody could wait any longer."""

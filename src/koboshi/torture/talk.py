@@ -14,6 +14,7 @@ import msgspec
 from anyio import BrokenResourceError, ClosedResourceError, EndOfStream, connect_tcp, fail_after
 from anyio.abc import SocketStream
 
+from koboshi.torture.rest import OpenDelivery, OpenEntry, OpenTurn, StillOpen
 from koboshi.torture.seen import Told
 
 WITHIN_S = 20.0
@@ -62,9 +63,23 @@ class _Status(msgspec.Struct):
     turns: dict[str, int]
     inbox_waiting: int
     outbox_unsettled: int
+    unreached: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _Turns(msgspec.Struct):
+    turns: tuple[OpenTurn, ...]
+
+
+class _Inbox(msgspec.Struct):
+    messages: tuple[OpenEntry, ...]
+
+
+class _Outbox(msgspec.Struct):
+    deliveries: tuple[OpenDelivery, ...]
 
 
 _lines = msgspec.json.Decoder(_Line)
+_OPEN = "open=1&limit=200"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,6 +134,19 @@ class Connection:
         content = await self._ask("GET /api/v1/status", 200)
         status = msgspec.json.decode(content, type=_Status)
         return not any((*status.turns.values(), status.inbox_waiting, status.outbox_unsettled))
+
+    async def still_open(self) -> StillOpen:
+        """What is worked on, waits or is owed, the newest of each. Raises NotNow."""
+        turns = await self._ask(f"GET /api/v1/turns?{_OPEN}", 200)
+        inbox = await self._ask(f"GET /api/v1/inbox?{_OPEN}", 200)
+        outbox = await self._ask(f"GET /api/v1/outbox?{_OPEN}", 200)
+        status = msgspec.json.decode(await self._ask("GET /api/v1/status", 200), type=_Status)
+        return StillOpen(
+            turns=msgspec.json.decode(turns, type=_Turns).turns,
+            entries=msgspec.json.decode(inbox, type=_Inbox).messages,
+            deliveries=msgspec.json.decode(outbox, type=_Outbox).deliveries,
+            unreached=tuple(f"{name}: {why}" for name, why in status.unreached.items()),
+        )
 
     async def events(self, chat: str, after: int | None) -> AsyncGenerator[Told, None]:
         """The events of a chat behind a place, or from its start, until the connection ends.

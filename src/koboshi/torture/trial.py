@@ -1,13 +1,22 @@
 """One throw-away home: a gateway that is killed as planned while people do their errands."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
 from typing import assert_never
 
-from anyio import Condition, Event, create_task_group, current_time, move_on_after, sleep, to_thread
+from anyio import (
+    CancelScope,
+    Condition,
+    Event,
+    create_task_group,
+    current_time,
+    move_on_after,
+    sleep,
+    to_thread,
+)
 
 from koboshi.torture.check import answers_heard, check
 from koboshi.torture.errands import Errand, Kind, recovery_of
@@ -16,7 +25,14 @@ from koboshi.torture.lives import CradleBroke, Lives
 from koboshi.torture.people import Person
 from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
 from koboshi.torture.platform import Platform
-from koboshi.torture.remains import has_runners, kill_a_runner, read_ledger, read_remains
+from koboshi.torture.remains import (
+    has_runners,
+    kill_a_runner,
+    read_ledger,
+    read_remains,
+    runners_in,
+)
+from koboshi.torture.rest import StillOpen
 from koboshi.torture.seen import Seen, Told
 from koboshi.torture.strain import NONE, Strain
 from koboshi.torture.talk import LOST, Connection, NotNow, Refused, Unknown, connection_to
@@ -31,6 +47,10 @@ STOP_S_MAX = 6.0
 ERRANDS_S_MAX = 90.0
 """What people still wait for must end, once nobody kills the gateway any more."""
 REST_S_MAX = 60.0
+PAUSES_S_MAX = 300.0
+"""How much longer both may take where the gateway itself shows that it waits for a time: what has
+failed often is tried again after minutes."""
+LOOK_AT_PAUSES_S = 1.0
 LOOK_EVERY_S = 0.05
 KILLED = -9
 STORAGE_FAILED, WRONG_SETUP = 74, 78
@@ -50,6 +70,8 @@ class Trial:
     workdir: Path
     kills: Iterator[Kill]
     platform: Platform
+    now_ms: Callable[[], int]
+    """The clock on the wall, which is that of the last life, too."""
     strains: Iterator[Strain] = field(default_factory=lambda: repeat(NONE))
     people: Sequence[Person] = ()
     visitors: Sequence[Visitor] = ()
@@ -140,10 +162,12 @@ class Trial:
                 # The last one is started as anybody would start it.
                 await self.lives.start(allowed=self._all_visitors(), is_cold=True)
                 await self._serve()
-                errands.cancel_scope.deadline = current_time() + ERRANDS_S_MAX
+                followers.start_soon(self._give_time, errands.cancel_scope, ERRANDS_S_MAX)
             if errands.cancel_scope.cancelled_caught:
+                open_words = await self._what_is_open()
                 for each in self._everybody():
-                    each.give_up(f"no end within {ERRANDS_S_MAX:g} s after the last kill")
+                    why = f"no end within {ERRANDS_S_MAX:g} s after the last kill"
+                    each.give_up(f"{why}; open: {open_words}")
             await self._come_to_rest()
             last = [await self._told_from_start(person) for person in self.people]
             await self._come_to_rest()
@@ -261,13 +285,40 @@ class Trial:
         self.connection = None
 
     async def _come_to_rest(self) -> None:
-        with move_on_after(REST_S_MAX) as limit:
+        async with create_task_group() as tasks:
+            tasks.start_soon(self._give_time, tasks.cancel_scope, REST_S_MAX)
             quiet_looks = 0
             while quiet_looks < 3:
                 await sleep(LOOK_EVERY_S)
                 quiet_looks = quiet_looks + 1 if await self._is_quiet() else 0
-        if limit.cancelled_caught:
-            self._complain(Fault.LOST, f"it did not come to rest within {REST_S_MAX:g} s")
+            tasks.cancel_scope.cancel()
+            return
+        words = f"it did not come to rest within {REST_S_MAX:g} s"
+        self._complain(Fault.LOST, f"{words}; open: {await self._what_is_open()}")
+
+    async def _give_time(self, scope: CancelScope, seconds: float) -> None:
+        """The scope ends after so long, and so long after the last moment that the gateway shows to
+        wait for. A gateway that always waits for another moment does not come to rest."""
+        begun = current_time()
+        scope.deadline = begun + seconds
+        while True:
+            due_in_s = (await self._still_open()).due_in_s(self.now_ms())
+            if due_in_s:
+                until = current_time() + due_in_s + seconds
+                scope.deadline = max(scope.deadline, min(until, begun + PAUSES_S_MAX))
+            await sleep(LOOK_AT_PAUSES_S)
+
+    async def _still_open(self) -> StillOpen:
+        """What is not over, as far as anybody tells."""
+        shown = StillOpen()
+        if self.connection is not None:
+            with suppress(*LOST, NotNow, Unknown):
+                shown = await self.connection.still_open()
+        runners = runners_in(self.lives.home, self.runners_killed)
+        return replace(shown, runners=runners, updates=self.platform.waiting)
+
+    async def _what_is_open(self) -> str:
+        return (await self._still_open()).words(self.now_ms())
 
     async def _is_quiet(self) -> bool:
         connection = await self.comes_up()
@@ -306,7 +357,6 @@ class Trial:
             posted=list(self.platform.posted),
             acknowledged=self.platform.acknowledged,
             runners_killed=frozenset(self.runners_killed),
-            had_few_files=self.tally.few_files > 0,
             unfinished=[words for each in self._everybody() for words in each.unfinished],
         )
 

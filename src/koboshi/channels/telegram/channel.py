@@ -42,6 +42,7 @@ from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
 from koboshi.domain.route import Route
+from koboshi.domain.shortage import shortage_in
 from koboshi.lanes import Lanes
 from koboshi.ports.channel import Abilities, Accept
 from koboshi.ports.clock import Clock
@@ -129,12 +130,15 @@ class TelegramChannel:
         try:
             answer = await self._post(delivery)
         except NotReached as error:
-            return Later(wait_ms=0, reason=f"not reached: {error}")
+            missing = shortage_in(error)
+            reason = f"not reached: {missing or error}"
+            return Later(wait_ms=0, reason=reason, is_lack=missing is not None)
         except NoAnswer as error:
             return Unsure(reason=str(error))
         except OSError as error:  # before anything was sent: it is a file of ours
             if delivery.file is None or error.errno in PASSING:
-                return Later(wait_ms=0, reason=f"not now: {error.strerror}")
+                is_lack = shortage_in(error) is not None
+                return Later(wait_ms=0, reason=f"not now: {error.strerror}", is_lack=is_lack)
             return Refused(reason=f"the file can not be read: {error.strerror}")
         self._passing.heed(delivery.route.chat, answer)
         return outcome_of(answer)
@@ -150,7 +154,9 @@ class TelegramChannel:
                 await sleep(SETTLE_SECONDS)
                 found = await look(span, probe)
         except (NotReached, NoAnswer) as error:
-            return Unsure(reason=f"it can not be looked for: {error}")
+            missing = shortage_in(error)
+            reason = f"it can not be looked for: {missing or error}"
+            return Unsure(reason=reason, is_lack=missing is not None)
         except TooMany as error:
             return Unsure(reason=str(error), wait_ms=error.wait_ms)
         log.info("delivery_looked_for", delivery=delivery.delivery_id, found=type(found).__name__)

@@ -10,6 +10,7 @@ import msgspec
 
 from koboshi import __version__
 from koboshi.channels.telegram.types import Answer
+from koboshi.domain.shortage import shortage_behind
 from koboshi.lanes import Lanes
 
 _answer = msgspec.json.Decoder(Answer)
@@ -94,7 +95,7 @@ class BotApi:
                     raise NoAnswer(f"the file was answered with {response.status_code}")
                 yield response.aiter_bytes()
         except httpx2.HTTPError as error:
-            raise NoAnswer(type(error).__name__) from None
+            raise NoAnswer(_words(error)) from shortage_behind(error)
 
     def _address(self, method: str) -> httpx2.URL:
         return _address_of(f"{self.base}/bot{self.token}/{method}")
@@ -106,9 +107,9 @@ class BotApi:
             async with self.lanes.lane() as http:
                 response = await ask(http)
         except _NOT_BEGUN as error:
-            raise NotReached(_words(error)) from None
+            raise NotReached(_words(error)) from shortage_behind(error)
         except httpx2.HTTPError as error:
-            raise NoAnswer(_words(error)) from None
+            raise NoAnswer(_words(error)) from shortage_behind(error)
         if response.status_code >= httpx2.codes.INTERNAL_SERVER_ERROR:
             raise NoAnswer(f"the platform answered {response.status_code}")
         return response.content

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from koboshi.channels.telegram.formatted import UTF_16
 from koboshi.channels.telegram.said import attachments_of, said_in
 from koboshi.channels.telegram.types import Callback, Entity, Message, Update, User
 from koboshi.domain.ids import ChannelName, Seq
@@ -178,13 +179,11 @@ class Reader:
             is_topic = answered.message_id == message.message_thread_id
             if answered.from_.id == self.me.id and not is_topic:
                 return True
-        words = message.words.encode("utf-16-le")
+        words = message.words.encode(UTF_16)
         return any(self._names_us(mark, words) for mark in message.marks)
 
     def _names_us(self, mark: Entity, words: bytes) -> bool:
-        named = words[mark.offset * 2 : (mark.offset + mark.length) * 2].decode(
-            "utf-16-le", "replace"
-        )
+        named = words[mark.offset * 2 : (mark.offset + mark.length) * 2].decode(UTF_16, "replace")
         match mark.type:
             case "text_mention":
                 return mark.user is not None and mark.user.id == self.me.id

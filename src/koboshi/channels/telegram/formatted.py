@@ -4,6 +4,7 @@ Inside, stretches are counted in characters (`Span`, `Shown`); Telegram counts U
 (`Entity`, `Rendered`). What the Bot API demands of entities is made true in one place, `settled`.
 """
 
+import codecs
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,8 @@ from itertools import accumulate
 
 STYLES = frozenset({"bold", "italic", "strikethrough"})
 CODES = frozenset({"code", "pre"})
+UTF_16 = codecs.lookup("utf-16-le").name
+"""What Telegram counts in. It is loaded here: without descriptors its first use could not."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LINE_ENDS = re.compile(r"\r\n?")
@@ -93,7 +96,7 @@ def clean(text: str) -> str:
     """The text in valid Unicode, with line feeds for line ends and no other control characters but
     tabs. Surrogates that make a pair become its character, others U+FFFD."""
     if _SURROGATES.search(text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        text = text.encode(UTF_16, "surrogatepass").decode(UTF_16, "replace")
     return _CONTROLS.sub("", _LINE_ENDS.sub("\n", text))
 
 

@@ -2,13 +2,11 @@
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from markdown_it.token import Token
 
 from koboshi.channels.telegram.formatted import clean
 from koboshi.channels.telegram.writer import Writer
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 _STYLES = {"strong_open": "bold", "em_open": "italic", "s_open": "strikethrough"}
 # Telegram wants a dot in the host of a web address, and knows no other scheme but its own. It would
@@ -28,7 +26,7 @@ class _Link:
     is_entity: bool
 
 
-def write_inline(writer: Writer, inline: "Token", *, links: bool = True) -> None:
+def write_inline(writer: Writer, inline: Token, *, links: bool = True) -> None:
     """Write what is inside a block. Without `links` all addresses are written out."""
     open_links: list[_Link] = []
     for token in inline.children or ():
@@ -85,5 +83,5 @@ def _close_link(writer: Writer, link: _Link) -> None:
         writer.write(f" ({link.url})")
 
 
-def _alt_words(image: "Token") -> str:
+def _alt_words(image: Token) -> str:
     return words(" ".join(child.content or " " for child in image.children or ()))

@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from textwrap import dedent
-from typing import TYPE_CHECKING
+
+from markdown_it.token import Token
 
 from koboshi.channels.telegram.formatted import Shown, clean, settled
 from koboshi.channels.telegram.inline import words, write_inline
 from koboshi.channels.telegram.parser import parse
 from koboshi.channels.telegram.table import Cell, table_lines
 from koboshi.channels.telegram.writer import Block, Writer
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 RULE = "———"
 BULLET = "•"
@@ -75,12 +73,12 @@ class _List:
 class _Walk:
     """One walk over the tokens of a text."""
 
-    tokens: "Sequence[Token]"
+    tokens: Sequence[Token]
     writer: Writer = field(default_factory=Writer)
     lists: list[_List] = field(default_factory=list)
     indents: list[str] = field(default_factory=list)
     rows: list[list[Cell]] = field(default_factory=list)
-    table: "Token | None" = None
+    table: Token | None = None
     addresses: set[str] | None = None
 
     def written(self) -> Writer:
@@ -90,7 +88,7 @@ class _Walk:
             self._take(at, token)
         return self.writer
 
-    def _take(self, at: int, token: "Token") -> None:
+    def _take(self, at: int, token: Token) -> None:
         match token.type:
             case "inline":
                 self._take_inline(at, token)
@@ -121,11 +119,11 @@ class _Walk:
             case _:
                 pass
 
-    def _begin(self, token: "Token") -> None:
+    def _begin(self, token: Token) -> None:
         begin, end = token.map or (0, 0)
         self.writer.begin_block(begin, end)
 
-    def _take_inline(self, at: int, token: "Token") -> None:
+    def _take_inline(self, at: int, token: Token) -> None:
         opening = self.tokens[at - 1]
         if opening.type in {"th_open", "td_open"}:
             inner = Writer()
@@ -141,12 +139,12 @@ class _Walk:
         else:
             write_inline(self.writer, token)
 
-    def _take_code(self, token: "Token") -> None:
+    def _take_code(self, token: Token) -> None:
         self._begin(token)
         language = _LANGUAGE.match(token.info.strip())
         self.writer.write_pre(shown_code(token.content), language[0] if language else "")
 
-    def _take_definition(self, token: "Token") -> None:
+    def _take_definition(self, token: Token) -> None:
         if self.addresses is None:
             children = (child for each in self.tokens for child in each.children or ())
             self.addresses = {str(c.attrGet("href") or c.attrGet("src") or "") for c in children}
@@ -154,7 +152,7 @@ class _Walk:
             self._begin(token)
             self.writer.write(words(token.content).strip())
 
-    def _take_quote(self, token: "Token") -> None:
+    def _take_quote(self, token: Token) -> None:
         self.writer.stand_apart()
         if token.nesting == 1:
             self.indents.append(self.writer.indent)
@@ -164,7 +162,7 @@ class _Walk:
             self.writer.close()
             self.writer.indent = self.indents.pop()
 
-    def _take_item(self, at: int, token: "Token") -> None:
+    def _take_item(self, at: int, token: Token) -> None:
         inside = self.lists[-1]
         box = _taken_box(self.tokens[at + 1 : at + 3])
         if inside.number is None:
@@ -189,7 +187,7 @@ def shown_code(code: str) -> str:
     return dedent(clean(code).expandtabs(_TAB_CHARS)).strip()
 
 
-def _taken_box(tokens: "Sequence[Token]") -> str:
+def _taken_box(tokens: Sequence[Token]) -> str:
     """The box of a task, taken out of the words of its item; nothing for other items."""
     if len(tokens) < 2 or tokens[1].type != "inline" or not tokens[1].children:
         return ""

@@ -1,16 +1,15 @@
 """The Markdown parser, set up for what models write, and when it is not asked at all.
 
-Markdown-it takes a tenth of a second to import, so it is imported when the first text comes.
+Markdown-it is loaded with the channel and not by its first use: a gateway whose descriptors have
+run out could not load it then, and its first answer depends on it.
 """
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_block import StateBlock
-    from markdown_it.token import Token
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, reference
+from markdown_it.token import Token
 
 # Quotes count once, lists twice. The parser drops what is deeper, so such a text is not parsed.
 NESTING_MAX = 24
@@ -27,7 +26,7 @@ _CONTAINER_LINE_COST = 5
 _DEFINITION = re.compile(r"\[[^\]\n]+\]:[ \t]*<?(https?://[^\s<>]+)")
 
 
-def parse(markdown: str) -> "list[Token] | None":
+def parse(markdown: str) -> list[Token] | None:
     """The tokens of a text; None if it is too large or too deeply nested to be parsed."""
     if not is_parsable(markdown):
         return None
@@ -51,9 +50,7 @@ def is_parsable(markdown: str) -> bool:
 
 
 @cache
-def _parser() -> "MarkdownIt":
-    from markdown_it import MarkdownIt
-
+def _parser() -> MarkdownIt:
     class LinksAsWritten(MarkdownIt):
         """Every link is a link: what becomes of its address is decided where it is shown."""
 
@@ -72,11 +69,9 @@ def _parser() -> "MarkdownIt":
     return parser
 
 
-def _definition(state: "StateBlock", line: int, line_end: int, silent: bool) -> bool:
+def _definition(state: StateBlock, line: int, line_end: int, silent: bool) -> bool:
     """Definitions of web addresses only, and they leave a token: whoever shows the text decides
     whether the definition is shown. Anything else, as in `[Note]: this`, is words."""
-    from markdown_it.rules_block import reference
-
     begin = state.bMarks[line] + state.tShift[line]
     found = _DEFINITION.match(state.src, begin, state.eMarks[line])
     if found is None or not reference(state, line, line_end, silent):

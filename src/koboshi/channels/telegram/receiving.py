@@ -13,7 +13,7 @@ from hashlib import sha256
 
 import msgspec
 import structlog
-from anyio import CapacityLimiter, create_task_group, current_time, sleep, to_thread
+from anyio import CapacityLimiter, create_task_group, current_time, sleep
 from anyio.abc import TaskGroup
 
 from koboshi.channels.serving import one_of
@@ -22,7 +22,6 @@ from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_
 from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.channels.telegram.outcomes import TOO_MANY, UNAUTHORIZED, wait_ms_of
 from koboshi.channels.telegram.passing import Passing
-from koboshi.channels.telegram.render import render
 from koboshi.channels.telegram.types import Answer, Parameters, User
 from koboshi.channels.telegram.webhook import Webhook
 from koboshi.domain.errors import ChannelUnusable
@@ -159,8 +158,6 @@ class Receiving:
             ]
             with suppress(NotReached, NoAnswer):
                 await self.api.call("setMyCommands", {"commands": commands})
-        # What shows Markdown is loaded by its first use; that is not to be in somebody's way.
-        await to_thread.run_sync(render, "*ready*")
         log.info("telegram_connected", channel=self.options.name, bot=reader.me.username)
         return reader
 

@@ -817,7 +817,7 @@ SELECT text FROM outbox WHERE turn_id = :turn_id AND state <> 'abandoned';
 SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
        o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
        o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
-       o.tried_by, o.unsure, o.strikes
+       o.tried_by, o.unsure, o.strikes, o.wait_ms
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.not_before_ms < 4611686018427387904
 ORDER BY o.delivery_id LIMIT 1;
@@ -827,7 +827,7 @@ ORDER BY o.delivery_id LIMIT 1;
 SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
        o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
        o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
-       o.tried_by, o.unsure, o.strikes
+       o.tried_by, o.unsure, o.strikes, o.wait_ms
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state = 'owed' AND o.ambiguous = 0
     AND o.not_before_ms <= :now AND o.cause GLOB 'command:*'
@@ -1411,20 +1411,20 @@ WHERE state = 'waiting' AND entry_id < :before ORDER BY entry_id DESC LIMIT :lim
 -- name: view_deliveries
 -- The newest deliveries to all sessions, or those before one.
 SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms
+       text, created_ms, settled_ms, not_before_ms
 FROM outbox WHERE delivery_id < :before ORDER BY delivery_id DESC LIMIT :limit;
 
 -- name: view_deliveries_open
 -- The same, of those that are owed.
 SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms
+       text, created_ms, settled_ms, not_before_ms
 FROM outbox INDEXED BY outbox_unsettled WHERE settled_ms IS NULL AND delivery_id < :before
 ORDER BY delivery_id DESC LIMIT :limit;
 
 -- name: view_deliveries_for
 -- What was said about one entry itself: a command's reply, that it waits, that it was not taken.
 SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms
+       text, created_ms, settled_ms, not_before_ms
 FROM outbox WHERE session_id = :session_id
     AND cause IN ('command:' || :entry_id, 'queued:' || :entry_id, 'refused:' || :entry_id,
                   'declined:' || :entry_id, 'report:' || :entry_id)
@@ -1514,12 +1514,12 @@ SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, 
 -- name: view_delivery
 -- A delivery.
 SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms FROM outbox WHERE delivery_id = :delivery_id;
+       text, created_ms, settled_ms, not_before_ms FROM outbox WHERE delivery_id = :delivery_id;
 
 -- name: view_deliveries_of_turn
 -- What a turn owes or owed.
 SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms
+       text, created_ms, settled_ms, not_before_ms
 FROM outbox WHERE turn_id = :turn_id ORDER BY delivery_id;
 
 -- name: view_journal_of_turn

@@ -250,6 +250,7 @@ def delivery_of(row: Row, *, is_ambiguous: bool, now_ms: int, worker_id: WorkerI
         is_tried=row[22] == worker_id,
         unsure=number(row[23]),
         strikes=number(row[24]),
+        waited_ms=number(row[25]),
     )
 
 

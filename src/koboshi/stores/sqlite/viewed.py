@@ -1,7 +1,9 @@
 """Rows as people and programs see them."""
 
 from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId
+from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.standing import stand_words, where_message_stands
+from koboshi.domain.turn import TurnState
 from koboshi.ports.views import (
     CallView,
     DeliveryView,
@@ -119,6 +121,7 @@ def _call_view(row: Row) -> CallView:
 
 def turn_view(tx: Reading, ground: Ground, turn: TurnRow) -> TurnView:
     stand = stand_now(tx, ground, turn)
+    waits = turn.state == TurnState.QUEUED and turn.not_before_ms > 0
     return TurnView(
         turn_id=turn.turn_id,
         session_id=turn.session_id,
@@ -136,6 +139,7 @@ def turn_view(tx: Reading, ground: Ground, turn: TurnRow) -> TurnView:
         worker_id=turn.worker_id,
         stand=stand,
         stands=stand_words(stand),
+        due_ms=turn.not_before_ms if waits else None,
     )
 
 
@@ -182,8 +186,9 @@ def entry_view(tx: Reading, ground: Ground, row: Row) -> EntryView:
 
 def delivery_view(row: Row) -> DeliveryView:
     delivery_id, session_id, turn_id, cause, part, parts, state, reason = row[:8]
-    attempts, platform_id, words, created_ms, settled_ms = row[8:]
-    turn = maybe_number(turn_id)
+    attempts, platform_id, words, created_ms, settled_ms, not_before_ms = row[8:]
+    turn, due_ms = maybe_number(turn_id), number(not_before_ms)
+    waits = settled_ms is None and 0 < due_ms < HELD_MS
     return DeliveryView(
         delivery_id=DeliveryId(number(delivery_id)),
         session_id=SessionId(number(session_id)),
@@ -198,4 +203,5 @@ def delivery_view(row: Row) -> DeliveryView:
         text=text(words),
         created_ms=number(created_ms),
         settled_ms=maybe_number(settled_ms),
+        due_ms=due_ms if waits else None,
     )
