@@ -1,18 +1,18 @@
 """Write the tables of docs/reference.md: configuration from its classes, commands from the parser,
-metrics from their table. A key without words is an error. Run it with the project's Python."""
+metrics from their table. Run it with the project's Python."""
 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
 from pathlib import Path
 
 import click
+import msgspec
 
 from koboshi.cli.main import main
-from koboshi.config.shape import PLATFORMS, SECTIONS, McpConfig, Section
+from koboshi.config.sections import PLATFORMS, Config, McpConfig
+from koboshi.config.values import keys_of, sections_of
 from koboshi.runtime.metric_table import METRICS
-from scripts.key_words import KEY_WORDS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
 COMMON = ("--home", "--config", "--help")
@@ -35,29 +35,24 @@ def render() -> str:
 def configuration() -> Iterator[str]:
     yield "| key | default | meaning |"
     yield "|---|---|---|"
-    sections: dict[str, Section] = dict(SECTIONS)
-    platforms: dict[str, Section] = {
-        f"channels.{name}.<name>": section for name, section in PLATFORMS.items()
-    }
-    for prefix, section in (sections | platforms).items():
-        for key, default in _keys(section):
-            name = f"{prefix}.{key}"
-            yield f"| `{name}` | {default} | {KEY_WORDS[name]} |"
+    for name, section in sections_of(Config).items():
+        yield from _keys(section, f"{name}.")
+    for name, channel in PLATFORMS.items():
+        yield from _keys(channel, f"channels.{name}.<name>.")
 
 
 def servers() -> Iterator[str]:
     yield "| key | default | meaning |"
     yield "|---|---|---|"
-    for key, default in _keys(McpConfig):
-        yield f"| `{key}` | {default} | {KEY_WORDS[f'mcp.<name>.{key}']} |"
+    yield from _keys(McpConfig, "")
 
 
-def _keys(section: Section) -> Iterator[tuple[str, str]]:
-    """The keys of a section, and their defaults as they would be written."""
-    for each in fields(section):
-        if each.metadata:
-            default = each.default if each.default is not MISSING else None
-            yield each.name, _written(default)
+def _keys(section: type[msgspec.Struct], prefix: str) -> Iterator[str]:
+    """One line for each key of a section, its default as it would be written."""
+    for name, key in keys_of(section).items():
+        yield f"| `{prefix}{name}` | {_written(key.default)} | {key.words} |"
+    for name, inner in sections_of(section).items():
+        yield from _keys(inner, f"{prefix}{name}.")
 
 
 def _written(default: object) -> str:

@@ -2,10 +2,12 @@
 often it does is a limit, and no key of the configuration."""
 
 import sys
-from dataclasses import fields
+
+from msgspec import defstruct
 
 from koboshi.cli.main import main
-from koboshi.config.limits import Limits
+from koboshi.config import Config, Limits
+from koboshi.config.values import sections_of
 
 OFTEN = (sys.executable, "-m", "tests.cli.paced", "1")
 SELDOM = (sys.executable, "-m", "tests.cli.paced", "600")
@@ -13,6 +15,9 @@ SELDOM = (sys.executable, "-m", "tests.cli.paced", "600")
 
 
 if __name__ == "__main__":
-    (limit,) = (each for each in fields(Limits) if each.name == "heartbeat_seconds")
-    limit.default = int(sys.argv.pop(1))
+    beat = ("heartbeat_seconds", int, int(sys.argv.pop(1)))
+    paced = defstruct("Limits", [beat], bases=(Limits,), frozen=True, kw_only=True)
+    sections = sections_of(Config)
+    assert isinstance(sections, dict), "nothing else can be changed"
+    sections["limits"] = paced
     main()

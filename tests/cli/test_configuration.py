@@ -67,6 +67,18 @@ def test_a_wrong_configuration_ends_every_command_alike(home: Path, command: lis
     assert "Traceback" not in told.err
 
 
+@pytest.mark.parametrize("command", [["config", "check"], ["run"]])
+def test_a_store_of_another_kind_is_refused(home: Path, command: list[str]) -> None:
+    """Issue 14: a gateway that was told of PostgreSQL must not start on SQLite."""
+    write(home, '[store]\nurl = "postgresql://me:canary@db.example/koboshi"\n')
+
+    told = koboshi(*command, home=home)
+
+    assert (told.code, told.out) == (78, "")
+    assert "koboshi.toml line 2: store.url must be empty" in told.err
+    assert "canary" not in told.err
+
+
 @pytest.mark.parametrize("command", [["config", "check"], ["status"], ["run"]])
 def test_a_file_that_was_named_must_be_there(home: Path, command: list[str]) -> None:
     told = koboshi(*command, home=home, KOBOSHI_CONFIG=str(home / "missing.toml"))

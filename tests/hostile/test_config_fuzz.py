@@ -1,7 +1,6 @@
 """A configuration that makes no sense: every key, with every kind of value that it was not made
 for, in the file and in the environment. Either it can be used, or the error names the key."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from koboshi.config import Config, ConfigError, load
-from koboshi.config.schema import SCHEMA, Accounts, Node, Table
+from koboshi.config.schema import SCHEMA, keys_below
 from tests.harness.tally import WANTS_ALL
 from tests.hostile.wild import NASTY, TEXTS, fuzzed
 
@@ -36,18 +35,6 @@ VALUES = [
     "{a = {b = {c = 1}}}",
     "1979-05-27T07:32:00Z",
 ]
-
-
-def keys_below(node: Node, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every key there is, in a section that could be."""
-    match node:
-        case Table(children):
-            for name, below in children.items():
-                yield from keys_below(below, (*path, name))
-        case Accounts(each, _, account):
-            yield from keys_below(each, (*path, account))
-        case _:
-            yield path
 
 
 KEYS = sorted(keys_below(SCHEMA))

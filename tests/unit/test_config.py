@@ -3,12 +3,12 @@
 import os
 import re
 import stat
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from koboshi.config import (
     Config,
@@ -69,7 +69,7 @@ host = "::1"
 port = 9000
 
 [store]
-url = "postgresql://user@db.example/koboshi"
+url = ""
 """
 
 
@@ -213,7 +213,8 @@ def test_every_key_is_accepted_and_arrives(machine: Machine) -> None:
         ('[model]\nname = "a\\u001b[2J"', "model.name must be one line of text"),
         ('[model]\nbase_url = "ftp://x"', "must be an address that begins with https://"),
         ('[model]\nbase_url = "http://[x"', "must be an address that begins with https://"),
-        ('[store]\nurl = "mysql://x"', "must be an address that begins with postgresql://"),
+        ('[store]\nurl = "mysql://x"', "line 2: store.url must be empty: this version stores "
+         "everything in SQLite in the home; remove the key, or set it to an empty text"),
         ('[gateway]\nworkdir = "a\\u0000b"', "workdir must be a path"),
         ("[channels.telegram.main]\nallow = 5", "allow must be a list of ids"),
         ('[channels.telegram.main]\nallow = ["7"]', "write 7 without quotes"),
@@ -397,6 +398,20 @@ def test_a_wrong_variable_is_named(
     assert complaint in complaints[0]
 
 
+@pytest.mark.parametrize("url", ["postgresql://me:canary@host/db", "mysql://x", "koboshi.db", " "])
+def test_a_store_that_is_not_there_yet_is_refused(machine: Machine, url: str) -> None:
+    """Issue 14: any address was accepted and ignored. The message names the key and the remedy, and
+    does not repeat the password."""
+    refused = (
+        "store.url must be empty: this version stores everything in SQLite in the home; "
+        "remove the key, or set it to an empty text"
+    )
+
+    assert machine.complaints(f'[store]\nurl = "{url}"') == [f"koboshi.toml line 2: {refused}"]
+    machine.file.unlink()
+    assert machine.complaints(KOBOSHI__STORE__URL=url) == [f"KOBOSHI__STORE__URL: {refused}"]
+
+
 def test_two_spellings_of_one_variable_are_a_problem(machine: Machine) -> None:
     variables = {"KOBOSHI__STORE__URL": "", "KOBOSHI__store__url": ""}
 
@@ -443,7 +458,7 @@ def test_a_secret_never_prints_itself() -> None:
 
 def test_no_secret_is_in_what_a_person_is_shown(machine: Machine) -> None:
     text = f'[channels.telegram.main]\ntoken = "{TOKEN}"\n[model]\nname = "openai:x"\n' \
-        '[store]\nurl = "postgresql://me:pass%40word@host/db?sslpassword=hidden-too"'  # fmt: skip
+        'base_url = "https://me:pass%40word@host/v1?sslpassword=hidden-too"'  # fmt: skip
     config = machine.load(text, OPENAI_API_KEY="sk-canary")
 
     known = secrets_of(config)
@@ -452,7 +467,7 @@ def test_no_secret_is_in_what_a_person_is_shown(machine: Machine) -> None:
     assert not [secret for secret in known if secret in shown]
     rows = {key: value for key, value, _ in describe(config)}
     assert rows["channels.telegram.main.token"] == rows["model.api_key"] == "***"
-    assert rows["store.url"] == '"postgresql://me:***@host/db?sslpassword=***"'
+    assert rows["model.base_url"] == '"https://me:***@host/v1?sslpassword=***"'
 
 
 @pytest.mark.parametrize(
@@ -469,12 +484,12 @@ def test_no_secret_is_in_a_complaint(machine: Machine, line: str) -> None:
 def test_unwise_settings_are_warned_about(machine: Machine) -> None:
     text = f'[channels.telegram.main]\ntoken = "{TOKEN}"\nallow = ["*"]\n' \
         'api_base = "http://far.example"\n[channels.web.main]\ntoken_env = "W"\n' \
-        '[store]\nurl = "postgresql://me:password@host/db"'  # fmt: skip
+        '[model]\nbase_url = "https://me:password@host/v1"'  # fmt: skip
     sentences = machine.load(text, W="short").warnings
     machine.file.chmod(0o644)
 
     assert [sentence.split()[0] for sentence in sentences] == [
-        "channels.telegram.main.token", "store.url", "channels.telegram.main.api_base",
+        "channels.telegram.main.token", "model.base_url", "channels.telegram.main.api_base",
         "channels.telegram.main.allow", "channels.web.main",
     ]  # fmt: skip
     assert "koboshi.toml line 2;" in sentences[0]

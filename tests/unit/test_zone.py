@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from koboshi.app.zone import zone_of
-from koboshi.config import load
-from koboshi.config.problems import Unfit
-from koboshi.config.specs import time_zone
+from koboshi.config import GatewayConfig, load
+from koboshi.config.problems import InvalidValue
+from koboshi.config.values import keys_of
 from koboshi.domain.notes import moment
 
 REPEATED_MS = 1_792_890_000_000
@@ -37,12 +37,12 @@ def test_without_the_key_it_is_the_zone_of_the_machine(tmp_path: Path) -> None:
 
 def test_a_zone_is_known_by_its_name() -> None:
     """Issue 13, B9."""
-    check = time_zone().check
+    check = keys_of(GatewayConfig)["zone"].check
 
     assert check("Europe/Berlin") == "Europe/Berlin"
     assert check("") == ""
     for wrong in ("Europe/Berlni", "../../etc/passwd", "/etc/passwd", "Europe", "\0", "x" * 65, 3):
-        with pytest.raises(Unfit):
+        with pytest.raises(InvalidValue):
             check(wrong)
 
 
@@ -56,6 +56,7 @@ def test_a_machine_without_zones_knows_utc(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(zoneinfo, "ZoneInfo", no_zone)
 
-    assert time_zone().check("UTC") == "UTC"
-    with pytest.raises(Unfit, match="knows no time zones"):
-        time_zone().check("Europe/Berlin")
+    check = keys_of(GatewayConfig)["zone"].check
+    assert check("UTC") == "UTC"
+    with pytest.raises(InvalidValue, match="knows no time zones"):
+        check("Europe/Berlin")

@@ -13,7 +13,7 @@ from koboshi.app.world import remote_model
 from koboshi.channels.listening import Place, complaint_about, web_place, webhook_place
 from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.config.places import check_folder_to_make, check_home
-from koboshi.config.problems import ConfigError, Unfit
+from koboshi.config.problems import ConfigError, InvalidValue
 from koboshi.domain.errors import KeyMissing, ModelUnusable, ToolUnusable, Unusable
 from koboshi.tools.mcp.library import require_library
 
@@ -77,8 +77,8 @@ def workdir_warnings(config: Config) -> Iterator[str]:
     """Where commands could not run; a start goes on, because it may be there later."""
     try:
         check_folder_to_make(config.gateway.workdir)
-    except Unfit as unfit:
-        yield f"gateway.workdir: {unfit.message}; commands of the agent will fail"
+    except InvalidValue as error:
+        yield f"gateway.workdir: {error.message}; commands of the agent will fail"
 
 
 def _home(home: Path) -> Iterator[str]:

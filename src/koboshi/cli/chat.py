@@ -14,7 +14,7 @@ from koboshi.cli.chat_talk import Screen, Talk, one_line
 from koboshi.cli.options import Failure, home_options
 from koboshi.config import WebConfig, load
 from koboshi.config.places import find_places, read_secret_text
-from koboshi.config.problems import ConfigError, Unfit
+from koboshi.config.problems import ConfigError, InvalidValue
 
 URL = "http://127.0.0.1:8642"
 WRONG_SETUP = 78
@@ -122,9 +122,9 @@ def read_token(file: Path) -> str | None:
         return None
     try:
         token = read_secret_text(file, must_be_private=True)
-    except Unfit as unfit:
-        hint = f"; {unfit.hint}" if unfit.hint else ""
-        raise ChatOver(f"the token: {unfit.message}{hint}", WRONG_SETUP) from unfit
+    except InvalidValue as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        raise ChatOver(f"the token: {error.message}{hint}", WRONG_SETUP) from error
     if not (token.isascii() and token.isprintable()):
         raise ChatOver(f"{file} does not hold a token", WRONG_SETUP)
     return token or None

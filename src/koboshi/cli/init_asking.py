@@ -8,8 +8,9 @@ from typing import TypeAlias
 import click
 
 from koboshi.cli.init_text import KEY_VARIABLES, PORT, TELEGRAM_BASE, Answers, Telegram
-from koboshi.config.problems import Unfit, escaped
-from koboshi.config.specs import variable_name, web_address
+from koboshi.config import ModelConfig
+from koboshi.config.problems import InvalidValue, escaped
+from koboshi.config.values import keys_of
 
 NONE = "-"
 MODELS = "scripted (offline), openai:<model>, anthropic:<model>, google:<model>, ollama:<model>"
@@ -123,11 +124,11 @@ def _about_model(said: str) -> str:
 
 
 def _about_variable(said: str) -> str:
-    return _unfit(lambda: variable_name().check(said)) if said != NONE else ""
+    return _about_key("api_key_env", said)
 
 
 def _about_address(said: str) -> str:
-    return _unfit(lambda: web_address(may_be_empty=True).check(said)) if said != NONE else ""
+    return _about_key("base_url", said)
 
 
 def _about_ids(said: str) -> str:
@@ -138,9 +139,12 @@ def _about_ids(said: str) -> str:
     return f'"{wrong[0]}" is no id: ids are whole numbers, such as 123456789; separate them by ","'
 
 
-def _unfit(check: Callable[[], object]) -> str:
+def _about_key(key: str, said: str) -> str:
+    """What is wrong with `said` as the value of a key of the model."""
+    if said == NONE:
+        return ""
     try:
-        check()
-    except Unfit as error:
+        keys_of(ModelConfig)[key].check(said)
+    except InvalidValue as error:
         return f"that can not be used: it {error}"
     return ""

@@ -1,7 +1,7 @@
 """The configuration: the only reader of files and environment.
 
-`load` gives one frozen `Config` or raises `ConfigError` with everything that is wrong. Nobody below
-`app` imports this package; values are passed in.
+`load` gives one frozen `Config` or raises `ConfigError` with everything that is wrong. Nothing
+below `app` imports this package; values are passed in.
 
 A part is loaded when it is asked for: a quick command needs to know where the home is, and no more.
 """
@@ -10,77 +10,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from koboshi.config.limits import Limits
-    from koboshi.config.loading import load
-    from koboshi.config.places import prepare_home
-    from koboshi.config.problems import ConfigError, Origin, Problem
-    from koboshi.config.secret import Secret
-    from koboshi.config.shape import (
-        Ambiguous,
-        Approval,
-        Busy,
-        ChannelConfig,
-        Config,
-        GatewayConfig,
-        McpConfig,
-        ModelConfig,
-        Notify,
-        RecoveryConfig,
-        RecoveryPolicy,
-        RetentionConfig,
-        StoreConfig,
-        TelegramConfig,
-        TerminalConfig,
-        ToolsConfig,
-        WebConfig,
-    )
-    from koboshi.config.show import describe, secrets_of
+    from koboshi.config.limits import Limits as Limits
+    from koboshi.config.loading import load as load
+    from koboshi.config.places import prepare_home as prepare_home
+    from koboshi.config.problems import ConfigError as ConfigError
+    from koboshi.config.secret import Secret as Secret
+    from koboshi.config.sections import Config as Config
+    from koboshi.config.sections import GatewayConfig as GatewayConfig
+    from koboshi.config.sections import McpConfig as McpConfig
+    from koboshi.config.sections import ModelConfig as ModelConfig
+    from koboshi.config.sections import TelegramConfig as TelegramConfig
+    from koboshi.config.sections import WebConfig as WebConfig
+    from koboshi.config.show import describe as describe
+    from koboshi.config.show import secrets_of as secrets_of
 
-__all__ = [
-    "Ambiguous",
-    "Approval",
-    "Busy",
-    "ChannelConfig",
-    "Config",
-    "ConfigError",
-    "GatewayConfig",
-    "Limits",
-    "McpConfig",
-    "ModelConfig",
-    "Notify",
-    "Origin",
-    "Problem",
-    "RecoveryConfig",
-    "RecoveryPolicy",
-    "RetentionConfig",
-    "Secret",
-    "StoreConfig",
-    "TelegramConfig",
-    "TerminalConfig",
-    "ToolsConfig",
-    "WebConfig",
-    "describe",
-    "load",
-    "prepare_home",
-    "secrets_of",
-]
-
-_PARTS = {
-    "ConfigError": "problems",
-    "Limits": "limits",
-    "Origin": "problems",
-    "Problem": "problems",
-    "Secret": "secret",
-    "describe": "show",
-    "load": "loading",
-    "prepare_home": "places",
-    "secrets_of": "show",
-}
-"""Where a name is; the others are shapes."""
+_MODULES = {
+    "limits": ("Limits",),
+    "loading": ("load",),
+    "places": ("prepare_home",),
+    "problems": ("ConfigError",),
+    "secret": ("Secret",),
+    "sections": (
+        "Config", "GatewayConfig", "McpConfig", "ModelConfig", "TelegramConfig", "WebConfig",
+    ),
+    "show": ("describe", "secrets_of"),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    """What is named, from the part that has it."""
-    if name not in __all__:
-        raise AttributeError(f"{__name__} has no {name}")
-    return getattr(import_module(f"{__name__}.{_PARTS.get(name, 'shape')}"), name)
+    """The named object, from the module that has it."""
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"{__name__} has no {name}")

@@ -1,18 +1,18 @@
-"""Every bound of the gateway, in one place. One with a spec is a key of `koboshi.toml`, too.
+"""Every bound of the gateway, in one place. One with a description is a key of `koboshi.toml`.
 
-Nobody below `app` imports this: `app` takes the numbers out and passes them in.
+Only `app` imports this: it takes the numbers out and passes them in.
 """
 
-from dataclasses import dataclass, field
+from typing import Annotated
 
-from koboshi.config.specs import key, whole
+from msgspec import Meta, Struct
+
 from koboshi.domain.worker import WAIT_MS_MAX
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """The named limits, each with the value the gateway runs with."""
 
     # What comes in.
@@ -25,7 +25,7 @@ class Limits:
     backlog_chars_max: int = 16_000  # their text together
     request_bytes_max: int = 1_000_000  # the body of one HTTP request
     http_read_seconds: int = 10  # to receive that body
-    file_bytes_max: int = 20_000_000  # a file of a person; bots can not fetch larger ones
+    file_bytes_max: int = 20_000_000  # a file of a person; bots cannot fetch larger ones
     file_seconds: int = 120  # to fetch one
 
     # People who are not allowed.
@@ -49,12 +49,14 @@ class Limits:
     model_idle_seconds: int = 180  # between two pieces of a reply: some think in silence
     model_total_seconds: int = 1_800  # one reply
     reply_chars_max: int = 4_000_000  # text, thoughts and arguments of one reply
-    question_age_ms: int = _DAY_MS  # a question nobody answered expires
+    question_age_ms: int = _DAY_MS  # a question without an answer expires
 
     # Processes in the background.
     background_seconds_max: int = 7 * 86_400  # a command that was left running
-    background_per_session_max: int = field(default=16, metadata=key(whole(1, 1_000)))  # of these
-    watch_seconds: float = 0.5  # between two looks at output that somebody waits for
+    background_per_session_max: Annotated[int, Meta(ge=1, le=1_000,
+        description="commands of one chat that may run in the background at once; the agent is "
+        "told when there are more")] = 16  # fmt: skip
+    watch_seconds: float = 0.5  # between two looks at output that a call waits for
     report_seconds: int = 15  # at most one report of a process about its output in this time,
     reports_per_session_max: int = 5  # so many of a session,
     reports_max: int = 40  # and so many of all
@@ -63,7 +65,10 @@ class Limits:
     process_sweep_seconds: int = 3_600  # between two looks for those that may go
 
     # What the model is shown. What is beyond it is summed up; tokens are estimated.
-    context_tokens_max: int = field(default=120_000, metadata=key(whole(1_000, 100_000_000)))
+    context_tokens_max: Annotated[int, Meta(ge=1_000, le=100_000_000,
+        description="how much of a conversation the model is shown at once, in (estimated) tokens; "
+        "what is older is summed up. Set it below what your model takes, answer "
+        "included")] = 120_000  # fmt: skip
     context_steps_max: int = 300
     summary_tokens_max: int = 3_000
 
@@ -82,7 +87,7 @@ class Limits:
 
     # What goes out.
     deliveries_in_flight_max: int = 32  # sends at once, of each channel
-    sent_file_bytes_max: int = 50_000_000  # a file for a person; bots can not send larger ones
+    sent_file_bytes_max: int = 50_000_000  # a file for a person; bots cannot send larger ones
     delivery_age_ms_max: int = _DAY_MS  # a text older than this is abandoned, and that is told
 
     # Staying alive.

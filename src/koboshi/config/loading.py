@@ -1,40 +1,31 @@
 """From files and environment to one `Config`, or to everything that is wrong with them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from koboshi.config.limits import Limits
-from koboshi.config.lines import KeyPath
+from msgspec import Struct
+from msgspec.structs import replace
+
+from koboshi.config.cross_rules import (
+    TOKEN_KEYS,
+    Written,
+    check_channels,
+    check_server_names,
+    has_one_token,
+    is_one_server,
+    passed_variables,
+)
+from koboshi.config.line_numbers import KeyPath
 from koboshi.config.places import Places, expand, find_places, is_there, read_config_text
-from koboshi.config.problems import NOWHERE, Origin, Problems, Unfit
+from koboshi.config.problems import NOWHERE, InvalidValue, Origin, Problems
 from koboshi.config.read import Setting, Settings, parse_toml, read_environ, read_tree
 from koboshi.config.schema import dotted
 from koboshi.config.secret import Secret
-from koboshi.config.servers import ServerKeys, check_names, goes_together, passed_variables
-from koboshi.config.shape import (
-    PLATFORMS,
-    SECTIONS,
-    ChannelConfig,
-    Config,
-    GatewayConfig,
-    McpConfig,
-    ModelConfig,
-    RecoveryConfig,
-    RetentionConfig,
-    Section,
-    StoreConfig,
-    TelegramConfig,
-    TerminalConfig,
-    ToolsConfig,
-    WebConfig,
-    keys_of,
-)
-from koboshi.config.shared import check_shared
-from koboshi.config.specs import fit_secret, told
-from koboshi.config.tokens import TOKEN_KEYS, TokenKeys, find_token, is_clear
+from koboshi.config.sections import PLATFORMS, ChannelConfig, Config, McpConfig, ModelConfig
+from koboshi.config.tokens import find_token
+from koboshi.config.values import fit_secret, keys_of, sections_of
 from koboshi.config.warn import warnings_about
 
 KEY_VARIABLES = {
@@ -55,20 +46,21 @@ def load(
     needs_secrets: bool = True,
     web_port: int | None = None,
 ) -> Config:
-    """The configuration, complete and checked. Whoever only looks at a home does not need the
-    secrets of its gateway, which may be there for the gateway alone.
+    """The configuration, complete and checked. A command that only looks at a home does not need
+    the secrets of its gateway, which may be there for the gateway alone.
 
     `web_port` rules over what is set for the one web channel. Arguments rule over KOBOSHI_HOME and
-    KOBOSHI_CONFIG; `KOBOSHI__SECTION__KEY` variables rule over
-    the file. Nothing is written. Raises ConfigError with every problem found, not only the first.
+    KOBOSHI_CONFIG; `KOBOSHI__SECTION__KEY` variables rule over the file. Nothing
+    is written. Raises ConfigError with every problem found, not only the first.
     """
     places = find_places(home, config_file, environ)
-    problems, settings = Problems(), Settings()
+    problems = Problems()
+    settings = Settings(problems)
     text = read_config_text(places, problems)
     tree = parse_toml(text, places.file, problems) if text is not None else None
     if text is not None and tree is not None:
-        read_tree(tree, text, places.file, settings, problems)
-    read_environ(environ, settings, problems)
+        read_tree(tree, text, places.file, settings)
+    read_environ(environ, settings)
     if tree is None:
         # Without the file, which channels there are and what they need would be guesswork.
         problems.raise_if_any()
@@ -78,15 +70,13 @@ def load(
         settings=settings,
         problems=problems,
         needs_secrets=needs_secrets,
-        web_port=web_port,
     )
-    config = draft.config()
+    config = draft.config(web_port)
     problems.raise_if_any()
     return config
 
 
-@dataclass(slots=True, kw_only=True)
-class _Draft:
+class _Draft(Struct, kw_only=True):
     """A configuration in the making. What it returns counts only if no problem was noted."""
 
     places: Places
@@ -94,40 +84,29 @@ class _Draft:
     settings: Settings
     problems: Problems
     needs_secrets: bool
-    web_port: int | None = None
-    sources: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = {}
 
-    def config(self) -> Config:
-        if not any(path[:2] == ("channels", "web") for path in self.settings.channels):
-            self.settings.channels[("channels", "web", "main")] = NOWHERE
-        if self.web_port is not None:
-            self._set_web_port(self.web_port)
-        parts = {
-            name: self._values(kind, tuple(name.split("."))) for name, kind in SECTIONS.items()
-        }
-        channels = tuple(self._channel(path) for path in self.settings.channels)
-        self._check_together(channels)
-        servers = tuple(self._server(path) for path in self.settings.servers)
-        sections = {dotted(path): origin for path, origin in self.settings.servers.items()}
-        check_names(sections, self.problems)
+    def config(self, web_port: int | None) -> Config:
+        channels_named, servers_named = self.settings.channels, self.settings.servers
+        if not any(path[:2] == ("channels", "web") for path in channels_named):
+            channels_named[("channels", "web", "main")] = NOWHERE
+        if web_port is not None:
+            self._set_web_port(web_port)
+        sections = self._sections(Config, ())
+        channels = {dotted(path): self._channel(path) for path in channels_named}
+        check_channels(channels, _by_section(channels_named), self.problems)
+        servers = tuple(self._server(path) for path in servers_named)
+        check_server_names(_by_section(servers_named), self.problems)
         config = Config(
             home=self.places.home,
             file=self.places.file if is_there(self.places.file) else None,
-            gateway=GatewayConfig(**parts["gateway"]),
-            model=self._with_api_key(ModelConfig(**parts["model"])),
-            recovery=RecoveryConfig(**parts["recovery"]),
-            tools=ToolsConfig(
-                **(parts["tools"] | {"terminal": TerminalConfig(**parts["tools.terminal"])})
-            ),
-            store=StoreConfig(**parts["store"]),
-            retention=RetentionConfig(**parts["retention"]),
-            limits=Limits(**parts["limits"]),
-            channels=channels,
+            channels=tuple(channels.values()),
             mcp=servers,
-            sources=MappingProxyType(self.sources),
+            **(sections | {"model": self._with_api_key(sections["model"])}),
         )
         written = {dotted(path): setting.origin for path, setting in self.settings.values.items()}
-        return replace(config, warnings=warnings_about(config, written))
+        warnings = warnings_about(config, written)
+        return replace(config, sources=MappingProxyType(self.sources), warnings=warnings)
 
     def _set_web_port(self, port: int) -> None:
         """As if it were written for the web channel. There has to be one, and only one."""
@@ -137,7 +116,7 @@ class _Draft:
             if path[1] == "web" and self._is_enabled((*path, "enabled"))
         ]
         if len(web) == 1:
-            setting = Setting(value=port, origin=Origin(variable=PORT_OPTION))
+            setting = Setting(port, Origin(variable=PORT_OPTION))
             self.settings.values[(*web[0], "port")] = setting
             return
         names = ", ".join(dotted(path) for path in web) or "none"
@@ -148,28 +127,33 @@ class _Draft:
         setting = self.settings.values.get(key)
         return setting is None or setting.value is not False
 
-    def _values(self, section: Section, path: KeyPath) -> dict[str, Any]:
-        """The value of every key of `section`: as it was set, else its default."""
-        values: dict[str, Any] = {each.name: each.default for each in fields(section)}
-        for name, spec in keys_of(section).items():
-            key = (*path, name)
-            setting = self.settings.values.get(key)
-            self.sources[dotted(key)] = str(setting.origin if setting else NOWHERE)
-            if setting is not None:
-                values[name] = setting.value
-            if spec.is_path and values[name] is not None:
-                values[name] = self._expanded(key, values[name])
-        return values
+    def _sections(self, around: type[Struct], path: KeyPath) -> dict[str, Any]:
+        """The sections inside another one, by name."""
+        return {
+            name: kind(**self._values(kind, (*path, name)))
+            for name, kind in sections_of(around).items()
+        }
 
-    def _expanded(self, key: KeyPath, path: Path) -> Path:
+    def _values(self, section: type[Struct], path: KeyPath) -> dict[str, Any]:
+        """The value of every key of `section`: as it was set, else its default; and the sections
+        inside."""
+        values: dict[str, Any] = {}
+        for name, key in keys_of(section).items():
+            setting = self.settings.values.get((*path, name))
+            origin = setting.origin if setting else NOWHERE
+            self.sources[dotted((*path, name))] = str(origin)
+            values[name] = setting.value if setting else key.default
+            if isinstance(values[name], Path):
+                values[name] = self._expanded((*path, name), values[name], origin)
+        return values | self._sections(section, path)
+
+    def _expanded(self, key: KeyPath, path: Path, origin: Origin) -> Path:
         """`path` made absolute; a relative one starts at the folder of the configuration file."""
-        setting = self.settings.values.get(key)
         try:
             return expand(path, self.places.file.parent, self.environ)
-        except Unfit as unfit:
-            origin = setting.origin if setting else NOWHERE
-            message = f"{dotted(key)}: {unfit.message}"
-            self.problems.add(dotted(key), message, hint=unfit.hint, origin=origin)
+        except InvalidValue as error:
+            message = f"{dotted(key)}: {error.message}"
+            self.problems.add(dotted(key), message, hint=error.hint, origin=origin)
             return path
 
     def _with_api_key(self, model: ModelConfig) -> ModelConfig:
@@ -184,8 +168,8 @@ class _Draft:
         name = f"variable {model.api_key_env}"
         try:
             secret = Secret(fit_secret(text.strip()))
-        except Unfit as unfit:
-            self.problems.add("model.api_key_env", f"the api key in {name} {unfit.message}")
+        except InvalidValue as error:
+            self.problems.add("model.api_key_env", f"the api key in {name} {error.message}")
             return model
         self.sources["model.api_key"] = name
         return replace(model, api_key=secret)
@@ -193,92 +177,61 @@ class _Draft:
     def _channel(self, path: KeyPath) -> ChannelConfig:
         _, platform, account = path
         kind = PLATFORMS[platform]
-        values = self._values(kind, path) | {"name": f"{platform}:{account}"}
-        origin = self.settings.channels[path]
-        keys = self._token_keys(path, values, f"{platform}_{account}_token", origin)
+        values, written = self._written(kind, path, self.settings.channels[path])
+        channel = kind(name=f"{platform}:{account}", **values)
         judged = [dotted((*path, name)) for name in ("enabled", *TOKEN_KEYS)]
-        if self.problems.concern(judged) or not is_clear(keys, self.problems):
-            return kind(**values)
-        if values["enabled"]:
-            values["token"] = self._token(keys, is_needed=kind is TelegramConfig)
-        return kind(**values)
+        is_clear = not self.problems.concern(judged) and has_one_token(written, self.problems)
+        if not is_clear or not channel.enabled:
+            return channel
+        token = self._token(channel, written, is_needed=platform == "telegram")
+        return replace(channel, token=token)
 
     def _server(self, path: KeyPath) -> McpConfig:
-        _, name = path
-        values = self._values(McpConfig, path) | {"name": name}
-        origin = self.settings.servers[path]
-        keys = ServerKeys(
-            section=dotted(path),
-            origin=origin,
-            given=self._given(path, values, tuple(keys_of(McpConfig))),
-            env=values["env"],
-            env_vars=values["env_vars"],
-            headers=values["headers"],
-        )
-        if self.problems.concern_section(keys.section) or not goes_together(keys, self.problems):
-            return McpConfig(**values)
-        tokens = self._token_keys(path, values, f"mcp_{name}_token", origin)
-        if is_clear(tokens, self.problems) and values["enabled"]:
-            problems = self._problems_of_secrets()
-            values["passed"] = passed_variables(keys, self.environ, problems)
-            if keys.is_address:
-                values["token"] = self._token(tokens, is_needed=False)
-        return McpConfig(**values)
+        values, written = self._written(McpConfig, path, self.settings.servers[path])
+        server = McpConfig(name=path[1], **values)
+        if self.problems.concern_section(written.section):
+            return server
+        is_clear = is_one_server(server, written, self.problems)
+        if not is_clear or not has_one_token(written, self.problems) or not server.enabled:
+            return server
+        passed = passed_variables(server, written, self.environ, self._problems_of_secrets())
+        token = self._token(server, written, is_needed=False) if server.url else server.token
+        return replace(server, passed=passed, token=token)
 
-    def _given(
-        self, path: KeyPath, values: Mapping[str, Any], names: tuple[str, ...]
-    ) -> dict[str, Origin]:
-        """Those of the keys that somebody wrote and that say something, and where."""
-        return {
-            name: self.settings.values[(*path, name)].origin
-            for name in names
-            if (*path, name) in self.settings.values and values[name] not in ("", ())
+    def _written(
+        self, kind: type[Struct], path: KeyPath, origin: Origin
+    ) -> tuple[dict[str, Any], Written]:
+        """The values of a channel or server, and which of them were written."""
+        values, settings = self._values(kind, path), self.settings.values
+        keys = {
+            name: settings[(*path, name)].origin
+            for name, value in values.items()
+            if (*path, name) in settings and value not in ("", ())
         }
-
-    def _token_keys(
-        self, path: KeyPath, values: dict[str, Any], credential: str, origin: Origin
-    ) -> TokenKeys:
-        given = self._given(path, values, TOKEN_KEYS)
-        if given and "token_env" not in given:
+        written = Written(section=dotted(path), origin=origin, keys=keys)
+        if written.tokens and "token_env" not in keys:
             values["token_env"] = ""  # the default steps aside
-        return TokenKeys(
-            section=dotted(path),
-            credential=credential,
-            origin=origin,
-            given=given,
-            token=values["token"],
-            token_env=values["token_env"],
-            token_file=values["token_file"],
-        )
+        return values, written
 
-    def _token(self, keys: TokenKeys, *, is_needed: bool) -> Secret | None:
-        found = find_token(keys, self.environ, self._problems_of_secrets())
+    def _token(
+        self, holder: ChannelConfig | McpConfig, written: Written, *, is_needed: bool
+    ) -> Secret | None:
+        section = written.section
+        found = find_token(holder, written, self.environ, self._problems_of_secrets())
         if found is not None:
-            self.sources[f"{keys.section}.token"] = found.source
+            self.sources[f"{section}.token"] = found.source
             return found.secret
-        names = [keys.section, *(f"{keys.section}.{name}" for name in TOKEN_KEYS)]
+        names = [section, *(f"{section}.{name}" for name in TOKEN_KEYS)]
         if is_needed and self.needs_secrets and not self.problems.concern(names):
-            message = f"{keys.section} needs a token"
             hint = "set token_env or token_file"
-            self.problems.add(keys.section, message, hint=hint, origin=keys.origin)
+            message = f"{section} needs a token"
+            self.problems.add(section, message, hint=hint, origin=written.origin)
         return None
 
     def _problems_of_secrets(self) -> Problems:
-        """Where it is noted that a secret can not be had; nowhere, if nobody needs it."""
+        """Where it is noted that a secret cannot be had; nowhere, if it is not needed."""
         return self.problems if self.needs_secrets else Problems()
 
-    def _check_together(self, channels: tuple[ChannelConfig, ...]) -> None:
-        """Two channels must not share what only one can hold; and only a proxy that was stated may
-        stand between us and other machines."""
-        for channel, path in zip(channels, self.settings.channels, strict=True):
-            if isinstance(channel, WebConfig) and not channel.is_reached_safely:
-                key = f"{dotted(path)}.host"
-                hint = (
-                    'with a proxy in front, say where people reach it: public_url = "https://…"; '
-                    "else use 127.0.0.1"
-                )
-                message = f"{key} must be a loopback address, not {told(channel.host)}"
-                origin = self.settings.channels[path]
-                self.problems.add(key, message, hint=hint, origin=origin)
-        sections = {dotted(path): origin for path, origin in self.settings.channels.items()}
-        check_shared(dict(zip(sections, channels, strict=True)), sections, self.problems)
+
+def _by_section(named: Mapping[KeyPath, Origin]) -> dict[str, Origin]:
+    return {dotted(path): origin for path, origin in named.items()}

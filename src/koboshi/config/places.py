@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from koboshi.config.problems import ConfigError, Origin, Problem, Problems, Unfit, shown, shown_path
+from koboshi.config.problems import (
+    ConfigError,
+    InvalidValue,
+    Origin,
+    Problem,
+    Problems,
+    shown,
+    shown_path,
+)
 
 FILE_BYTES_MAX = 256_000
 _SECRET_BYTES_MAX = 16_384
@@ -15,7 +23,7 @@ _READABLE_OR_WRITABLE_BY_OTHERS = 0o066
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The home, the configuration file and whether somebody named that file."""
+    """The home, the configuration file and whether that file was named."""
 
     home: Path
     file: Path
@@ -34,7 +42,7 @@ def find_places(home: Path | None, config_file: Path | None, environ: Mapping[st
         base = expand(named_home, Path.cwd(), environ)
         key = "config"
         file = expand(named_file, Path.cwd(), environ) if named_file else base / "koboshi.toml"
-    except (Unfit, OSError) as error:
+    except (InvalidValue, OSError) as error:
         raise ConfigError([Problem(key=key, message=f"{key}: {error}")]) from error
     return Places(home=base, file=file, is_file_named=named_file is not None)
 
@@ -42,7 +50,7 @@ def find_places(home: Path | None, config_file: Path | None, environ: Mapping[st
 def expand(path: Path, folder: Path, environ: Mapping[str, str]) -> Path:
     """`path` made absolute: `~` is the user's home, anything relative starts at `folder`.
 
-    Raises Unfit if nobody knows where `~` is.
+    Raises InvalidValue if it is not known where `~` is.
     """
     first = path.parts[0] if path.parts else ""
     if first == "~" and environ.get("HOME"):
@@ -50,7 +58,7 @@ def expand(path: Path, folder: Path, environ: Mapping[str, str]) -> Path:
     try:
         return folder / path.expanduser()
     except RuntimeError as error:
-        raise Unfit(
+        raise InvalidValue(
             f"cannot tell where {shown(first)} is", "set HOME or give a full path"
         ) from error
 
@@ -58,7 +66,7 @@ def expand(path: Path, folder: Path, environ: Mapping[str, str]) -> Path:
 def prepare_home(home: Path) -> None:
     """Make `home` a private folder (0700) that we can write to.
 
-    A folder of ours that is too open is closed. Raises ConfigError if it is somebody else's and
+    A folder of ours that is too open is closed. Raises ConfigError if it is another user's and
     open to others, not a folder, or not writable.
     """
     try:
@@ -84,8 +92,8 @@ def check_home(home: Path) -> None:
         if not stat.S_ISDIR(found.st_mode):
             raise _wrong_home(home, "is a file, not a folder")
         is_read_only = bool(os.statvfs(home).f_flag & os.ST_RDONLY)
-    except Unfit as unfit:
-        raise _wrong_home(home, f"cannot be made: {unfit.message}") from unfit
+    except InvalidValue as error:
+        raise _wrong_home(home, f"cannot be made: {error.message}") from error
     except (OSError, ValueError) as error:
         raise _wrong_home(home, f"cannot be used: {_reason(error)}") from error
     if found.st_mode & 0o077 and found.st_uid != os.geteuid():
@@ -98,17 +106,17 @@ def check_home(home: Path) -> None:
 
 
 def check_folder_to_make(folder: Path) -> None:
-    """Raises Unfit if there is no such folder and none can be made. Nothing is changed."""
+    """Raises InvalidValue if there is no such folder and none can be made. Nothing is changed."""
     nearest = next(each for each in (folder, *folder.parents) if is_there(each))
     where = shown_path(nearest)
     try:
         is_folder = nearest.is_dir()
     except OSError as error:
-        raise Unfit(f"{where} cannot be looked at: {_reason(error)}") from error
+        raise InvalidValue(f"{where} cannot be looked at: {_reason(error)}") from error
     if not is_folder:
-        raise Unfit(f"{where} is not a folder")
+        raise InvalidValue(f"{where} is not a folder")
     if nearest != folder and not os.access(nearest, os.W_OK | os.X_OK):
-        raise Unfit(f"{where} is not writable")
+        raise InvalidValue(f"{where} is not writable")
 
 
 def read_config_text(places: Places, problems: Problems) -> str | None:
@@ -155,8 +163,8 @@ def is_there(file: Path) -> bool:
 def read_secret_text(file: Path, *, must_be_private: bool) -> str:
     """The content of a secret file, without the white space around it.
 
-    Raises Unfit if it is missing, open to others (where that matters) or not a plain text file.
-    The mode is read from the open file, so it cannot be exchanged in between.
+    Raises InvalidValue if it is missing, open to others (where that matters) or not a plain text
+    file. The mode is read from the open file, so it cannot be exchanged in between.
     """
     where = shown_path(file)
     try:
@@ -165,19 +173,19 @@ def read_secret_text(file: Path, *, must_be_private: bool) -> str:
         with open(handle, "rb") as stream:
             mode = os.fstat(handle).st_mode
             if not stat.S_ISREG(mode):
-                raise Unfit(f"{where} is not a plain file")
+                raise InvalidValue(f"{where} is not a plain file")
             if must_be_private and mode & _READABLE_OR_WRITABLE_BY_OTHERS:
-                raise Unfit(f"{where} is open to other users", f"run: chmod 600 {where}")
+                raise InvalidValue(f"{where} is open to other users", f"run: chmod 600 {where}")
             content = stream.read(_SECRET_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
-        raise Unfit(f"{where} cannot be read: {_reason(error)}") from error
+        raise InvalidValue(f"{where} cannot be read: {_reason(error)}") from error
     if len(content) > _SECRET_BYTES_MAX:
-        raise Unfit(f"{where} is too large for a secret")
+        raise InvalidValue(f"{where} is too large for a secret")
     try:
         return content.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
         # The cause would carry the content along.
-        raise Unfit(f"{where} is not a text file") from None
+        raise InvalidValue(f"{where} is not a text file") from None
 
 
 def _decode(content: bytes, file: Path, problems: Problems) -> str | None:

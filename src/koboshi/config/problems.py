@@ -49,10 +49,6 @@ class Problem:
     def line(self) -> int | None:
         return self.origin.line
 
-    @property
-    def column(self) -> int | None:
-        return self.origin.column
-
     def __str__(self) -> str:
         where = "" if self.origin == NOWHERE else f"{self.origin}: "
         hint = f"; {self.hint}" if self.hint else ""
@@ -72,7 +68,7 @@ class ConfigError(Exception):
         return "\n".join(str(problem) for problem in self.problems)
 
 
-class Unfit(Exception):
+class InvalidValue(Exception):
     """A value is not what its key takes; the message goes after the key's name."""
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -2,17 +2,17 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from koboshi.config.lines import KeyPath, line_numbers, line_of
-from koboshi.config.problems import Origin, Problems, Unfit, shown
+from msgspec import Struct
+
+from koboshi.config.line_numbers import KeyPath, line_numbers, line_of
+from koboshi.config.problems import InvalidValue, Origin, Problems, shown
 from koboshi.config.schema import (
     SCHEMA,
     Accounts,
     Node,
-    Table,
     dotted,
     find,
     is_account,
@@ -20,7 +20,7 @@ from koboshi.config.schema import (
     nearest,
     variable_of,
 )
-from koboshi.config.specs import Spec, kind_of
+from koboshi.config.values import Key, kind_of
 
 _PREFIX = "KOBOSHI__"
 # A hundred names in a row, joined by dots. tomllib keeps every beginning of a dotted key, so a long
@@ -31,29 +31,49 @@ _ENDLESS_KEY = re.compile(
 _PLACE_IN_TOML_ERROR = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One checked value and where it was written."""
 
     value: object
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Everything that was set, by key; and every channel and server that was named, even with no
-    keys."""
+    keys. What is wrong is noted in `problems`."""
 
-    values: dict[KeyPath, Setting] = field(default_factory=dict)
-    channels: dict[KeyPath, Origin] = field(default_factory=dict)  # ("channels", platform, account)
-    servers: dict[KeyPath, Origin] = field(default_factory=dict)  # ("mcp", name)
+    problems: Problems
+    values: dict[KeyPath, Setting] = {}
+    channels: dict[KeyPath, Origin] = {}  # ("channels", platform, account)
+    servers: dict[KeyPath, Origin] = {}  # ("mcp", name)
+
+    def set(self, key: Key, raw: object, path: KeyPath, origin: Origin) -> None:
+        """Add what was written for a key."""
+        try:
+            self.values[path] = Setting(key.check(raw), origin)
+        except InvalidValue as error:
+            self.refuse(path, f"{dotted(path)} {error.message}", error.hint, origin)
 
     def name(self, path: KeyPath, origin: Origin) -> None:
-        """Note that somebody wrote about the channel or server to which `path` belongs."""
+        """Note that a channel or server has a section, or a key at `path`."""
         if path[0] == "channels":
             self.channels.setdefault(path[:3], origin)
         elif path[0] == "mcp":
             self.servers.setdefault(path[:2], origin)
+
+    def refuse(self, path: KeyPath, message: str, hint: str, origin: Origin) -> None:
+        self.problems.add(dotted(path), message, hint=hint, origin=origin)
+
+    def refuse_unknown(self, path: KeyPath, origin: Origin) -> None:
+        if self.problems.is_full:
+            return
+        meant = nearest(path)
+        if meant is None:
+            hint = f"known here: {', '.join(names_beside(path))}"
+        else:
+            variable = f" ({variable_of(meant)})" if origin.variable else ""
+            hint = f'did you mean "{dotted(meant)}"{variable}?'
+        self.refuse(path, f'unknown key "{dotted(path)}"', hint, origin)
 
 
 def parse_toml(text: str, file: Path, problems: Problems) -> dict[str, object] | None:
@@ -76,143 +96,88 @@ def parse_toml(text: str, file: Path, problems: Problems) -> dict[str, object] |
         line, column = _end_of(text) if place else (None, None)
         if place and place[1]:
             line, column = int(place[1]), int(place[2])
+        message = f"not valid toml: {shown(reason[:1].lower() + reason[1:])}"
         hint = "texts need quotes" if reason == "Invalid value" else ""
-        problems.add(
-            "config",
-            f"not valid toml: {shown(reason[:1].lower() + reason[1:])}",
-            hint=hint,
-            origin=Origin(file=file, line=line, column=column),
-        )
+        origin = Origin(file=file, line=line, column=column)
+        problems.add("config", message, hint=hint, origin=origin)
     return None
 
 
-def read_tree(
-    tree: dict[str, object], text: str, file: Path, settings: Settings, problems: Problems
-) -> None:
+def read_tree(tree: dict[str, object], text: str, file: Path, settings: Settings) -> None:
     """Add what a parsed file sets to `settings`."""
-    _FileReader(file, line_numbers(text), settings, problems).read(SCHEMA, tree, ())
+    _FileReader(file, line_numbers(text), settings).read(SCHEMA, tree, ())
 
 
-def read_environ(environ: Mapping[str, str], settings: Settings, problems: Problems) -> None:
+def read_environ(environ: Mapping[str, str], settings: Settings) -> None:
     """Add what `KOBOSHI__…` variables set to `settings`; they rule over the file."""
     seen: dict[KeyPath, str] = {}
     for variable in sorted(name for name in environ if name.startswith(_PREFIX)):
         path = tuple(variable.removeprefix(_PREFIX).lower().split("__"))
+        origin = Origin(variable=variable)
         if path in seen:
             message = f"{shown(variable)} and {shown(seen[path])} set the same key"
-            problems.add(dotted(path), message, origin=Origin(variable=variable))
+            settings.refuse(path, message, "", origin)
         seen[path] = variable
-        _read_variable(variable, path, environ[variable], settings, problems)
+        match find(path):
+            case None:
+                settings.refuse_unknown(path, origin)
+            case Key() as key:
+                settings.set(key, key.from_variable(environ[variable]), path, origin)
+                settings.name(path, origin)
+            case _:
+                hint = f"known here: {', '.join(names_beside((*path, '')))}"
+                settings.refuse(path, f'"{dotted(path)}" is a section, not a key', hint, origin)
 
 
-@dataclass(frozen=True, slots=True)
-class _FileReader:
+class _FileReader(Struct, frozen=True):
     """Goes through a parsed file along the schema."""
 
     file: Path
     lines: Mapping[KeyPath, int]
     settings: Settings
-    problems: Problems
 
     def read(self, node: Node, raw: object, path: KeyPath) -> None:
         """Take in what stands at `path`. As deep as the schema, however deep the file is."""
         match node:
-            case Table(children):
-                for name, below in self._items(raw, path):
-                    child = children.get(name)
-                    if child is None:
-                        origin = self._origin((*path, name))
-                        _add_unknown((*path, name), origin, self.problems)
-                    else:
-                        self.read(child, below, (*path, name))
+            case Key():
+                self.settings.set(node, raw, path, self._origin(path))
             case Accounts():
                 for name, below in self._items(raw, path):
                     self._read_account(node, name, below, (*path, name))
-            case spec:
-                _add_checked(spec, raw, path, self._origin(path), self.settings, self.problems)
+            case dict():
+                for name, below in self._items(raw, path):
+                    if name in node:
+                        self.read(node[name], below, (*path, name))
+                    else:
+                        self.settings.refuse_unknown((*path, name), self._origin((*path, name)))
 
     def _read_account(self, accounts: Accounts, name: str, raw: object, path: KeyPath) -> None:
         origin, noun = self._origin(path), accounts.noun
-        if not isinstance(raw, dict) and name in accounts.each.children:
-            self.problems.add(
-                dotted(path),
-                f"{dotted(path)} belongs to no {noun}",
-                hint=f"write it below [{dotted(path[:-1])}.{accounts.example}]",
-                origin=origin,
-            )
+        if not isinstance(raw, dict) and name in accounts.each:
+            hint = f"write it below [{dotted(path[:-1])}.{accounts.example}]"
+            self.settings.refuse(path, f"{dotted(path)} belongs to no {noun}", hint, origin)
         elif not is_account(name):
-            self.problems.add(
-                dotted(path),
-                f'"{shown(name)}" cannot name {"an" if noun == "account" else "a"} {noun}',
-                hint="use lower case letters, digits, and single - or _ between them",
-                origin=origin,
-            )
+            message = f'"{shown(name)}" cannot name {"an" if noun == "account" else "a"} {noun}'
+            hint = "use lower case letters, digits, and single - or _ between them"
+            self.settings.refuse(path, message, hint, origin)
         else:
             if isinstance(raw, dict):
                 self.settings.name(path, origin)
             self.read(accounts.each, raw, path)
 
-    def _items(self, raw: object, path: KeyPath) -> Iterable[tuple[str, object]]:
+    def _items(self, raw: object, path: KeyPath) -> Iterator[tuple[str, object]]:
         """The entries of a table, up to the one that makes the list of problems full."""
         if not isinstance(raw, dict):
-            self.problems.add(
-                dotted(path),
-                f"{dotted(path)} must be a table, not {kind_of(raw)}",
-                hint=f"write [{dotted(path)}]",
-                origin=self._origin(path),
-            )
+            message = f"{dotted(path)} must be a table, not {kind_of(raw)}"
+            self.settings.refuse(path, message, f"write [{dotted(path)}]", self._origin(path))
             return
         for name, below in raw.items():
-            if self.problems.is_full:
+            if self.settings.problems.is_full:
                 return
             yield str(name), below
 
     def _origin(self, path: KeyPath) -> Origin:
         return Origin(file=self.file, line=line_of(path, self.lines))
-
-
-def _read_variable(
-    variable: str, path: KeyPath, text: str, settings: Settings, problems: Problems
-) -> None:
-    origin = Origin(variable=variable)
-    match find(path):
-        case None:
-            _add_unknown(path, origin, problems)
-        case Table() | Accounts():
-            names = ", ".join(names_beside((*path, "")))
-            message = f'"{dotted(path)}" is a section, not a key'
-            problems.add(dotted(path), message, hint=f"known here: {names}", origin=origin)
-        case spec:
-            _add_checked(spec, spec.parse(text), path, origin, settings, problems)
-            settings.name(path, origin)
-
-
-def _add_checked(
-    spec: Spec,
-    raw: object,
-    path: KeyPath,
-    origin: Origin,
-    settings: Settings,
-    problems: Problems,
-) -> None:
-    try:
-        settings.values[path] = Setting(value=spec.check(raw), origin=origin)
-    except Unfit as unfit:
-        message = f"{dotted(path)} {unfit.message}"
-        problems.add(dotted(path), message, hint=unfit.hint, origin=origin)
-
-
-def _add_unknown(path: KeyPath, origin: Origin, problems: Problems) -> None:
-    if problems.is_full:
-        return
-    meant = nearest(path)
-    if meant is None:
-        hint = f"known here: {', '.join(names_beside(path))}"
-    elif origin.variable:
-        hint = f'did you mean "{dotted(meant)}" ({variable_of(meant)})?'
-    else:
-        hint = f'did you mean "{dotted(meant)}"?'
-    problems.add(dotted(path), f'unknown key "{dotted(path)}"', hint=hint, origin=origin)
 
 
 def _end_of(text: str) -> tuple[int, int]:

@@ -1,29 +1,25 @@
-"""The tree of known keys, built from the dataclasses, and what an unknown key was meant to be."""
+"""The tree of known keys, grown from the sections, and what an unknown key was meant to be."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import TypeAlias
 
-from koboshi.config.lines import KeyPath
+from msgspec import Struct
+
+from koboshi.config.line_numbers import KeyPath
 from koboshi.config.problems import shown
-from koboshi.config.shape import PLATFORMS, SECTIONS, McpConfig, keys_of
-from koboshi.config.specs import Spec
+from koboshi.config.sections import PLATFORMS, Config, McpConfig
+from koboshi.config.values import Key, keys_of, sections_of
 
 _ACCOUNT = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 _ACCOUNT_CHARS_MAX = 32
 
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of known keys."""
-
-    children: Mapping[str, "Node"]
+Node: TypeAlias = "Table | Accounts | Key"
+Table: TypeAlias = dict[str, Node]
 
 
-@dataclass(frozen=True, slots=True)
-class Accounts:
+class Accounts(Struct, frozen=True):
     """A table of tables, one for each account of a platform (or server), named by the user."""
 
     each: Table
@@ -31,24 +27,16 @@ class Accounts:
     example: str = "main"
 
 
-Node: TypeAlias = Table | Accounts | Spec
+def _table(section: type[Struct]) -> Table:
+    inner = {name: _table(each) for name, each in sections_of(section).items()}
+    return {**keys_of(section), **inner}
 
 
-def _grow() -> Table:
-    top: dict[str, Node] = {}
-    for name, section in SECTIONS.items():
-        outer, _, inner = name.partition(".")
-        keys: dict[str, Node] = dict(keys_of(section))
-        around = top.get(outer)
-        if inner:
-            keys = {inner: Table(keys)}
-        top[outer] = Table({**(around.children if isinstance(around, Table) else {}), **keys})
-    platforms = {name: Accounts(Table(keys_of(kind))) for name, kind in PLATFORMS.items()}
-    servers = Accounts(Table(keys_of(McpConfig)), noun="server", example="github")
-    return Table({**top, "channels": Table(platforms), "mcp": servers})
-
-
-SCHEMA = _grow()
+SCHEMA: Table = {
+    **_table(Config),
+    "channels": {name: Accounts(_table(section)) for name, section in PLATFORMS.items()},
+    "mcp": Accounts(_table(McpConfig), noun="server", example="github"),
+}
 
 
 def is_account(name: str) -> bool:
@@ -56,19 +44,14 @@ def is_account(name: str) -> bool:
     return len(name) <= _ACCOUNT_CHARS_MAX and _ACCOUNT.fullmatch(name) is not None
 
 
-def find(path: KeyPath) -> Node | None:
+def find(path: KeyPath) -> "Node | None":
     """What stands at `path` in the schema; None if nothing does."""
-    node: Node = SCHEMA
+    node: Node | None = SCHEMA
     for part in path:
         match node:
-            case Table(children):
-                below = children.get(part)
-                if below is None:
-                    return None
-                node = below
-            case Accounts(each):
-                if not is_account(part):
-                    return None
+            case dict():
+                node = node.get(part)
+            case Accounts(each) if is_account(part):
                 node = each
             case _:
                 return None
@@ -85,6 +68,18 @@ def variable_of(path: KeyPath) -> str:
     return "__".join(("KOBOSHI", *(part.upper() for part in path)))
 
 
+def keys_below(node: Node, path: KeyPath = ()) -> Iterator[KeyPath]:
+    """Every key there is, of the accounts one that could be."""
+    match node:
+        case dict():
+            for name, below in node.items():
+                yield from keys_below(below, (*path, name))
+        case Accounts(each, _, example):
+            yield from keys_below(each, (*path, example))
+        case _:
+            yield path
+
+
 def nearest(path: KeyPath) -> KeyPath | None:
     """The known key that an unknown `path` was probably meant to be."""
     corrected = _corrected(path)
@@ -97,55 +92,38 @@ def nearest(path: KeyPath) -> KeyPath | None:
 
 def names_beside(path: KeyPath) -> tuple[str, ...]:
     """The names that would have been understood in the place of the last part of `path`."""
-    for length in range(len(path) - 1, -1, -1):
-        node = find(path[:length])
-        if isinstance(node, Table):
-            return tuple(node.children)
-        if isinstance(node, Accounts):
-            return (node.example,)
-    return ()
+    around = (find(path[:length]) for length in range(len(path) - 1, -1, -1))
+    node = next(node for node in around if isinstance(node, dict | Accounts))
+    return (node.example,) if isinstance(node, Accounts) else tuple(node)
 
 
 def _corrected(path: KeyPath) -> KeyPath | None:
     """`path` with each part replaced by the known name closest to it, if there is one."""
     node: Node = SCHEMA
-    done: list[str] = []
+    done: KeyPath = ()
     for part in path:
         match node:
-            case Table(children):
-                name = _closest(part, children, cutoff=0.6)
+            case dict():
+                name = _closest(part, node, cutoff=0.6)
                 if name is None:
                     return None
-                node = children[name]
+                node = node[name]
             case Accounts(each, _, example):
                 name, node = part if is_account(part) else example, each
             case _:
                 return None
-        done.append(name)
-    return tuple(done)
+        done = (*done, name)
+    return done
 
 
 def _same_name_elsewhere(path: KeyPath, *, cutoff: float) -> KeyPath | None:
     """A known key with (nearly) the same last part, in whatever table it belongs."""
-    by_name: dict[str, KeyPath] = {}
-    for known in _keys_below(SCHEMA, ()):
-        by_name.setdefault(known[-1], known)
+    by_name = {known[-1]: known for known in reversed([*keys_below(SCHEMA)])}
     name = _closest(path[-1], by_name, cutoff=cutoff)
     return by_name[name] if name is not None else None
 
 
-def _keys_below(node: Node, path: KeyPath) -> Iterator[KeyPath]:
-    match node:
-        case Table(children):
-            for name, below in children.items():
-                yield from _keys_below(below, (*path, name))
-        case Accounts(each, _, example):
-            yield from _keys_below(each, (*path, example))
-        case _:
-            yield path
-
-
-def _closest(name: str, known: Mapping[str, object], *, cutoff: float) -> str | None:
+def _closest(name: str, known: Iterable[str], *, cutoff: float) -> str | None:
     # A name much longer than any key is not a typing error, and comparing it would take long.
     matches = get_close_matches(name[:64].lower(), list(known), n=1, cutoff=cutoff)
     return matches[0] if matches else None

@@ -1,4 +1,4 @@
-"""A configuration as a person may see it, and the secrets that nobody may."""
+"""A configuration as a person may see it, and the secrets to hide."""
 
 import json
 import re
@@ -8,7 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 from koboshi.config.problems import escaped
 from koboshi.config.secret import Secret
-from koboshi.config.shape import ChannelConfig, Config, McpConfig, keys_of
+from koboshi.config.sections import ChannelConfig, Config, McpConfig
+from koboshi.config.values import keys_of
 
 _UNSET = "(not set)"
 # Not every variable of a server is a secret: one that says "production" must not blank the log.

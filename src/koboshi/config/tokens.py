@@ -1,94 +1,81 @@
-"""Where a channel's token comes from: a systemd credential, else the one key that names it."""
+"""Where a token comes from: a systemd credential, else the one key that names it."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
+from koboshi.config.cross_rules import Written
 from koboshi.config.places import is_there, read_secret_text
-from koboshi.config.problems import Origin, Problems, Unfit
+from koboshi.config.problems import InvalidValue, Origin, Problems
 from koboshi.config.secret import Secret
-from koboshi.config.specs import fit_secret
-
-TOKEN_KEYS = ("token", "token_env", "token_file")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenKeys:
-    """What a channel's section says about its token."""
-
-    section: str  # "channels.telegram.main"
-    credential: str  # "telegram_main_token"
-    origin: Origin  # of the section
-    given: Mapping[str, Origin]  # the token keys that were written, and where
-    token: Secret | None
-    token_env: str
-    token_file: Path | None
+from koboshi.config.sections import ChannelConfig, McpConfig
+from koboshi.config.values import fit_secret
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token and, for the person who asks, where it came from."""
 
     secret: Secret
     source: str
 
 
-def is_clear(keys: TokenKeys, problems: Problems) -> bool:
-    """Whether at most one key names the token; more of them are noted as a problem."""
-    if len(keys.given) <= 1:
-        return True
-    *_, last = keys.given.values()
-    message = f"{keys.section} has {' and '.join(keys.given)}; only one of them can rule"
-    problems.add(keys.section, message, origin=last)
-    return False
-
-
-def find_token(keys: TokenKeys, environ: Mapping[str, str], problems: Problems) -> Token | None:
-    """The token of an enabled channel, or None if none is named.
+def find_token(
+    holder: ChannelConfig | McpConfig,
+    written: Written,
+    environ: Mapping[str, str],
+    problems: Problems,
+) -> Token | None:
+    """The token of an enabled channel or server, or None if none is named.
 
     A token that is named and cannot be had is noted as a problem.
     """
-    key = next(iter(keys.given), "token_env" if keys.token_env else "")
-    origin = keys.given.get(key, keys.origin)
+    key = next(iter(written.tokens), "token_env" if holder.token_env else "")
+    origin = written.tokens.get(key, written.origin)
     try:
-        return _from_credential(keys, environ) or _from_key(key, keys, origin, environ)
-    except Unfit as unfit:
-        name = f"{keys.section}.{key}" if key else keys.section
-        problems.add(name, f"{name}: {unfit.message}", hint=unfit.hint, origin=origin)
+        return _from_credential(holder, written.section, environ) or _from_key(
+            key, holder, origin, environ
+        )
+    except InvalidValue as error:
+        name = f"{written.section}.{key}" if key else written.section
+        problems.add(name, f"{name}: {error.message}", hint=error.hint, origin=origin)
         return None
 
 
-def _from_credential(keys: TokenKeys, environ: Mapping[str, str]) -> Token | None:
+def _from_credential(
+    holder: ChannelConfig | McpConfig, section: str, environ: Mapping[str, str]
+) -> Token | None:
     folder = environ.get("CREDENTIALS_DIRECTORY", "")
-    names = (keys.credential, keys.token_file.name if keys.token_file else "")
-    for name in names:
+    # "telegram_main_token" and "mcp_github_token"
+    own_name = f"{section.removeprefix('channels.').replace('.', '_')}_token"
+    for name in (own_name, holder.token_file.name if holder.token_file else ""):
         if folder and name and is_there(Path(folder, name)):
             # systemd grants access by ACL, which shows as a group bit: the mode says nothing here.
             text = read_secret_text(Path(folder, name), must_be_private=False)
-            return Token(secret=_secret(text, f"credential {name}"), source=f"credential {name}")
+            return _token(text, f"credential {name}", f"credential {name}")
     return None
 
 
 def _from_key(
-    key: str, keys: TokenKeys, origin: Origin, environ: Mapping[str, str]
+    key: str, holder: ChannelConfig | McpConfig, origin: Origin, environ: Mapping[str, str]
 ) -> Token | None:
-    if key == "token" and keys.token is not None:
-        return Token(secret=keys.token, source=str(origin))
-    if key == "token_file" and keys.token_file is not None:
-        text = read_secret_text(keys.token_file, must_be_private=True)
-        return Token(secret=_secret(text, "the file"), source=f"file {os.fspath(keys.token_file)}")
+    if key == "token" and holder.token is not None:
+        return Token(holder.token, str(origin))
+    if key == "token_file" and holder.token_file is not None:
+        text = read_secret_text(holder.token_file, must_be_private=True)
+        return _token(text, "the file", f"file {os.fspath(holder.token_file)}")
     if key == "token_env":
-        text = environ.get(keys.token_env, "").strip()
+        text = environ.get(holder.token_env, "").strip()
         if not text:
-            hint = f"set {keys.token_env}, or use token_file"
-            raise Unfit(f"the environment variable {keys.token_env} is not set", hint)
-        return Token(secret=_secret(text, keys.token_env), source=f"variable {keys.token_env}")
+            hint = f"set {holder.token_env}, or use token_file"
+            raise InvalidValue(f"the environment variable {holder.token_env} is not set", hint)
+        return _token(text, holder.token_env, f"variable {holder.token_env}")
     return None
 
 
-def _secret(text: str, holder: str) -> Secret:
+def _token(text: str, where: str, source: str) -> Token:
     try:
-        return Secret(fit_secret(text))
-    except Unfit as unfit:
-        raise Unfit(f"the token in {holder} {unfit.message}", unfit.hint) from None
+        return Token(Secret(fit_secret(text)), source)
+    except InvalidValue as error:
+        raise InvalidValue(f"the token in {where} {error.message}", error.hint) from None

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 from koboshi.config.places import is_open_to_others
 from koboshi.config.problems import Origin
-from koboshi.config.shape import ChannelConfig, Config, TelegramConfig, WebConfig
+from koboshi.config.rules import is_loopback
+from koboshi.config.sections import ChannelConfig, Config, TelegramConfig, WebConfig
 from koboshi.config.show import is_secret_variable, passwords_in, section_of
-from koboshi.config.specs import is_loopback
 
 _WEB_TOKEN_CHARS_MIN = 16
 
@@ -22,8 +22,7 @@ def warnings_about(config: Config, written: Mapping[str, Origin]) -> tuple[str, 
 
 
 def _secrets_in_the_file(config: Config, written: Mapping[str, Origin]) -> Iterator[str]:
-    urls = {"store.url": config.store.url, "model.base_url": config.model.base_url}
-    passwords = [key for key, url in urls.items() if passwords_in(url)]
+    passwords = ["model.base_url"] if passwords_in(config.model.base_url) else []
     tokens = [f"{section_of(channel)}.token" for channel in config.channels]
     tokens += [f"mcp.{server.name}.token" for server in config.mcp]
     for key in (*tokens, *passwords, *_secrets_of_servers(config)):

@@ -1,0 +1,142 @@
+"""What keys have to do with each other: those of one section, and those of two channels or servers.
+
+Each function notes what is wrong as a problem; none raises.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from koboshi.config.problems import Origin, Problems
+from koboshi.config.rules import NamedSecrets
+from koboshi.config.secret import Secret
+from koboshi.config.sections import ChannelConfig, McpConfig, TelegramConfig, WebConfig
+from koboshi.config.values import told
+
+TOKEN_KEYS = ("token", "token_env", "token_file")
+_KEYS_OF_PROGRAMS = ("args", "env", "env_vars")
+_KEYS_OF_ADDRESSES = ("headers", *TOKEN_KEYS)
+_EVERYWHERE = ("0.0.0.0", "::")
+_SAME = {"localhost": "127.0.0.1"}
+
+Origins: TypeAlias = Mapping[str, Origin]
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """Where a section stands in the file, and those of its keys that were written and say
+    something."""
+
+    section: str  # "channels.telegram.main"
+    origin: Origin
+    keys: Origins
+
+    @property
+    def tokens(self) -> Origins:
+        return {name: origin for name, origin in self.keys.items() if name in TOKEN_KEYS}
+
+
+def has_one_token(written: Written, problems: Problems) -> bool:
+    """Whether at most one key names the token of a channel or server."""
+    if len(written.tokens) <= 1:
+        return True
+    *_, last = written.tokens.values()
+    message = f"{written.section} has {' and '.join(written.tokens)}; only one of them can rule"
+    problems.add(written.section, message, origin=last)
+    return False
+
+
+def is_one_server(server: McpConfig, written: Written, problems: Problems) -> bool:
+    """Whether the keys of an MCP server go together."""
+    found = [*_complaints(server, written)]
+    for key, message in found:
+        name = f"{written.section}.{key}" if key else written.section
+        problems.add(name, message, origin=written.keys.get(key, written.origin))
+    return not found
+
+
+def passed_variables(
+    server: McpConfig, written: Written, environ: Mapping[str, str], problems: Problems
+) -> NamedSecrets:
+    """The variables of `env_vars`, as they are set. One that is not set is a problem."""
+    for name in server.env_vars:
+        if name not in environ:
+            key = f"{written.section}.env_vars"
+            message = f"{key}: the environment variable {name} is not set"
+            hint = f"set {name}, or take it out of the list"
+            problems.add(key, message, hint=hint, origin=written.keys["env_vars"])
+    return tuple((name, Secret(environ[name])) for name in server.env_vars if name in environ)
+
+
+def check_server_names(servers: Origins, problems: Problems) -> None:
+    """No two servers give their tools the same names: a tool begins with its server's."""
+    holders: dict[str, str] = {}
+    for section, origin in servers.items():
+        other = holders.setdefault(section.replace("-", "_"), section)
+        if other != section:
+            message = f"{section} and {other} would give their tools the same names"
+            problems.add(section, message, origin=origin)
+
+
+def check_channels(
+    channels: Mapping[str, ChannelConfig], origins: Origins, problems: Problems
+) -> None:
+    """Only a proxy that was stated stands between a web channel and other machines; and no two
+    channels share a bot's token or a port, which only one can hold. Both are told by section."""
+    for section, channel in channels.items():
+        if isinstance(channel, WebConfig) and not channel.is_reached_safely:
+            key = f"{section}.host"
+            hint = (
+                'with a proxy in front, say where people reach it: public_url = "https://…"; '
+                "else use 127.0.0.1"
+            )
+            message = f"{key} must be a loopback address, not {told(channel.host)}"
+            problems.add(key, message, hint=hint, origin=origins[section])
+    enabled = {section: channel for section, channel in channels.items() if channel.enabled}
+    for (first, one), (second, other) in combinations(enabled.items(), 2):
+        for what in _shared(one, other):
+            problems.add(second, f"{second} and {first} use {what}", origin=origins[second])
+
+
+def _complaints(server: McpConfig, written: Written) -> Iterator[tuple[str, str]]:
+    section, given = written.section, written.keys
+    if "command" not in given and "url" not in given:
+        yield "", f"{section} needs a command to start, or a url to call"
+        return
+    if "command" in given and "url" in given:
+        yield "url", f"{section} has command and url; only one of them can rule"
+        return
+    foreign = _KEYS_OF_PROGRAMS if "url" in given else _KEYS_OF_ADDRESSES
+    wanted = "command" if "url" in given else "url"
+    for key in foreign:
+        if key in given:
+            yield key, f"{section}.{key} is for servers with a {wanted}"
+    if any(name in server.env_vars for name, _ in server.env):
+        yield "env_vars", f"{section} has a variable in env and in env_vars; only one can rule"
+    if written.tokens and any(name.lower() == "authorization" for name, _ in server.headers):
+        message = f"{section} has a token and a header Authorization; only one of them can rule"
+        yield "headers", message
+
+
+def _shared(one: ChannelConfig, other: ChannelConfig) -> Iterator[str]:
+    if isinstance(one, TelegramConfig) and isinstance(other, TelegramConfig):
+        is_same = (one.token, one.api_base) == (other.token, other.api_base)
+        if one.token is not None and is_same:
+            yield "the same bot token"
+    mine, theirs = _listens_at(one), _listens_at(other)
+    if mine is not None and theirs is not None and mine[1] == theirs[1]:
+        hosts = {_SAME.get(host, host) for host, _ in (mine, theirs)}
+        if len(hosts) == 1 or not hosts.isdisjoint(_EVERYWHERE):
+            yield f"the same port {mine[1]}"
+
+
+def _listens_at(channel: ChannelConfig) -> tuple[str, int] | None:
+    """Host and port; None if it does not listen, or on any free port."""
+    match channel:
+        case WebConfig(host=host, port=port) if port:
+            return host, port
+        case TelegramConfig(webhook_url=url, webhook_host=host, webhook_port=port) if url and port:
+            return host, port
+        case _:
+            return None

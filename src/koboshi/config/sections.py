@@ -1,0 +1,289 @@
+"""The keys of `koboshi.toml`, each described once: its type and bounds, its default, its meaning.
+
+A field with a description is a key; `docs/reference.md` is made of these. `values.py` checks what
+is written against them. The other fields are filled in by `load`: names, and resolved secrets.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from koboshi.config import rules
+from koboshi.config.limits import Limits
+from koboshi.config.rules import NamedSecrets, People, is_loopback
+from koboshi.config.secret import Secret
+from koboshi.config.values import SECRET_CHARS_MAX, ReadBy
+
+# Long enough to mean "for ever", short enough to stay a plain number of milliseconds.
+_SECONDS_MAX = 1_000_000_000
+
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=_SECONDS_MAX)]
+SecondsFrom1: TypeAlias = Annotated[float, Meta(ge=1, le=_SECONDS_MAX)]
+Days: TypeAlias = Annotated[int, Meta(ge=0, le=36_500, title=rules.DAYS), rules.no_short_time]
+Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
+Host: TypeAlias = Annotated[str, Meta(max_length=256)]
+Url: TypeAlias = Annotated[str, Meta(max_length=2_048)]
+VariableName: TypeAlias = Annotated[str, Meta(max_length=SECRET_CHARS_MAX), rules.variable_name]
+Approval: TypeAlias = Literal["never", "dangerous", "always"]
+_Name: TypeAlias = Annotated[str, Meta(max_length=256)]
+_Argument: TypeAlias = Annotated[str, Meta(max_length=32_000)]
+_Variable: TypeAlias = Annotated[str, Meta(max_length=SECRET_CHARS_MAX)]
+
+_TOKEN = "the secret itself; allowed, and warned about"
+_TOKEN_ENV = "the variable that holds it"
+_TOKEN_FILE = "a file that holds it, readable by its owner only"
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """A table of the file. An address may hold a password, so that its repr leaves it out."""
+
+    def __repr__(self) -> str:
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        told = [f"{name}={value!r}" for name, value in values.items() if "://" not in str(value)]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+# One key is one statement, and its words are most of it.
+# fmt: off
+class GatewayConfig(Section, frozen=True, kw_only=True):
+    """How turns run."""
+
+    busy: Annotated[Literal["queue", "steer", "interrupt"], Meta(
+        description="what a message does while a turn runs: `queue`, `steer`, "
+        "`interrupt`")] = "queue"
+    drain_seconds: Annotated[Seconds, Meta(
+        description="how long a stop lets running steps finish; shorter where the service manager "
+        "allows less")] = 45
+    progress_seconds: Annotated[Seconds, Meta(
+        description='"still working" after this long, with what it does, and again each time; '
+        "0 = never")] = 180
+    max_turns: Annotated[int, Meta(ge=1, le=1_000,
+        description="turns that compute at once; one that only waits for a command does not count, "
+        "and what was interrupted and goes on holds at most three quarters of these slots")] = 16
+    max_open_turns: Annotated[int, Meta(ge=1, le=10_000,
+        description="turns that are worked on at once, with those that only wait for a command; "
+        "the others wait in the queue")] = 256
+    max_commands: Annotated[int, Meta(ge=1, le=10_000,
+        description="foreground commands that run at once; the others are started when one has "
+        "ended")] = 64
+    workdir: Annotated[Path, Meta(description="where commands run")] = Path("~/koboshi")
+    zone: Annotated[str, Meta(max_length=64,
+        description="the time zone that the model is told times in, such as `Europe/Berlin`; empty "
+        "= the machine's"), rules.time_zone] = ""
+
+
+class ModelConfig(Section, frozen=True, kw_only=True):
+    """Which model answers, and how to reach it."""
+
+    name: Annotated[str, Meta(max_length=256,
+        description="`scripted`, `openai:<model>`, `openai-responses:<model>`, "
+        "`anthropic:<model>`, `google:<model>`, `ollama:<model>`, or the prefix of a "
+        "[plug-in](writing-a-model.md)"), rules.one_line] = "scripted"
+    base_url: Annotated[Url, Meta(description="a compatible endpoint of your own"),
+        rules.web_address_or_none, rules.no_slash_at_end] = ""
+    api_key_env: Annotated[VariableName, Meta(
+        description="the variable that holds the key; for other providers their own: "
+        "`ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`, none for a plug-in")] = "OPENAI_API_KEY"
+    system_prompt: Annotated[str, Meta(max_length=64_000,
+        description="added to the built-in one")] = ""
+    patience_seconds: Annotated[Seconds, Meta(
+        description="how long a request is tried again while the provider does not answer; 0 = "
+        "give up at once")] = 600
+    api_key: Secret | None = None  # never asked for by the scripted model
+
+    @property
+    def is_scripted(self) -> bool:
+        return self.name.partition(":")[0] == "scripted"
+
+
+class RecoveryConfig(Section, frozen=True, kw_only=True):
+    """What happens to turns that a crash left behind."""
+
+    policy: Annotated[Literal["auto", "ask", "off"], Meta(
+        description="`auto`, `ask` or `off`; a chat can override it (`/resume-policy`)")] = "auto"
+    fresh_seconds: Annotated[float, Meta(ge=-_SECONDS_MAX, le=_SECONDS_MAX,
+        description="idle for longer is stale; 0 or less: never")] = 3_600
+    attempts: Annotated[int, Meta(ge=1, le=100,
+        description="deaths without progress before a turn is given up")] = 3
+    boot_breaker: Annotated[bool, Meta(
+        description="after 3 boots in ten minutes that found a dead turn, turns that die twice in "
+        "a row are not resumed, after 5 none, until ten minutes were quiet")] = True
+
+
+class TerminalConfig(Section, frozen=True, kw_only=True):
+    """How the terminal tool runs commands."""
+
+    approval: Annotated[Approval, Meta(
+        description="before which commands (only commands) a person is [asked](approvals.md): "
+        "`never`, `dangerous`, `always`")] = "dangerous"
+    timeout_seconds: Annotated[SecondsFrom1, Meta(
+        description="how long a command may run that somebody waits for")] = 600
+    notify: Annotated[Literal["all", "result", "error", "off"], Meta(
+        description="what you hear of ends that no turn of the agent tells: `all`, `result` (one "
+        "line), `error`, `off`")] = "all"
+
+
+class ToolsConfig(Section, frozen=True, kw_only=True):
+    """The settings of the tools."""
+
+    plugins: Annotated[bool | tuple[str, ...], Meta(
+        description="tools of [plug-ins](writing-a-tool.md): true for all that are installed, "
+        "false for none, or a list of entry points"), ReadBy(rules.read_switch_or_names)] = True
+    # By entry point, as JSON: only the plug-in knows which of it is secret.
+    settings: Annotated[NamedSecrets, Meta(
+        description="`[tools.settings.<entry point>]` is handed to that plug-in as it is"),
+        ReadBy(rules.read_free_tables)] = ()
+    terminal: TerminalConfig = TerminalConfig()
+
+
+class StoreConfig(Section, frozen=True, kw_only=True):
+    """Where the truth is kept."""
+
+    url: Annotated[Url, Meta(
+        description="empty: the store is SQLite in the home. Any other address is refused"),
+        rules.no_other_store] = ""
+
+
+class RetentionConfig(Section, frozen=True, kw_only=True):
+    """How long what is over is kept. 0 is for ever."""
+
+    journal_days: Annotated[Days, Meta(
+        description="how long lines of the journal are kept once their turn is closed and the chat "
+        "has nothing open; 0 = for ever, else at least 7. Transcripts stay")] = 90
+    deliveries_days: Annotated[Days, Meta(
+        description="the same for deliveries that have ended; never shorter than the journal, "
+        "whose lines show their words")] = 90
+
+
+class TelegramConfig(Section, frozen=True, kw_only=True):
+    """One Telegram bot."""
+
+    platform: ClassVar[str] = "telegram"
+
+    name: str  # "telegram:main"
+    enabled: Annotated[bool, Meta(description="whether the bot is used")] = True
+    token: Annotated[Secret | None, Meta(
+        description=f"the token of the [bot](telegram.md): {_TOKEN}")] = None
+    token_env: Annotated[VariableName, Meta(description=_TOKEN_ENV)] = "TELEGRAM_BOT_TOKEN"
+    token_file: Annotated[Path | None, Meta(description=_TOKEN_FILE)] = None
+    api_base: Annotated[Url, Meta(description="any server of the Bot API"),
+        rules.web_address, rules.no_slash_at_end] = "https://api.telegram.org"
+    allow: Annotated[People, Meta(
+        description='stable ids of those who may use the gateway, or `["*"]`; others are let in by '
+        "[pairing](people.md)"), ReadBy(rules.read_people)] = ()
+    ambiguous: Annotated[Literal["probe", "label", "hold"], Meta(
+        description="a send of unknown outcome: `probe` (look for it, else label), `label`, or "
+        "`hold` until `koboshi outbox retry`")] = "probe"
+    groups: Annotated[Literal["mention", "all"], Meta(
+        description="what of a group is for the agent: `mention` (what is said to it) or `all`; a "
+        "chat can override it (`/listen`)")] = "mention"
+    rate_per_second: Annotated[float, Meta(ge=0, le=10_000,
+        description="messages to all chats together; 0 = no limit of our own")] = 30
+    webhook_url: Annotated[Url, Meta(
+        description="where Telegram calls us; empty = we ask for updates"),
+        rules.web_address_or_none, rules.no_slash_at_end] = ""
+    webhook_host: Annotated[Host, Meta(description="where a proxy passes these calls on to"),
+        rules.loopback_host] = "127.0.0.1"
+    webhook_port: Annotated[Port, Meta(description="its port")] = 8_443
+
+
+class WebConfig(Section, frozen=True, kw_only=True):
+    """One web chat and dashboard."""
+
+    platform: ClassVar[str] = "web"
+
+    name: str  # "web:main"
+    enabled: Annotated[bool, Meta(
+        description="whether there is a web channel; without a section, `main` is")] = True
+    token: Annotated[Secret | None, Meta(
+        description=f"the secret of programs: {_TOKEN}. Without any, one is made in "
+        "`<home>/web-token`")] = None
+    token_env: Annotated[VariableName, Meta(description=_TOKEN_ENV)] = ""
+    token_file: Annotated[Path | None, Meta(description=_TOKEN_FILE)] = None
+    host: Annotated[Host, Meta(
+        description="loopback only, unless `public_url` states a proxy"),
+        rules.listening_host] = "127.0.0.1"
+    port: Annotated[Port, Meta(description="0 = any that is free")] = 8_642
+    public_url: Annotated[Url, Meta(
+        description="where people reach it through a proxy, over TLS"), rules.public_address] = ""
+
+    @property
+    def is_reached_safely(self) -> bool:
+        """Whether only this machine can connect, or a proxy that keeps others' words secret."""
+        return is_loopback(self.host) or bool(self.public_url)
+
+
+class McpConfig(Section, frozen=True, kw_only=True):
+    """One MCP server: a `command` to start, or a `url` to call."""
+
+    name: str  # "github"
+    enabled: Annotated[bool, Meta(description="whether it is used")] = True
+    command: Annotated[str, Meta(max_length=4_096,
+        description="the program: a name on the `PATH` or a full path. It runs in "
+        "`gateway.workdir`"), rules.program] = ""
+    args: Annotated[tuple[_Argument, ...], Meta(max_length=256,
+        description="its arguments"), rules.no_nul] = ()
+    env: Annotated[NamedSecrets, Meta(
+        description='variables for it, `{ NAME = "value" }`'), ReadBy(rules.read_variables)] = ()
+    env_vars: Annotated[tuple[_Variable, ...], Meta(max_length=256,
+        description="names of our own variables that are passed on; one that is not set is an "
+        "error"), rules.variable_names] = ()
+    # Some servers are told from others by a secret in the address.
+    url: Annotated[Url, Meta(description="the address, instead of a command"),
+        rules.web_address_or_none] = ""
+    headers: Annotated[NamedSecrets, Meta(
+        description='HTTP headers, `{ NAME = "value" }`'), ReadBy(rules.read_headers)] = ()
+    token: Annotated[Secret | None, Meta(
+        description="a secret that is sent as `Authorization: Bearer …`; systemd credential "
+        "`mcp_<name>_token`")] = None
+    token_env: Annotated[VariableName, Meta(description=_TOKEN_ENV)] = ""
+    token_file: Annotated[Path | None, Meta(description=_TOKEN_FILE)] = None
+    trust_hints: Annotated[bool, Meta(
+        description="believe the server about tools that do no harm")] = False
+    approval: Annotated[Approval, Meta(
+        description="which tools a person is asked about first: `never`, `dangerous` (those the "
+        "server itself marks as destructive), `always`")] = "dangerous"
+    timeout_seconds: Annotated[SecondsFrom1, Meta(description="for one call")] = 300
+    tools: Annotated[Annotated[tuple[_Name, ...], Meta(max_length=256)] | None, Meta(
+        description="the only tools that may be used, as the server calls them; without it, all"),
+        rules.names] = None
+    passed: NamedSecrets = ()  # the variables of `env_vars`, with their values
+# fmt: on
+
+
+ChannelConfig: TypeAlias = TelegramConfig | WebConfig
+
+PLATFORMS: Mapping[str, type[TelegramConfig] | type[WebConfig]] = {
+    "telegram": TelegramConfig,
+    "web": WebConfig,
+}
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """Everything that was decided outside the program, checked and complete."""
+
+    home: Path
+    file: Path | None = None  # None: there is no file, the defaults and the environment rule
+    gateway: GatewayConfig = GatewayConfig()
+    model: ModelConfig = ModelConfig()
+    recovery: RecoveryConfig = RecoveryConfig()
+    tools: ToolsConfig = ToolsConfig()
+    store: StoreConfig = StoreConfig()
+    retention: RetentionConfig = RetentionConfig()
+    limits: Limits = Limits()
+    channels: tuple[ChannelConfig, ...] = ()  # disabled ones included
+    mcp: tuple[McpConfig, ...] = ()  # disabled ones included
+    sources: Mapping[str, str] = {}  # dotted key → where it was written
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def enabled_channels(self) -> tuple[ChannelConfig, ...]:
+        """The channels to open."""
+        return tuple(channel for channel in self.channels if channel.enabled)
+
+    @property
+    def enabled_mcp(self) -> tuple[McpConfig, ...]:
+        """The MCP servers to connect to."""
+        return tuple(server for server in self.mcp if server.enabled)
