@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from benchmarks.place import BenchmarkFailed
-from koboshi.stores.sql import load_queries
+from koboshi.kernel.sql import load_queries
 from koboshi.stores.sqlite.file import open_writer
 
 CHANNEL = "web:main"

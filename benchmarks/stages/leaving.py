@@ -11,7 +11,7 @@ from benchmarks.fill import CHANNEL, fill
 from benchmarks.gateway import serving
 from benchmarks.place import DATABASE_NAME, say
 from benchmarks.report import Measure, at_most
-from koboshi.stores.sql import load_queries
+from koboshi.kernel.sql import load_queries
 
 RUNNING = 100
 OPEN = 10_000

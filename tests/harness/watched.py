@@ -14,12 +14,12 @@ from typing import Any
 
 from koboshi.cli.main import main
 from koboshi.domain.transcript import Choice, Effect, Need
+from koboshi.kernel.transaction import Transaction
 from koboshi.models.plugin import PluginModel
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
 from koboshi.ports.tool import Load, Tool, ToolAnswer, ToolContext, load_of
-from koboshi.stores.sqlite.transaction import Transaction
-from koboshi.stores.sqlite.writer import Writer
+from koboshi.stores.sqlite.writer import SqliteWriter
 from koboshi.tools.registry import Toolbox
 from tests.harness.holds import MODEL, pass_by, tool
 from tests.harness.moved_clock import follow
@@ -125,16 +125,18 @@ def _watch_tools(notebook: Notebook) -> None:
 
 
 def _watch_store(notebook: Notebook) -> None:
-    write = Writer.write
+    write = SqliteWriter.write
 
-    async def noted(writer: Writer, verb: str, operation: Callable[[Transaction], Any]) -> Any:
+    async def noted(
+        writer: SqliteWriter, verb: str, operation: Callable[[Transaction], Any]
+    ) -> Any:
         notebook.note(what="verb", verb=verb)
         await notebook.pass_by(f"{verb}:before")
         done = await write(writer, verb, operation)
         await notebook.pass_by(f"{verb}:after")
         return done
 
-    Writer.write = noted  # type: ignore[method-assign, assignment]
+    SqliteWriter.write = noted  # type: ignore[method-assign, assignment]
 
 
 def _planted() -> AbstractContextManager[None]:

@@ -19,9 +19,9 @@ from koboshi.domain.ids import ChannelName, EntryId, ProcessId, TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.text import visible
 from koboshi.domain.transcript import Body, Message
+from koboshi.kernel.decode import body_of, encoded
 from koboshi.ports.runners import Life
 from koboshi.runtime.runners import LocalRunners
-from koboshi.stores.sqlite.rows import body_of, encoded
 from koboshi.tools.mcp.listing import ListedTool, Unlisted, listed_tool
 from koboshi.tools.mcp.results import answer_text, harmless
 from tests.hostile.wild import JSON, NUMBERS, TEXTS, as_bytes, fuzzed, objects

@@ -11,9 +11,9 @@ import pytest
 from koboshi.domain.errors import Fenced
 from koboshi.domain.shortage import shortage_in
 from koboshi.domain.transcript import Effect, Result
+from koboshi.kernel.decode import body_of
 from koboshi.ports.tool import ToolFailed
 from koboshi.runtime.calls import PAUSE_S_MAX
-from koboshi.stores.sqlite.rows import body_of
 from tests.harness.invariants import check_rows
 from tests.harness.rows import Rows
 from tests.runtime.gateway import Setting, living

@@ -10,19 +10,20 @@ import apsw
 
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.recovery import World
+from koboshi.kernel.clocks import JumpWatch
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backups import SqliteBackups
-from koboshi.stores.sqlite.clocks import JumpWatch
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
-from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.lock import HomeLock, take_lock
-from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.store import SqliteStore
-from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.writer import Writer
+from koboshi.stores.sqlite.transaction import SqliteReading, SqliteTransaction
+from koboshi.stores.sqlite.writer import SqliteWriter
 from tests.store.homes import Limits, nth_code
 
 Outcome = TypeVar("Outcome")
@@ -38,12 +39,12 @@ def done(work: Coroutine[Any, Any, Outcome]) -> Outcome:
     raise AssertionError("it waits for something")
 
 
-class DirectWriter(Writer):
+class DirectWriter(SqliteWriter):
     """One transaction for each verb, in the place of the thread that shares them."""
 
     def __init__(self, connection: apsw.Connection, clock: Clock, wakeups: Wakeups) -> None:
         self.connection = connection
-        self.transaction = Transaction(connection)
+        self.transaction = SqliteTransaction(connection)
         self.clock = clock
         self.jumps = JumpWatch(clock)
         self.wakeups = wakeups
@@ -75,10 +76,10 @@ class DirectWriter(Writer):
         close_as_it_is(self.connection)
 
 
-class DirectReaders(Readers):
+class DirectReaders(SqliteReaders):
     def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
         self.connection = connection
-        self.reading = Reading(connection)
+        self.reading = SqliteReading(connection)
         self.clock = clock
 
     async def read(self, look: Callable[[Reading], Outcome]) -> Outcome:
@@ -102,14 +103,14 @@ class DirectStore(SqliteStore):
         lock: HomeLock,
         writer: DirectWriter,
         readers: DirectReaders,
-        ground: Ground,
+        context: VerbContext,
     ) -> None:
         self.home_lock, self.writer, self.readers = lock, writer, readers
         super().__init__(
             lock=lock,
             writer=writer,
             readers=readers,
-            ground=ground,
+            context=context,
             backups=SqliteBackups(home, writer.clock, CrashPoint("")),
             warnings=(),
         )
@@ -141,7 +142,7 @@ class DirectBackend:
         connection = open_writer(file)
         # Nobody pulls the plug of the machine.
         connection.pragma("synchronous", "OFF")
-        ground = Ground(
+        context = VerbContext(
             world=world,
             waiting_max=limits.waiting_max,
             question_age_ms_max=limits.question_age_ms_max,
@@ -153,7 +154,7 @@ class DirectBackend:
         )
         writer = DirectWriter(connection, clock, wakeups)
         readers = DirectReaders(open_reader(file), clock)
-        return DirectStore(self.path, lock, writer, readers, ground)
+        return DirectStore(self.path, lock, writer, readers, context)
 
     async def kill(self, store: Store) -> None:
         """Nothing is moved or flushed at an end here, so each one is as good as a kill."""

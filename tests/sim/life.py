@@ -17,11 +17,11 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import Policy, World
+from koboshi.kernel.transaction import Reading
 from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.leave import Leave
 from koboshi.runtime.wakeups import LocalWakeups
-from koboshi.stores.sqlite.transaction import Reading
 from tests.harness.compose import Bounds, compose
 from tests.harness.rows import Rows, rows_in
 from tests.sim.crowd import CHANNEL, OTHER, Circle, Order

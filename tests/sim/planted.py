@@ -26,18 +26,19 @@ from koboshi.domain.recovery import TurnFacts
 from koboshi.domain.telling import Teller
 from koboshi.domain.transcript import Note, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
+from koboshi.kernel import joining, record, telling, turns
+from koboshi.kernel import recovery as kernel_recovery
+from koboshi.kernel.accept import InboxVerbs
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.facts import facts_of
+from koboshi.kernel.transaction import QUERIES, Transaction
+from koboshi.kernel.turns import TurnVerbs
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import ModelReply, Request
 from koboshi.ports.store import Loaded
 from koboshi.runtime import asking, deliver
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.slots import Slot
-from koboshi.stores.sqlite import joining, judge, telling, turns, writes
-from koboshi.stores.sqlite.facts import facts_of
-from koboshi.stores.sqlite.ground import Ground
-from koboshi.stores.sqlite.inbox import SqliteInbox
-from koboshi.stores.sqlite.transaction import QUERIES, Transaction
-from koboshi.stores.sqlite.turns import SqliteTurns
 from tests.sim.crowd import FIRST_BOT
 from tests.sim.model import SimModel
 from tests.sim.store import SimWriter
@@ -72,13 +73,13 @@ def disarmed_apart() -> Iterator[None]:
 @contextmanager
 def started_after_the_effect() -> Iterator[None]:
     """That a call has begun is stored when it has ended."""
-    start_call, finish_call = SqliteTurns.start_call, SqliteTurns.finish_call
+    start_call, finish_call = TurnVerbs.start_call, TurnVerbs.finish_call
 
-    async def not_yet(self: SqliteTurns, claim: Claim, call_id: CallId) -> bool:
+    async def not_yet(self: TurnVerbs, claim: Claim, call_id: CallId) -> bool:
         return True
 
     async def start_and_finish(
-        self: SqliteTurns,
+        self: TurnVerbs,
         claim: Claim,
         result: Result,
         exits_read: Sequence[ProcessId] = (),
@@ -88,8 +89,8 @@ def started_after_the_effect() -> Iterator[None]:
         return await finish_call(self, claim, result, exits_read, parcel)
 
     with (
-        patch.object(SqliteTurns, "start_call", not_yet),
-        patch.object(SqliteTurns, "finish_call", start_and_finish),
+        patch.object(TurnVerbs, "start_call", not_yet),
+        patch.object(TurnVerbs, "finish_call", start_and_finish),
     ):
         yield
 
@@ -162,7 +163,7 @@ def deaths_not_counted() -> Iterator[None]:
         found = facts_of(*arguments, **named)
         return replace(found, crash_streak=min(found.crash_streak, 1))
 
-    with patch.object(judge, "facts_of", facts):
+    with patch.object(kernel_recovery, "facts_of", facts):
         yield
 
 
@@ -180,14 +181,14 @@ def old_generations_are_heard() -> Iterator[None]:
     def as_if_new(entry: Entry, *, generation: Generation, **named: Any) -> Admission:
         return admit(replace(entry, generation=generation), generation=generation, **named)
 
-    with patch.object(writes, "admit", as_if_new):
+    with patch.object(record, "admit", as_if_new):
         yield
 
 
 @contextmanager
 def everybody_is_allowed() -> Iterator[None]:
     """Nobody is checked."""
-    with patch.object(Ground, "allows", lambda self, tx, channel, person: True):
+    with patch.object(VerbContext, "allows", lambda self, tx, channel, person: True):
         yield
 
 
@@ -234,30 +235,30 @@ def closed_turns_leave_no_note() -> Iterator[None]:
 
 @contextmanager
 def others_speak_for_the_revoked() -> Iterator[None]:
-    """A3: the turn of a person who lost the right goes on when another person writes."""
+    """A3: the turn of a person who lost the right goes on when another person record."""
 
     def facts(*arguments: Any, **named: Any) -> TurnFacts:
         found = facts_of(*arguments, **named)
         is_spoken_for = found.is_person_allowed or found.message_behind
         return replace(found, is_person_allowed=is_spoken_for)
 
-    with patch.object(judge, "facts_of", facts):
+    with patch.object(kernel_recovery, "facts_of", facts):
         yield
 
 
 @contextmanager
 def unknown_outcomes_are_errors() -> Iterator[None]:
     """A4: a call of which nobody knows how it ended is said to have failed."""
-    real = SqliteTurns.finish_call
+    real = TurnVerbs.finish_call
 
     async def finish(
-        self: SqliteTurns, claim: Claim, result: Result, *rest: Any, **named: Any
+        self: TurnVerbs, claim: Claim, result: Result, *rest: Any, **named: Any
     ) -> tuple[Step, ...]:
         is_unknown = result.status is ResultStatus.UNKNOWN
         said = replace(result, status=ResultStatus.ERROR) if is_unknown else result
         return await real(self, claim, said, *rest, **named)
 
-    with patch.object(SqliteTurns, "finish_call", finish):
+    with patch.object(TurnVerbs, "finish_call", finish):
         yield
 
 
@@ -292,12 +293,12 @@ def one_limit_for_all_channels() -> Iterator[None]:
 @contextmanager
 def one_cursor_for_all_bots() -> Iterator[None]:
     """A6: another bot reads on where the first one was."""
-    real = SqliteInbox.cursor
+    real = InboxVerbs.cursor
 
-    async def cursor(self: SqliteInbox, channel: ChannelName, account: str = "") -> str | None:
+    async def cursor(self: InboxVerbs, channel: ChannelName, account: str = "") -> str | None:
         return await real(self, channel, account) or await real(self, channel, FIRST_BOT)
 
-    with patch.object(SqliteInbox, "cursor", cursor):
+    with patch.object(InboxVerbs, "cursor", cursor):
         yield
 
 
@@ -344,7 +345,7 @@ def joined_and_not_heard() -> Iterator[None]:
     """B10: a message of a backlog is said to be in the turn, and the model is not shown it."""
 
     def marked(tx: Transaction, session_id: Any, turn_id: TurnId, epoch: Any, entry: Entry) -> None:
-        writes.mark_attached(tx, entry.entry_id, turn_id)
+        record.mark_attached(tx, entry.entry_id, turn_id)
 
     with patch.object(joining, "attach_entry", marked):
         yield

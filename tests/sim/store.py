@@ -19,16 +19,17 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.watch import Notify, ReportLimits
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
-from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.lock import take_lock
-from koboshi.stores.sqlite.reader import Readers
+from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.store import SqliteStore
-from koboshi.stores.sqlite.transaction import Reading, Transaction
-from koboshi.stores.sqlite.writer import Writer
+from koboshi.stores.sqlite.transaction import SqliteReading, SqliteTransaction
+from koboshi.stores.sqlite.writer import SqliteWriter
 from tests.sim.direct import close_as_it_is
 from tests.sim.loop import SimClock
 from tests.sim.power import Power
@@ -57,7 +58,7 @@ class Promises:
     """Verbs that are answered before they are committed."""
 
 
-class SimWriter(Writer):
+class SimWriter(SqliteWriter):
     """Carries out what was submitted in one transaction, a moment later; then answers, another
     moment later. The power may go off before the commit, and between the commit and the answer."""
 
@@ -71,7 +72,7 @@ class SimWriter(Writer):
         promises: Promises,
     ) -> None:
         self.connection = connection
-        self.transaction = Transaction(connection)
+        self.transaction = SqliteTransaction(connection)
         self.clock = clock
         self.wakeups = wakeups
         self.power = power
@@ -187,14 +188,14 @@ class SimWriter(Writer):
         close_as_it_is(self.connection)
 
 
-class SimReaders(Readers):
+class SimReaders(SqliteReaders):
     """Looks at one moment, and tells it then or a little later."""
 
     def __init__(
         self, connection: apsw.Connection, *, clock: SimClock, power: Power, dice: random.Random
     ) -> None:
         self.connection = connection
-        self.reading = Reading(connection)
+        self.reading = SqliteReading(connection)
         self.clock = clock
         self.power = power
         self.dice = dice
@@ -250,7 +251,7 @@ async def open_sim_store(
     connection.pragma("synchronous", "OFF")
     readers = SimReaders(open_reader(path), clock=clock, power=power, dice=power.dice)
     writer = SimWriter(connection, clock=clock, wakeups=wakeups, power=power, promises=promises)
-    ground = Ground(
+    context = VerbContext(
         world=world,
         waiting_max=1_000,
         question_age_ms_max=QUESTION_AGE_MS,
@@ -264,7 +265,7 @@ async def open_sim_store(
         lock=lock,
         writer=writer,
         readers=readers,
-        ground=ground,
+        context=context,
         backups=SqliteBackups(home, clock, CrashPoint("")),
         warnings=(),
     )

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import HELD_MS, Delivery, GivenUp, Postpone, held
+from koboshi.kernel.clocks import JUMP_MS, JumpWatch
 from koboshi.ports.wakeups import OUTBOX_SOONER
-from koboshi.stores.sqlite.clocks import JUMP_MS, JumpWatch
-from koboshi.stores.sqlite.transaction import Transaction
+from koboshi.stores.sqlite.transaction import SqliteTransaction
 from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, FakeClock, Home
 
 YEAR_MS = 365 * DAY_MS
@@ -233,7 +233,7 @@ async def test_an_open_question_is_as_old_as_it_was(home: Home, jump_ms: int, mo
     assert await home.store.turns.expire(10) == 1
 
 
-class Recorded(Transaction):
+class Recorded(SqliteTransaction):
     """Notes by how much the ages were moved."""
 
     def __init__(self) -> None:

@@ -9,9 +9,9 @@ from koboshi.domain.outbox import Delivery, DeliveryState, Settle
 from koboshi.domain.people import ALPHABET, CODE_CHARS, PairingLimits
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.route import Route
+from koboshi.kernel.pairing import fresh_code
 from koboshi.ports.store import Arrival
 from koboshi.ports.wakeups import claim_topic
-from koboshi.stores.sqlite.pairing import fresh_code
 from tests.store.homes import (
     DAY_MS,
     FRONT,

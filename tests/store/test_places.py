@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from koboshi.domain.turn import Claim
-from koboshi.stores.sqlite.transaction import QUERIES
+from koboshi.kernel.transaction import QUERIES
 from tests.store.homes import Home
 
 SCHEMA = files("koboshi.stores.sqlite").joinpath("schema.sql").read_text(encoding="utf-8")

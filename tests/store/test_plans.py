@@ -6,7 +6,7 @@ from importlib.resources import files
 import apsw
 import pytest
 
-from koboshi.stores.sqlite.transaction import QUERIES
+from koboshi.kernel.transaction import QUERIES
 
 MAY_SCAN: dict[str, set[str]] = {
     "view_tables": {"SCAN sqlite_master"},

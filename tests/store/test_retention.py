@@ -5,10 +5,10 @@ import apsw
 import pytest
 
 from koboshi.domain.transcript import Answer, Message
+from koboshi.kernel.retention import LOOKED_AT
 from koboshi.ports.views import Page
 from koboshi.runtime import forgetting as forgetting_module
 from koboshi.runtime.forgetting import Forgetting
-from koboshi.stores.sqlite.retention import LOOKED_AT
 from koboshi.stores.sqlite.store import SqliteStore
 from tests.store.homes import DAY_MS, WEB, Home, SqliteBackend, a_call
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from koboshi.stores.sql import load_queries
+from koboshi.kernel.sql import load_queries
 from koboshi.torture.errands import LEDGER
 from koboshi.torture.seen import DeliveryRow, EntryRow, JoinedRow, ProcessRow, Remains, TurnRow
 

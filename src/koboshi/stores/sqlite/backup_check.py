@@ -8,7 +8,7 @@ import apsw
 
 from koboshi.domain.errors import StoreRefused
 from koboshi.stores.sqlite.migrate import APPLICATION_ID, newest_version
-from koboshi.stores.sqlite.transaction import Reading
+from koboshi.stores.sqlite.transaction import SqliteReading
 
 STEPS_BETWEEN_LOOKS = 20_000
 """Of SQLite's own machine: some milliseconds."""
@@ -52,7 +52,7 @@ def prove(backup: Path, go_on: Callable[[], bool] = lambda: True) -> Proven:
 
 def rows_of(connection: apsw.Connection) -> dict[str, int]:
     """How many rows each table has."""
-    rows = Reading(connection).rows("rows_by_table")
+    rows = SqliteReading(connection).rows("rows_by_table")
     return {str(name): int(str(count)) for name, count in rows}
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
+from koboshi.kernel.transaction import QUERIES
 from koboshi.stores.sqlite.migrate import APPLICATION_ID, migrate
-from koboshi.stores.sqlite.transaction import QUERIES
 
 DATABASE_NAME = "koboshi.db"
 SQLITE_OLDEST = (3, 51, 3)

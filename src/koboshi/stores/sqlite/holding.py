@@ -10,10 +10,11 @@ import apsw
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.witness import Reached, Witness, gap_words, is_behind
+from koboshi.kernel.decode import number, text, worker_of
+from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.quarantine import hold_outbox, set_processes_aside
-from koboshi.stores.sqlite.rows import number, text, worker_of
-from koboshi.stores.sqlite.transaction import Reading, Transaction
+from koboshi.stores.sqlite.transaction import SqliteReading, SqliteTransaction
 from koboshi.stores.sqlite.witness import read_witness
 
 
@@ -62,7 +63,7 @@ def hold_as_asked(connection: apsw.Connection, now_ms: int, asked_by: str) -> in
 
 def witness_of(connection: apsw.Connection) -> Witness | None:
     """What a witness of the database as it is now would tell; None before its first boot."""
-    tx = Reading(connection)
+    tx = SqliteReading(connection)
     line, worker = tx.row("journal_newest_line"), tx.row("worker_newest", limit=1)
     if line is None or worker is None:
         return None
@@ -85,7 +86,7 @@ def _reached(tx: Reading, witness: Witness) -> Reached:
 @contextmanager
 def _transaction(connection: apsw.Connection, now_ms: int) -> Iterator[Transaction]:
     """All of it, or nothing. Raises StoreFailed where nothing can be written now."""
-    tx = Transaction(connection)
+    tx = SqliteTransaction(connection)
     tx.now_ms = now_ms
     try:
         connection.execute("BEGIN IMMEDIATE")

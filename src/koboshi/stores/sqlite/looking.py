@@ -1,7 +1,7 @@
 """A home in which no gateway runs, looked at without threads and without an event loop: the one who
 asks waits at a keyboard, and nobody else is there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -11,17 +11,18 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.watch import Notify, ReportLimits
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.transaction import Look, Outcome
+from koboshi.kernel.views import ViewVerbs
 from koboshi.ports.clock import Clock
 from koboshi.stores.sqlite.file import BROKEN, DATABASE_NAME, open_writer
-from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.lock import lock_now
 from koboshi.stores.sqlite.quarantine import refuse_half_restored
-from koboshi.stores.sqlite.transaction import Outcome, Reading
-from koboshi.stores.sqlite.views import SqliteViews
+from koboshi.stores.sqlite.transaction import SqliteReading
 
 
 @contextmanager
-def looked_at(home: Path, *, world: World, clock: Clock, who: str) -> Iterator[SqliteViews]:
+def looked_at(home: Path, *, world: World, clock: Clock, who: str) -> Iterator[ViewVerbs]:
     """The views of a home that this process owns meanwhile. Nothing they are asked ever waits.
 
     Raises what `open_store` raises for who only looks: HomeHeld at once when a gateway runs.
@@ -32,7 +33,7 @@ def looked_at(home: Path, *, world: World, clock: Clock, who: str) -> Iterator[S
         refuse_half_restored(home)
         connection = open_writer(home / DATABASE_NAME)
         undo.callback(connection.close)
-        ground = Ground(
+        context = VerbContext(
             world=world,
             waiting_max=0,
             question_age_ms_max=0,
@@ -42,7 +43,7 @@ def looked_at(home: Path, *, world: World, clock: Clock, who: str) -> Iterator[S
             pairing=PairingLimits(),
             new_code=str,  # nobody is given one
         )
-        yield SqliteViews(_HereAndNow(connection, clock), ground)
+        yield ViewVerbs(_HereAndNow(connection, clock), context, apsw.sqlite_lib_version())
 
 
 class _HereAndNow:
@@ -52,8 +53,8 @@ class _HereAndNow:
         self._connection = connection
         self._clock = clock
 
-    async def read(self, look: Callable[[Reading], Outcome]) -> Outcome:
-        reading = Reading(self._connection)
+    async def read(self, look: Look[Outcome]) -> Outcome:
+        reading = SqliteReading(self._connection)
         try:
             self._connection.execute("BEGIN")
             reading.now_ms = self._clock.now_ms()

@@ -92,7 +92,7 @@ def _change(connection: apsw.Connection, path: Path, version: int, newest: int) 
 
 def _scripts_from(version: int) -> list[str]:
     if not version:
-        return [_FOLDER.joinpath("schema.sql").read_text(encoding="utf-8")]
+        return [files("koboshi.kernel").joinpath("schema.sql").read_text(encoding="utf-8")]
     scripts = migration_scripts()
     return [scripts[number] for number in sorted(scripts) if number > version]
 

@@ -12,7 +12,7 @@ from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backup_check import prove
 from koboshi.stores.sqlite.file import DATABASE_NAME
 from koboshi.stores.sqlite.migrate import BACKUPS_NAME, migrate
-from koboshi.stores.sqlite.transaction import Reading
+from koboshi.stores.sqlite.transaction import SqliteReading
 from koboshi.stores.sqlite.witness import forget_witness
 
 QUARANTINE_NAME = "quarantine"
@@ -152,7 +152,7 @@ def hold_outbox(connection: apsw.Connection, reason: str) -> None:
 
 def _put_in_place(home: Path, stamp: str) -> None:
     connection = apsw.Connection(str(home / RESTORING_NAME))
-    newest = Reading(connection).number("newest_process")
+    newest = SqliteReading(connection).number("newest_process")
     connection.close()
     set_processes_aside(home, newest, stamp)
     # The witness of the other database would tell of a loss that somebody chose.

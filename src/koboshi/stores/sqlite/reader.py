@@ -5,18 +5,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import apsw
 from anyio import CancelScope
 
 from koboshi.domain.errors import StoreFailed
+from koboshi.kernel.transaction import Look, Outcome
 from koboshi.ports.clock import Clock
 from koboshi.stores.sqlite.file import BROKEN
-from koboshi.stores.sqlite.transaction import Reading
-
-Outcome = TypeVar("Outcome")
-Look: TypeAlias = Callable[[Reading], Outcome]
+from koboshi.stores.sqlite.transaction import SqliteReading
 
 
 @dataclass(slots=True, eq=False)
@@ -25,7 +23,7 @@ class _Asked:
     future: "asyncio.Future[Any]"
 
 
-class Readers:
+class SqliteReaders:
     """Looks are short and each sees one moment; a long one would keep the log from shrinking."""
 
     def __init__(
@@ -68,7 +66,7 @@ class Readers:
                 await self._loop.run_in_executor(None, thread.join)
 
     def _work(self, connection: apsw.Connection) -> None:
-        reading = Reading(connection)
+        reading = SqliteReading(connection)
         while (asked := self._queue.get()) is not None:
             result: object = None
             error: Exception | None = None

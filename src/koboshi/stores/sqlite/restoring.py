@@ -15,7 +15,7 @@ from koboshi.stores.sqlite.file import DATABASE_NAME, open_writer
 from koboshi.stores.sqlite.holding import witness_of
 from koboshi.stores.sqlite.lock import take_lock
 from koboshi.stores.sqlite.quarantine import finish_restore, is_restoring, restore
-from koboshi.stores.sqlite.transaction import Reading
+from koboshi.stores.sqlite.transaction import SqliteReading
 from koboshi.stores.sqlite.witness import write_witness
 
 
@@ -57,7 +57,7 @@ async def restore_backup(
             finish_restore(home, f"{stamp}-earlier")
         kept = restore(home, backup, stamp, crash_point)
         connection = open_writer(path)
-        looking = Reading(connection)
+        looking = SqliteReading(connection)
         states = {
             str(state): int(str(count)) for state, count in looking.rows("turns_alive_by_state")
         }

@@ -15,6 +15,18 @@ from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import World
 from koboshi.domain.timing import Timing
 from koboshi.domain.watch import Notify, ReportLimits
+from koboshi.kernel.accept import InboxVerbs
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.deliveries import DeliveryVerbs
+from koboshi.kernel.notices import tell_of_full_disk
+from koboshi.kernel.pairing import fresh_code
+from koboshi.kernel.people import PeopleVerbs
+from koboshi.kernel.processes import ProcessVerbs
+from koboshi.kernel.retention import RetentionVerbs
+from koboshi.kernel.sessions import SessionVerbs
+from koboshi.kernel.turns import TurnVerbs
+from koboshi.kernel.views import ViewVerbs
+from koboshi.kernel.workers import WorkerVerbs
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
@@ -26,16 +38,9 @@ from koboshi.stores.sqlite.file import (
     open_reader,
     open_writer,
 )
-from koboshi.stores.sqlite.ground import Ground
 from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
-from koboshi.stores.sqlite.inbox import SqliteInbox
 from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
-from koboshi.stores.sqlite.notices import tell_of_full_disk
 from koboshi.stores.sqlite.open_files import look_at_open_files
-from koboshi.stores.sqlite.outbox import SqliteOutbox
-from koboshi.stores.sqlite.pairing import fresh_code
-from koboshi.stores.sqlite.people import SqlitePeople
-from koboshi.stores.sqlite.processes import SqliteProcesses
 from koboshi.stores.sqlite.quarantine import (
     begin_empty,
     finish_restore,
@@ -45,15 +50,10 @@ from koboshi.stores.sqlite.quarantine import (
     refuse_half_restored,
     restore,
 )
-from koboshi.stores.sqlite.reader import Readers
-from koboshi.stores.sqlite.retention import SqliteRetention
+from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.room import Room, make_way
-from koboshi.stores.sqlite.sessions import SqliteSessions
-from koboshi.stores.sqlite.turns import SqliteTurns
-from koboshi.stores.sqlite.views import SqliteViews
 from koboshi.stores.sqlite.witness import WitnessFile
-from koboshi.stores.sqlite.workers import SqliteWorkers
-from koboshi.stores.sqlite.writer import Writer
+from koboshi.stores.sqlite.writer import SqliteWriter
 
 LOG_NAME = f"{DATABASE_NAME}-wal"
 
@@ -91,9 +91,9 @@ class SqliteStore:
         self,
         *,
         lock: HomeLock,
-        writer: Writer,
-        readers: Readers,
-        ground: Ground,
+        writer: SqliteWriter,
+        readers: SqliteReaders,
+        context: VerbContext,
         backups: SqliteBackups,
         warnings: tuple[str, ...],
         witness: WitnessFile | None = None,
@@ -103,16 +103,16 @@ class SqliteStore:
         self._readers = readers
         self._is_closed = False
         self.warnings = warnings
-        self.sessions = SqliteSessions(writer, readers)
-        self.inbox = SqliteInbox(writer, readers, ground)
-        self.turns = SqliteTurns(writer, readers, ground)
-        self.outbox = SqliteOutbox(writer, readers, ground)
-        self.processes = SqliteProcesses(writer, readers, ground)
-        self.workers = SqliteWorkers(writer, readers, ground, witness)
-        self.people = SqlitePeople(writer, readers, ground)
-        self.views = SqliteViews(readers, ground)
+        self.sessions = SessionVerbs(writer, readers)
+        self.inbox = InboxVerbs(writer, readers, context)
+        self.turns = TurnVerbs(writer, readers, context)
+        self.outbox = DeliveryVerbs(writer, readers, context)
+        self.processes = ProcessVerbs(writer, readers, context)
+        self.workers = WorkerVerbs(writer, readers, context, witness)
+        self.people = PeopleVerbs(writer, readers, context)
+        self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
-        self.retention = SqliteRetention(writer, readers)
+        self.retention = RetentionVerbs(writer, readers)
 
     @property
     def trouble(self) -> str | None:
@@ -192,7 +192,7 @@ async def open_store(
         warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
-    writer = Writer(
+    writer = SqliteWriter(
         connection,
         clock=clock,
         wakeups=wakeups,
@@ -204,20 +204,20 @@ async def open_store(
         room=Room(home, connection, is_short=is_short) if options.keeps_reserve else None,
         on_full=tell_of_full_disk,
     )
-    readers = Readers(looking, clock, on_broken=writer.give_up)
+    readers = SqliteReaders(looking, clock, on_broken=writer.give_up)
     return SqliteStore(
         lock=lock,
         writer=writer,
         readers=readers,
-        ground=_ground(world, options),
+        context=_context(world, options),
         backups=SqliteBackups(home, clock, crash_point),
         warnings=warnings,
         witness=WitnessFile(home),
     )
 
 
-def _ground(world: World, options: StoreOptions) -> Ground:
-    return Ground(
+def _context(world: World, options: StoreOptions) -> VerbContext:
+    return VerbContext(
         world=world,
         waiting_max=options.waiting_max,
         question_age_ms_max=options.question_age_ms_max,

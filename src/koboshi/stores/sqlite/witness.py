@@ -11,7 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
 
+from koboshi.domain.shortage import shortage_in
 from koboshi.domain.witness import Witness
 
 WITNESS_NAME = "witness.json"
@@ -69,8 +71,16 @@ class WitnessFile:
         self._home = home
         self._told: tuple[int, int] | None = None
 
-    def tell(self, witness: Witness) -> None:
-        """Called in a thread: a disk may take its time."""
+    async def tell(self, witness: Witness) -> None:
+        """In a thread: a disk may take its time."""
+        try:
+            await to_thread.run_sync(self._tell, witness, limiter=CapacityLimiter(1))
+        except RuntimeError as error:
+            # Without a thread the old witness stays, which is as true as before.
+            if shortage_in(error) is None:
+                raise
+
+    def _tell(self, witness: Witness) -> None:
         news = (witness.boot, witness.journal)
         if news == self._told:
             return

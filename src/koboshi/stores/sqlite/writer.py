@@ -23,23 +23,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import apsw
 from anyio import CancelScope
 
 from koboshi.domain.errors import Fenced, StoreFailed
 from koboshi.domain.timing import Timing
+from koboshi.kernel.clocks import JumpWatch
+from koboshi.kernel.transaction import Operation, Outcome, Transaction
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
-from koboshi.stores.sqlite.clocks import JumpWatch
 from koboshi.stores.sqlite.open_files import NO_FILES, HomeGone, OpenFiles
 from koboshi.stores.sqlite.room import NEW_WORK, Room
-from koboshi.stores.sqlite.transaction import Transaction
-
-Outcome = TypeVar("Outcome")
-Operation: TypeAlias = Callable[[Transaction], Outcome]
+from koboshi.stores.sqlite.transaction import SqliteTransaction
 
 RETRY_SECONDS = 0.5
 FULL = "the disk is full"
@@ -69,7 +67,7 @@ class _Submitted:
     error: BaseException | None = None
 
 
-class Writer:
+class SqliteWriter:
     """Runs submitted operations in order, as few transactions as possible."""
 
     def __init__(
@@ -169,7 +167,7 @@ class Writer:
             await self._loop.run_in_executor(None, self._thread.join)
 
     def _work(self) -> None:
-        transaction = Transaction(self._connection)
+        transaction = SqliteTransaction(self._connection)
         is_last = False
         while not is_last:
             batch, is_last = self._take_batch()
@@ -233,7 +231,7 @@ class Writer:
             batch.insert(0, _Submitted("workers.tell_full", self._on_full, None))
         return True
 
-    def _commit_patiently(self, transaction: Transaction, batch: list[_Submitted]) -> None:
+    def _commit_patiently(self, transaction: SqliteTransaction, batch: list[_Submitted]) -> None:
         while batch:
             try:
                 self._commit(transaction, batch)
@@ -254,7 +252,7 @@ class Writer:
             self.trouble = FULL if is_short else None
             return
 
-    def _commit(self, transaction: Transaction, batch: list[_Submitted]) -> None:
+    def _commit(self, transaction: SqliteTransaction, batch: list[_Submitted]) -> None:
         execute = self._control.execute
         began = self._clock.monotonic()
         execute("BEGIN IMMEDIATE")

@@ -1,0 +1,1 @@
+"""The verbs: what happens in one transaction. No driver, no file, no thread."""

@@ -1,0 +1,42 @@
+"""The first claim of a turn: what was sent with it before this boot joins it."""
+
+from koboshi.domain import notes
+from koboshi.domain.backlog import Accepted, Boot, joined
+from koboshi.domain.inbox import Words
+from koboshi.domain.transcript import Note
+from koboshi.domain.turn import Claim
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import entry_of
+from koboshi.kernel.record import add_step, attach_entry
+from koboshi.kernel.transaction import Row, Transaction
+
+
+def join_backlog(tx: Transaction, context: VerbContext, claim: Claim) -> None:
+    """Attach the messages that the turn answers, too; what is said about it goes to the newest.
+
+    It is part of the claim's transaction, and only of the first claim: a later one finds the same
+    messages in the turn and joins no more.
+    """
+    waiting = tx.rows("entries_waiting", session_id=claim.session_id)
+    if not waiting:
+        return
+    begun = [_accepted(row) for row in tx.rows("entries_of_turn", turn_id=claim.turn_id)]
+    started_ms = tx.number("worker_started", worker_id=claim.worker_id)
+    boot = Boot(worker_id=claim.worker_id, started_ms=started_ms)
+    entries = joined(begun, map(_accepted, waiting), boot, context.backlog)
+    if not entries:
+        return
+    for entry in entries:
+        attach_entry(tx, claim.session_id, claim.turn_id, claim.epoch, entry)
+    newest = entries[-1]
+    assert isinstance(newest.body, Words)
+    speaker = {"person": newest.sender, "anchor": newest.body.anchor}
+    tx.change("turn_speaks", turn_id=claim.turn_id, **speaker)
+    heard = sum(isinstance(each.entry.body, Words) for each in begun) + len(entries)
+    note = Note(cause=notes.BACKLOG, text=notes.backlog(heard))
+    add_step(tx, claim.session_id, claim.turn_id, claim.epoch, notes.BACKLOG, note)
+
+
+def _accepted(row: Row) -> Accepted:
+    found = entry_of(row)
+    return Accepted(entry=found.entry, accepted_by=found.accepted_by, received_ms=found.received_ms)

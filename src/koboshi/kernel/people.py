@@ -1,0 +1,165 @@
+"""Who was let in by a code, and the verbs of whoever sits at the console."""
+
+import hmac
+from dataclasses import dataclass
+
+from koboshi.domain import phrases
+from koboshi.domain.ids import ChannelName, EntryId, SessionId
+from koboshi.domain.people import Pairing, Person, Revoked, code_hash, normal_code
+from koboshi.domain.recovery import VerdictKind
+from koboshi.domain.turn import TurnState
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import number, text, turn_of
+from koboshi.kernel.record import ask_processes_to_end, owe
+from koboshi.kernel.recovery import judge
+from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Writer
+
+
+class PeopleVerbs:
+    def __init__(self, writer: Writer, readers: Readers, context: VerbContext) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._context = context
+
+    async def is_allowed(self, channel: ChannelName, person: str) -> bool:
+        return await self._readers.read(lambda tx: self._context.allows(tx, channel, person))
+
+    async def strangers(self, limit: int) -> tuple[Pairing, ...]:
+        def look(tx: Reading) -> tuple[Pairing, ...]:
+            rows = tx.rows("pairings_alive", now=tx.now_ms, limit=limit)
+            return tuple(_pairing_of(row) for row in rows)
+
+        return await self._readers.read(look)
+
+    async def paired(self, limit: int) -> tuple[Person, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("people_all", limit=limit))
+        return tuple(_person_of(row) for row in rows)
+
+    async def approve(self, code: str) -> Person | None:
+        def operation(tx: Transaction) -> Person | None:
+            offer = _find_offer(tx, self._context, code)
+            if offer is None:
+                return None
+            person = Person(
+                channel=offer.channel,
+                person=offer.person,
+                name=offer.name,
+                paired_ms=tx.now_ms,
+                entry_id=offer.entry_id,
+            )
+            _let_in(tx, self._context, offer)
+            return person
+
+        return await self._writer.write("people.approve", operation)
+
+    async def deny(self, code: str) -> Pairing | None:
+        def operation(tx: Transaction) -> Pairing | None:
+            offer = _find_offer(tx, self._context, code)
+            if offer is None:
+                return None
+            until_ms = tx.now_ms + self._context.pairing.silence_ms
+            who = {"channel": offer.channel, "person": offer.person}
+            tx.change("pairing_silence", **who, expires_ms=until_ms)
+            row = tx.row("pairing_of", **who)
+            assert row is not None
+            return _pairing_of(row)
+
+        return await self._writer.write("people.deny", operation)
+
+    async def revoke(self, channel: ChannelName, person: str) -> Revoked:
+        def operation(tx: Transaction) -> Revoked:
+            who = {"channel": channel, "person": person}
+            was_paired = bool(tx.change("person_revoke", **who, now=tx.now_ms))
+            is_still_allowed = self._context.allows(tx, channel, person)
+            is_over = was_paired and not is_still_allowed
+            return Revoked(
+                was_paired=was_paired,
+                is_still_allowed=is_still_allowed,
+                turns_set_aside=_set_aside(tx, self._context, channel, person) if is_over else 0,
+            )
+
+        return await self._writer.write("people.revoke", operation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offer:
+    """A code that is good, and whom it was given to."""
+
+    channel: ChannelName
+    person: str
+    name: str
+    session_id: SessionId
+    entry_id: EntryId
+
+
+def _find_offer(tx: Transaction, context: VerbContext, code: str) -> _Offer | None:
+    """Whom the code was given to. A wrong one counts against every code that is good now: whoever
+    tries them all makes them worthless before one fits."""
+    said, found = normal_code(code), None
+    for channel, person, name, session_id, entry_id, stored in tx.rows(
+        "pairings_good", now=tx.now_ms
+    ):
+        # Compared in the same time, whatever it is.
+        if hmac.compare_digest(code_hash(text(channel), text(person), said), text(stored)):
+            found = _Offer(
+                channel=ChannelName(text(channel)),
+                person=text(person),
+                name=text(name),
+                session_id=SessionId(number(session_id)),
+                entry_id=EntryId(number(entry_id)),
+            )
+    if found is None:
+        tx.change("pairings_guessed", now=tx.now_ms, wrong_max=context.pairing.wrong_max)
+    return found
+
+
+def _let_in(tx: Transaction, context: VerbContext, offer: _Offer) -> None:
+    """They are allowed, hear so once, and what was set aside for want of the right goes on."""
+    who = {"channel": offer.channel, "person": offer.person}
+    tx.change("pairing_forget", **who)
+    tx.change("person_insert", **who, name=offer.name, entry_id=offer.entry_id, now=tx.now_ms)
+    cause = f"paired:{offer.entry_id}"
+    owe(tx, offer.session_id, None, cause, (phrases.paired(),), anchor="")
+    for row in tx.rows("turns_of_person", **who):
+        turn = turn_of(row)
+        if turn.state is TurnState.SUSPENDED:
+            judge(tx, context, turn)
+
+
+def _set_aside(tx: Transaction, context: VerbContext, channel: ChannelName, person: str) -> int:
+    """Every turn that a message of theirs is in stops, in the queue or at work: its claim is worth
+    nothing any more, and the command it waits for is asked to end. A question stays open, unless
+    messages of others wait behind it."""
+    count = 0
+    for row in tx.rows("turns_of_person", channel=channel, person=person):
+        turn = turn_of(row)
+        verdict = judge(tx, context, turn)
+        is_parked = verdict.kind is VerdictKind.SUSPEND and turn.state is not TurnState.SUSPENDED
+        if is_parked or verdict.kind is VerdictKind.CLEAR:
+            ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
+            count += 1
+    return count
+
+
+def _pairing_of(row: Row) -> Pairing:
+    channel, person, name, chat, offered_ms, expires_ms, is_silenced = row
+    return Pairing(
+        channel=ChannelName(text(channel)),
+        person=text(person),
+        name=text(name),
+        chat=text(chat),
+        offered_ms=number(offered_ms),
+        expires_ms=number(expires_ms),
+        is_silenced=bool(is_silenced),
+    )
+
+
+def _person_of(row: Row) -> Person:
+    channel, person, name, paired_ms, entry_id = row
+    return Person(
+        channel=ChannelName(text(channel)),
+        person=text(person),
+        name=text(name),
+        paired_ms=number(paired_ms),
+        entry_id=EntryId(number(entry_id)),
+    )

@@ -1,0 +1,215 @@
+"""Processes: the intent is a row before anything is started, and the end is stored once."""
+
+from collections.abc import Sequence
+
+from koboshi.domain.errors import BackgroundFull, Fenced
+from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId
+from koboshi.domain.process import Birth, Process, ProcessState
+from koboshi.domain.turn import Claim
+from koboshi.domain.watch import Finding, Watcher, WatcherSpec
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import number, process_of, text, watcher_of
+from koboshi.kernel.reports import file_end, file_finding
+from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
+from koboshi.ports.wakeups import JOURNAL, PROCESSES
+
+
+class ProcessVerbs:
+    def __init__(self, writer: Writer, readers: Readers, context: VerbContext) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._context = context
+
+    async def begin(
+        self,
+        claim: Claim,
+        call_id: CallId,
+        *,
+        command: str,
+        workdir: str,
+        is_foreground: bool,
+        watchers: Sequence[WatcherSpec] = (),
+        background_max: int | None = None,
+    ) -> Process:
+        def operation(tx: Transaction) -> Process:
+            if tx.row("turn_held", turn_id=claim.turn_id, epoch=claim.epoch) is None:
+                raise Fenced(f"the claim on turn {claim.turn_id} is no longer valid")
+            process = _find(tx, claim.turn_id, call_id)
+            if process is not None:
+                return process
+            if background_max is not None and not is_foreground:
+                running = tx.number("jobs_running_count", session_id=claim.session_id)
+                if running >= background_max:
+                    raise BackgroundFull(f"{running} commands run in the background already")
+            tx.change(
+                "process_insert",
+                session_id=claim.session_id,
+                generation=claim.generation,
+                turn_id=claim.turn_id,
+                call_id=call_id,
+                foreground=int(is_foreground),
+                command=command,
+                workdir=workdir,
+                now=tx.now_ms,
+            )
+            process = _find(tx, claim.turn_id, call_id)
+            assert process is not None
+            for watcher in watchers:
+                tx.insert(
+                    "watcher_insert",
+                    process_id=process.process_id,
+                    kind=watcher.kind,
+                    argument=watcher.argument,
+                )
+            return process
+
+        return await self._writer.write("processes.begin", operation)
+
+    async def born(self, process_id: ProcessId, birth: Birth) -> None:
+        def operation(tx: Transaction) -> None:
+            is_new = tx.change(
+                "process_born",
+                process_id=process_id,
+                pid=birth.pid,
+                birth=f"{birth.boot_id}/{birth.start_ticks}",
+            )
+            if is_new:
+                tx.hints.add(PROCESSES)
+
+        await self._writer.write("processes.born", operation)
+
+    async def ended(
+        self,
+        process_id: ProcessId,
+        state: ProcessState,
+        *,
+        exit_code: int | None,
+        reason: str,
+        ended_ms: int,
+        output: str = "",
+    ) -> None:
+        def operation(tx: Transaction) -> None:
+            has_ended = tx.change(
+                "process_ended",
+                process_id=process_id,
+                state=state,
+                exit_code=exit_code,
+                reason=reason,
+                ended_ms=ended_ms,
+            )
+            if has_ended:
+                row = tx.row("process_by_id", process_id=process_id)
+                assert row is not None
+                file_end(tx, self._context, process_of(row), output)
+            tx.hints.update((PROCESSES, JOURNAL))
+
+        await self._writer.write("processes.ended", operation)
+
+    async def report(self, before: Watcher, found: Finding) -> bool:
+        def operation(tx: Transaction) -> bool:
+            return file_finding(tx, self._context, before, found)
+
+        return await self._writer.write("processes.report", operation)
+
+    async def forget(self, process_id: ProcessId) -> None:
+        def operation(tx: Transaction) -> None:
+            tx.change("watchers_delete_of", process_id=process_id)
+            tx.change("process_delete", process_id=process_id)
+
+        await self._writer.write("processes.forget", operation)
+
+    async def ask_end(self, process_id: ProcessId) -> None:
+        await self._writer.write("processes.ask_end", lambda tx: ask_end(tx, process_id))
+
+    async def with_remains(self) -> tuple[ProcessId, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("processes_with_remains"))
+        return tuple(ProcessId(number(row[0])) for row in rows)
+
+    async def remains_ended(self, process_id: ProcessId) -> None:
+        def operation(tx: Transaction) -> None:
+            tx.change("process_remains_ended", process_id=process_id)
+
+        await self._writer.write("processes.remains_ended", operation)
+
+    async def find(self, turn_id: TurnId, call_id: CallId) -> Process | None:
+        return await self._readers.read(lambda tx: _find(tx, turn_id, call_id))
+
+    async def get(self, process_id: ProcessId) -> Process | None:
+        def look(tx: Reading) -> Process | None:
+            row = tx.row("process_by_id", process_id=process_id)
+            return None if row is None else process_of(row)
+
+        return await self._readers.read(look)
+
+    async def of_session(self, session_id: SessionId, limit: int) -> tuple[Process, ...]:
+        rows = await self._readers.read(
+            lambda tx: tx.rows("processes_of_session", session_id=session_id, limit=limit)
+        )
+        return tuple(process_of(row) for row in rows)
+
+    async def stranded(self) -> tuple[ProcessId, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("processes_stranded"))
+        return tuple(ProcessId(number(row[0])) for row in rows)
+
+    async def watchers(self, process_id: ProcessId) -> tuple[Watcher, ...]:
+        rows = await self._readers.read(
+            lambda tx: tx.rows("watchers_of_process", process_id=process_id)
+        )
+        return tuple(watcher_of(row) for row in rows)
+
+    async def watched(self) -> tuple[tuple[Watcher, Process], ...]:
+        def look(tx: Reading) -> tuple[tuple[Watcher, Process], ...]:
+            watchers = [watcher_of(row) for row in tx.rows("watchers_of_output")]
+            rows = {
+                watcher.process_id: tx.row("process_by_id", process_id=watcher.process_id)
+                for watcher in watchers
+            }
+            processes = {
+                process_id: process_of(row) for process_id, row in rows.items() if row is not None
+            }
+            return tuple((watcher, processes[watcher.process_id]) for watcher in watchers)
+
+        return await self._readers.read(look)
+
+    async def of_turn(self, turn_id: TurnId) -> tuple[ProcessId, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("processes_of_turn", turn_id=turn_id))
+        return tuple(ProcessId(number(row[0])) for row in rows)
+
+    async def outdated(self, before_ms: int, kept_max: int, limit: int) -> tuple[ProcessId, ...]:
+        rows = await self._readers.read(
+            lambda tx: tx.rows(
+                "processes_outdated", before_ms=before_ms, kept_max=kept_max, limit=limit
+            )
+        )
+        return tuple(ProcessId(number(row[0])) for row in rows)
+
+    async def commands_running(self) -> frozenset[tuple[TurnId, CallId]]:
+        rows = await self._readers.read(lambda tx: tx.rows("commands_running"))
+        return frozenset((TurnId(number(row[0])), CallId(text(row[1]))) for row in rows)
+
+    async def alive(self) -> tuple[Process, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("processes_not_ended"))
+        return tuple(process_of(row) for row in rows)
+
+
+def ask_end(tx: Transaction, process_id: ProcessId) -> None:
+    """Somebody wants it ended; of a lost one, what may be left of it."""
+    if not tx.change("process_ask_end", process_id=process_id, now=tx.now_ms):
+        tx.change("process_ask_remains", process_id=process_id, now=tx.now_ms)
+    tx.hints.add(PROCESSES)
+
+
+def mark_exit_read(tx: Transaction, process_id: ProcessId, by: str) -> None:
+    """The model was shown how it ended: nobody needs to be told any more."""
+    tx.change("process_exit_read", process_id=process_id, by=by)
+    tx.change("watchers_disarm_of", process_id=process_id)
+
+
+def mark_log_size(tx: Transaction, turn_id: TurnId, process_id: ProcessId, log_size: int) -> None:
+    """The turn was answered when the process had written so much."""
+    tx.change("process_turn_log_size", turn_id=turn_id, process_id=process_id, log_size=log_size)
+
+
+def _find(tx: Reading, turn_id: TurnId, call_id: CallId) -> Process | None:
+    row = tx.row("process_by_call", turn_id=turn_id, call_id=call_id)
+    return None if row is None else process_of(row)

@@ -1,0 +1,233 @@
+"""Recovery inside the transaction: read the facts, decide, apply."""
+
+from koboshi.domain import phrases
+from koboshi.domain.ids import EntryId
+from koboshi.domain.recovery import (
+    Policy,
+    TurnFacts,
+    Verdict,
+    VerdictKind,
+)
+from koboshi.domain.session import Session
+from koboshi.domain.transcript import (
+    Author,
+    Effect,
+    Question,
+)
+from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.domain.worker import Breaker
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import TurnRow, call_of
+from koboshi.kernel.facts import (
+    breaker_now,
+    facts_of,
+    policy_of,
+    verdict_over,
+    waiting_message,
+    worked_ms_of,
+)
+from koboshi.kernel.questions import answer_question
+from koboshi.kernel.read import read_request, read_session
+from koboshi.kernel.record import (
+    add_step,
+    move_turn,
+    owe,
+    owe_once,
+    readmit_reports,
+    resolve_calls,
+)
+from koboshi.kernel.resume import resume, settle_dead_calls
+from koboshi.kernel.senders import has_allowed_sender
+from koboshi.kernel.sessions import abandon_deliveries
+from koboshi.kernel.telling import go_on_after
+from koboshi.kernel.transaction import Transaction
+
+
+def judge(
+    tx: Transaction, context: VerbContext, turn: TurnRow, arrived: EntryId | None = None
+) -> Verdict:
+    """Decide about a turn and do what was decided. A turn whose facts contradict each other is
+    closed alone, so that the others go on."""
+    session = read_session(tx, turn.session_id)
+    facts = facts_of(tx, context, turn, session, arrived)
+    policy = policy_of(context, session)
+    verdict = verdict_over(facts, policy)
+    _apply(tx, context, turn, session, facts, verdict, policy)
+    return verdict
+
+
+def _apply(
+    tx: Transaction,
+    context: VerbContext,
+    turn: TurnRow,
+    session: Session,
+    facts: TurnFacts,
+    verdict: Verdict,
+    policy: Policy,
+) -> None:
+    match verdict.kind:
+        case VerdictKind.STAND if facts.breaker is not Breaker.CLOSED:
+            _hold_back(tx, context, turn)
+        case VerdictKind.DELIVER | VerdictKind.STAND:
+            return
+        case VerdictKind.RESUME if turn.state is TurnState.QUEUED:
+            # A release leaves calls under way; whoever claims it next must not find one runnable
+            # that must not be repeated.
+            settle_dead_calls(tx, turn, turn.worked_ms)
+        case VerdictKind.RESUME if turn.state is TurnState.WAITING:
+            waiting = waiting_message(tx, context, turn, session)
+            assert waiting is not None
+            answer_question(tx, context, session, turn, waiting.entry)
+        case VerdictKind.RESUME:
+            # A clock that was set back must not make a pause of seconds one of days.
+            worked_ms = min(worked_ms_of(tx, turn), tx.now_ms)
+            not_before = policy.not_before(facts.crash_streak, worked_ms)
+            resume(tx, turn, facts, rule=verdict.rule, not_before_ms=not_before)
+        case VerdictKind.SUSPEND:
+            _suspend(tx, context, turn, session, verdict)
+        case VerdictKind.ASK_USER:
+            _ask_user(tx, context, turn, session, verdict)
+        case VerdictKind.CLEAR:
+            _clear(tx, context, turn, session, verdict)
+        case VerdictKind.GIVE_UP if turn.state in (TurnState.WAITING, TurnState.ANSWERED):
+            return  # a contradiction in a turn that nobody works on: said aloud, left for a person
+        case VerdictKind.GIVE_UP:
+            resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "given up")
+            _move(tx, turn, TurnEvent.GAVE_UP, verdict, died=facts.crash_streak > turn.crash_streak)
+            cause = f"verdict:{turn.turn_id}:{turn.epoch}"
+            words = _apology(tx, turn, facts, verdict)
+            owe(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
+            go_on_after(tx, context, turn.session_id, turn.turn_id)
+
+
+def _clear(
+    tx: Transaction, context: VerbContext, turn: TurnRow, session: Session, verdict: Verdict
+) -> None:
+    """The turn ends, and what waits behind it goes on. A turn is cleared once, so the person hears
+    once what was left; the message that follows is answered behind that line."""
+    resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
+    _move(tx, turn, TurnEvent.CLEARED, verdict)
+    if turn.state is TurnState.WAITING:
+        why = "its question is closed"
+        abandon_deliveries(tx, turn.session_id, turn.turn_id, why)
+    if verdict.rule == "not-allowed-behind":
+        _tell_the_others(tx, context, turn, session)
+    else:
+        words = (phrases.left_unfinished(read_request(tx, turn)),)
+        cause = f"cleared:{turn.turn_id}"
+        owe(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
+    go_on_after(tx, context, turn.session_id, turn.turn_id)
+
+
+def _suspend(
+    tx: Transaction, context: VerbContext, turn: TurnRow, session: Session, verdict: Verdict
+) -> None:
+    """The turn rests, and the person hears so once for each time that it was worked on. One that
+    rests already may not have been told of: its channel was gone, or an older version parked it."""
+    if turn.state is not TurnState.SUSPENDED:
+        _move(tx, turn, TurnEvent.PARKED, verdict)
+        readmit_reports(tx, context, turn.session_id)
+    match verdict.rule:
+        case "channel-unknown":
+            return  # nothing can be said there; the operator is told by the status
+        case "person-not-allowed":
+            _tell_the_others(tx, context, turn, session)
+        case _:
+            cause = f"set-aside:{turn.turn_id}:{turn.epoch}"
+            if tx.row("delivery_by_cause", session_id=turn.session_id, cause=cause) is None:
+                words = (phrases.set_aside_by_policy(read_request(tx, turn)),)
+                owe(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
+
+
+def _tell_the_others(
+    tx: Transaction, context: VerbContext, turn: TurnRow, session: Session
+) -> None:
+    """A person who is allowed and has a message in the turn as well hears why it rests."""
+    if has_allowed_sender(tx, context, session.route.channel, turn):
+        words, cause = phrases.set_aside(read_request(tx, turn)), f"set-aside:{turn.turn_id}"
+        owe_once(tx, turn.session_id, cause, words, anchor="")
+
+
+def _hold_back(tx: Transaction, context: VerbContext, turn: TurnRow) -> None:
+    """Nobody looks at it before the breaker closes."""
+    until_ms = breaker_now(tx, context)[1]
+    tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms, now=tx.now_ms)
+
+
+def _move(
+    tx: Transaction, turn: TurnRow, event: TurnEvent, verdict: Verdict, *, died: bool = False
+) -> None:
+    move_turn(
+        tx,
+        turn.turn_id,
+        turn.epoch,
+        turn.state,
+        event,
+        rule=verdict.rule,
+        reason=verdict.because,
+        worked_ms=worked_ms_of(tx, turn),
+        died=died,
+    )
+
+
+def _ask_user(
+    tx: Transaction, context: VerbContext, turn: TurnRow, session: Session, verdict: Verdict
+) -> None:
+    words = _offer(tx, turn, verdict)
+    question = Question(author=Author.GATEWAY, text=words, choices=phrases.YES_NO)
+    cause = f"verdict:{verdict.rule}"
+    step = add_step(tx, turn.session_id, turn.turn_id, turn.epoch, cause, question)
+    move_turn(
+        tx,
+        turn.turn_id,
+        turn.epoch,
+        turn.state,
+        TurnEvent.PROMPTED,
+        rule=verdict.rule,
+        reason=verdict.because,
+        question_seq=step.seq,
+        expires_ms=tx.now_ms + context.question_age_ms_max,
+        worked_ms=worked_ms_of(tx, turn),
+    )
+    readmit_reports(tx, context, session.session_id)
+    owe(
+        tx,
+        session.session_id,
+        turn.turn_id,
+        f"step:{step.seq}",
+        (words,),
+        anchor=turn.anchor,
+        choices=phrases.YES_NO,
+        question=step.seq,
+    )
+
+
+def _offer(tx: Transaction, turn: TurnRow, verdict: Verdict) -> str:
+    request = read_request(tx, turn)
+    at = phrases.clock_words(max(turn.progressed_ms, worked_ms_of(tx, turn)))
+    match verdict.rule:
+        case "worn-out":
+            return phrases.offer_worn_out(request)
+        case "outcome-unknown":
+            calls = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn.turn_id)]
+            once = [
+                record
+                for record in calls
+                if record.is_under_way and record.call.effect is Effect.ONCE
+            ]
+            return phrases.offer_unknown(request, once[0].call.tool)
+        case "policy-ask":
+            return phrases.offer_policy(request, at)
+        case _:
+            return phrases.offer_stale(request, at)
+
+
+def _apology(tx: Transaction, turn: TurnRow, facts: TurnFacts, verdict: Verdict) -> str:
+    request = read_request(tx, turn)
+    match verdict.rule:
+        case "exhausted":
+            return phrases.gave_up_deaths(request, facts.crash_streak)
+        case "stale-unattended":
+            return phrases.gave_up_stale(request)
+        case rule:
+            return phrases.failed(request, phrases.failure(rule))

@@ -1,0 +1,78 @@
+"""Forgetting lines of the journal and deliveries that are old, in batches that hold up nobody.
+
+Nothing is decided from what is deleted here: decisions read rows that stay. The newest row of a
+table is never deleted, because SQLite would give its id to the next one.
+"""
+
+import json
+
+from koboshi.domain.ids import WorkerId
+from koboshi.kernel.decode import maybe_number, number
+from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Writer
+from koboshi.ports.retention import Outdated
+
+LOOKED_AT = 200
+"""Rows of one look, and so the most that one transaction deletes."""
+
+
+class RetentionVerbs:
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def begin(self, worker_id: WorkerId) -> int:
+        row = await self._readers.read(lambda tx: tx.row("tally_begin", worker_id=worker_id))
+        return 0 if row is None else number(row[0])
+
+    async def lines(self, after: int, before_ms: int, boot_seq: int) -> Outdated:
+        def look(tx: Reading) -> Outdated:
+            upto = _window(tx, "retention_line_window", after)
+            if upto is None:
+                return Outdated(ids=(), place=None)
+            rows = tx.rows(
+                "retention_lines",
+                after=after,
+                upto=upto,
+                before_ms=before_ms,
+                boot_seq=boot_seq,
+                tried_seq=tx.number("retention_tried"),
+            )
+            return Outdated(ids=_ids(rows), place=upto if upto < boot_seq else None)
+
+        return await self._readers.read(look)
+
+    async def forget_lines(self, seqs: tuple[int, ...]) -> int:
+        def operation(tx: Transaction) -> int:
+            ids = json.dumps(_ids(tx.rows("retention_lines_still", ids=json.dumps(seqs))))
+            tx.change("retention_mark", ids=ids)
+            return tx.change("retention_lines_delete", ids=ids)
+
+        return await self._writer.write("retention.forget_lines", operation)
+
+    async def deliveries(self, after: int, before_ms: int) -> Outdated:
+        def look(tx: Reading) -> Outdated:
+            upto = _window(tx, "retention_delivery_window", after)
+            if upto is None:
+                return Outdated(ids=(), place=None)
+            rows = tx.rows("retention_deliveries", after=after, upto=upto, before_ms=before_ms)
+            return Outdated(ids=_ids(rows), place=upto)
+
+        return await self._readers.read(look)
+
+    async def forget_deliveries(self, delivery_ids: tuple[int, ...]) -> int:
+        def operation(tx: Transaction) -> int:
+            asked = json.dumps(delivery_ids)
+            ids = json.dumps(_ids(tx.rows("retention_deliveries_still", ids=asked)))
+            tx.change("retention_notices_delete", ids=ids)
+            return tx.change("retention_deliveries_delete", ids=ids)
+
+        return await self._writer.write("retention.forget_deliveries", operation)
+
+
+def _window(tx: Reading, query: str, after: int) -> int | None:
+    (row,) = tx.rows(query, after=after, limit=LOOKED_AT)
+    return maybe_number(row[0])
+
+
+def _ids(rows: list[Row]) -> tuple[int, ...]:
+    return tuple(number(row[0]) for row in rows)

@@ -1,0 +1,351 @@
+"""Turns under a claim: every write is conditional on its epoch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from koboshi.domain import phrases
+from koboshi.domain.command import Standing, Will
+from koboshi.domain.errors import Fenced
+from koboshi.domain.files import OutFile, Parcel
+from koboshi.domain.ids import (
+    CallId,
+    ProcessId,
+    TurnId,
+    WorkerId,
+)
+from koboshi.domain.outage import Decision, Failure
+from koboshi.domain.progress import ProgressFacts
+from koboshi.domain.recovery import Verdict
+from koboshi.domain.transcript import (
+    Answer,
+    Author,
+    Choice,
+    Note,
+    ProposedCall,
+    Question,
+    Reply,
+    Result,
+    Step,
+    Summary,
+)
+from koboshi.domain.turn import Claim, TurnEvent, TurnState
+from koboshi.kernel.claims import (
+    anchor_of,
+    call_at,
+    claim_due,
+    is_held,
+    leave,
+    note_failure,
+    owe_parcel,
+    own_step,
+    progress,
+    propose,
+    start,
+    turns_held_up,
+)
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import number
+from koboshi.kernel.facts import facts_of
+from koboshi.kernel.loading import covered_by, fenced, load_turn, newest_summary
+from koboshi.kernel.operator_action import will_of_operator
+from koboshi.kernel.processes import mark_exit_read, mark_log_size
+from koboshi.kernel.progress import progress_facts, tell_progress
+from koboshi.kernel.questions import expire_question
+from koboshi.kernel.read import read_request, read_session, read_turn
+from koboshi.kernel.record import (
+    add_result,
+    attach_at_boundary,
+    is_unresolved,
+    move_turn,
+    owe,
+    readmit_reports,
+    resolve_calls,
+)
+from koboshi.kernel.recovery import judge
+from koboshi.kernel.resume import leave_note
+from koboshi.kernel.telling import go_on_after
+from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
+from koboshi.ports.store import NO_SIZES, Loaded
+
+DEADLY_MS = 20_000
+"""A call that began this shortly before the gateway died may be what killed it."""
+
+
+class TurnVerbs:
+    def __init__(self, writer: Writer, readers: Readers, context: VerbContext) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._context = context
+
+    async def claim(
+        self, worker_id: WorkerId, limit: int, *, recovered_max: int | None = None
+    ) -> tuple[Claim, ...]:
+        def operation(tx: Transaction) -> tuple[Claim, ...]:
+            first = claim_due(tx, self._context, worker_id, limit, is_recovered=False)
+            left = limit - len(first)
+            if recovered_max is not None:
+                left = min(left, recovered_max)
+            if not left:
+                return first
+            return first + claim_due(tx, self._context, worker_id, left, is_recovered=True)
+
+        return await self._writer.write("turns.claim", operation)
+
+    async def due_in_ms(self, *, with_recovered: bool = True) -> int | None:
+        def look(tx: Reading) -> int | None:
+            kinds = (0, 1) if with_recovered else (0,)
+            rows = [tx.row("turns_next_due", recovered=kind) for kind in kinds]
+            due = [max(0, number(row[0]) - tx.now_ms) for row in rows if row is not None]
+            return min(due, default=None)
+
+        return await self._readers.read(look)
+
+    async def load(self, claim: Claim) -> Loaded:
+        return await self._readers.read(lambda tx: load_turn(tx, self._context, claim))
+
+    async def holds(self, claim: Claim) -> bool:
+        return await self._readers.read(lambda tx: is_held(tx, claim))
+
+    async def append(
+        self, claim: Claim, reply: Reply, calls: Sequence[ProposedCall]
+    ) -> tuple[Step, ...]:
+        def operation(tx: Transaction) -> tuple[Step, ...]:
+            progress(tx, claim)
+            seq = tx.number("step_next")
+            stored = tuple(call_at(seq, place, call) for place, call in enumerate(calls))
+            step = own_step(tx, claim, "model", replace(reply, calls=stored))
+            for place, call in enumerate(stored):
+                propose(tx, claim, seq * 1_000 + place, call)
+            return (step,)
+
+        return await self._writer.write("turns.append", operation)
+
+    async def note(self, claim: Claim, note: Note) -> tuple[Step, ...]:
+        def operation(tx: Transaction) -> tuple[Step, ...]:
+            if not is_held(tx, claim):
+                raise fenced(claim)
+            return (own_step(tx, claim, note.cause, note),)
+
+        return await self._writer.write("turns.note", operation)
+
+    async def summarise(self, claim: Claim, summary: Summary) -> tuple[Step, ...]:
+        def operation(tx: Transaction) -> tuple[Step, ...]:
+            held = {"turn_id": claim.turn_id, "epoch": claim.epoch}
+            if not tx.change("turn_model_answered", **held):
+                raise fenced(claim)
+            newest = newest_summary(tx, read_session(tx, claim.session_id))
+            if not covered_by(newest) < summary.covers < tx.number("step_next"):
+                raise ValueError(f"a summary up to step {summary.covers} covers nothing more")
+            return (own_step(tx, claim, "context", summary),)
+
+        return await self._writer.write("turns.summarise", operation)
+
+    async def start_call(self, claim: Claim, call_id: CallId) -> bool:
+        def operation(tx: Transaction) -> bool:
+            if _was_unsettled(tx, claim, call_id):
+                return False
+            if not start(tx, claim, call_id):
+                raise fenced(claim)
+            return True
+
+        return await self._writer.write("turns.start_call", operation)
+
+    async def finish_call(
+        self,
+        claim: Claim,
+        result: Result,
+        exits_read: Sequence[ProcessId] = (),
+        parcel: Parcel | None = None,
+    ) -> tuple[Step, ...]:
+        def operation(tx: Transaction) -> tuple[Step, ...]:
+            progress(tx, claim)
+            for process_id in exits_read:
+                mark_exit_read(tx, process_id, result.call_id)
+            if parcel is not None:
+                owe_parcel(tx, claim, result.call_id, parcel)
+            step = add_result(tx, claim.session_id, claim.turn_id, claim.epoch, result)
+            joined = attach_at_boundary(
+                tx, self._context, claim.session_id, claim.turn_id, claim.epoch
+            )
+            return (step, *joined)
+
+        return await self._writer.write("turns.finish_call", operation)
+
+    async def ask(
+        self, claim: Claim, call_id: CallId, text: str, choices: Sequence[Choice], age_ms_max: int
+    ) -> None:
+        def operation(tx: Transaction) -> None:
+            if not is_unresolved(tx, claim.turn_id, call_id):
+                raise Fenced(f"call {call_id} of turn {claim.turn_id} has nothing to ask")
+            tx.change("call_ask", turn_id=claim.turn_id, call_id=call_id, now=tx.now_ms)
+            question = Question(
+                author=Author.MODEL, text=text, choices=tuple(choices), call_id=call_id
+            )
+            step = own_step(tx, claim, f"call:{call_id}", question)
+            leave(
+                tx,
+                claim,
+                TurnEvent.ASKED,
+                question_seq=step.seq,
+                expires_ms=tx.now_ms + age_ms_max,
+            )
+            readmit_reports(tx, self._context, claim.session_id)
+            owe(
+                tx,
+                claim.session_id,
+                claim.turn_id,
+                f"step:{step.seq}",
+                (text,),
+                anchor=anchor_of(tx, claim),
+                choices=tuple(choices),
+                question=step.seq,
+            )
+
+        await self._writer.write("turns.ask", operation)
+
+    async def answer(
+        self,
+        claim: Claim,
+        reply: Reply,
+        parts: Sequence[str],
+        log_sizes: Mapping[ProcessId, int] = NO_SIZES,
+        file: OutFile | None = None,
+    ) -> None:
+        if not parts:
+            raise ValueError("an answer has at least one part")
+
+        def operation(tx: Transaction) -> None:
+            answer = Answer(
+                text=reply.text,
+                model=reply.model,
+                tokens_in=reply.tokens_in,
+                tokens_out=reply.tokens_out,
+                raw=reply.raw,
+            )
+            leave(tx, claim, TurnEvent.ANSWERED)
+            by = "the answer came first"
+            resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, by)
+            step = own_step(tx, claim, "model", answer)
+            cause, anchor = f"step:{step.seq}", anchor_of(tx, claim)
+            owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor, file=file)
+            for process_id, size in log_sizes.items():
+                mark_log_size(tx, claim.turn_id, process_id, size)
+            go_on_after(tx, self._context, claim.session_id, claim.turn_id)
+
+        await self._writer.write("turns.answer", operation)
+
+    async def fail(self, claim: Claim, reason: str) -> None:
+        def operation(tx: Transaction) -> None:
+            turn = read_turn(tx, claim.turn_id)
+            if turn is None:
+                raise fenced(claim)
+            resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, "the turn failed")
+            move_turn(
+                tx,
+                claim.turn_id,
+                claim.epoch,
+                TurnState.RUNNING,
+                TurnEvent.ERRED,
+                reason=reason,
+                worked_ms=tx.now_ms,
+            )
+            words = phrases.failed(read_request(tx, turn), phrases.failure(reason))
+            cause = f"failure:{claim.turn_id}"
+            owe(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
+            go_on_after(tx, self._context, claim.session_id, claim.turn_id)
+
+        await self._writer.write("turns.fail", operation)
+
+    async def progress(self, claim: Claim) -> ProgressFacts:
+        return await self._readers.read(lambda tx: progress_facts(tx, self._context, claim))
+
+    async def tell_progress(self, claim: Claim, ordinal: int, words: str) -> None:
+        await self._writer.write(
+            "turns.tell_progress", lambda tx: tell_progress(tx, claim, ordinal, words)
+        )
+
+    async def retry_model(self, claim: Claim, failure: Failure) -> Decision:
+        patience = self._context.world.patience
+        return await self._writer.write(
+            "turns.retry_model", lambda tx: note_failure(tx, claim, failure, patience)
+        )
+
+    async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
+        def operation(tx: Transaction) -> None:
+            due_ms = tx.now_ms + wait_ms
+            held = {"turn_id": claim.turn_id, "epoch": claim.epoch}
+            tx.change("turn_waits_for_model", wait_ms=wait_ms, **held)
+            # The wait is part of the work: nobody is idle who was told to come back later.
+            move_turn(
+                tx,
+                claim.turn_id,
+                claim.epoch,
+                TurnState.RUNNING,
+                TurnEvent.POSTPONED,
+                reason=reason,
+                worked_ms=due_ms,
+                not_before_ms=due_ms,
+            )
+
+        await self._writer.write("turns.postpone", operation)
+
+    async def release(self, claim: Claim) -> None:
+        def operation(tx: Transaction) -> None:
+            turn = read_turn(tx, claim.turn_id)
+            if turn is None:
+                raise fenced(claim)
+            session = read_session(tx, claim.session_id)
+            move_turn(
+                tx,
+                claim.turn_id,
+                claim.epoch,
+                TurnState.RUNNING,
+                TurnEvent.RELEASED,
+                reason="drain",
+                worked_ms=tx.now_ms,
+                recovered=True,
+            )
+            released = read_turn(tx, claim.turn_id)
+            assert released is not None
+            leave_note(tx, released, facts_of(tx, self._context, released, session))
+
+        await self._writer.write("turns.release", operation)
+
+    async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
+        query = "turns_to_judge" if with_suspended else "turns_unowned"
+
+        def look(tx: Reading) -> tuple[TurnId, ...]:
+            found = tuple(TurnId(number(row[0])) for row in tx.rows(query, worker_id=worker_id))
+            return found + turns_held_up(tx, self._context) if with_suspended else found
+
+        return await self._readers.read(look)
+
+    async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
+        def operation(tx: Transaction) -> Verdict | None:
+            turn = read_turn(tx, turn_id)
+            if turn is None or turn.closed_ms is not None:
+                return None
+            if turn.state is TurnState.RUNNING and turn.worker_id == worker_id:
+                return None
+            return judge(tx, self._context, turn)
+
+        return await self._writer.write("turns.recover", operation)
+
+    async def will(self, turn_id: TurnId, will: Will) -> Standing | None:
+        return await self._writer.write(
+            "turns.will", lambda tx: will_of_operator(tx, self._context, turn_id, will)
+        )
+
+    async def expire(self, limit: int) -> int:
+        def operation(tx: Transaction) -> int:
+            rows = tx.rows("turns_expired", now=tx.now_ms, limit=limit)
+            for row in rows:
+                expire_question(tx, self._context, TurnId(number(row[0])))
+            return len(rows)
+
+        return await self._writer.write("turns.expire", operation)
+
+
+def _was_unsettled(tx: Reading, claim: Claim, call_id: CallId) -> bool:
+    row = tx.row("call_was_unsettled", turn_id=claim.turn_id, call_id=call_id, quiet_ms=DEADLY_MS)
+    return row is not None

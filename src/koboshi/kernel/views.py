@@ -1,0 +1,345 @@
+"""What people and programs may look at, each look one consistent moment."""
+
+from collections.abc import Sequence
+
+from koboshi.domain.files import OutFile
+from koboshi.domain.ids import (
+    ChannelName,
+    DeliveryId,
+    EntryId,
+    ProcessId,
+    SessionId,
+    TurnId,
+    WorkerId,
+)
+from koboshi.domain.outbox import HELD_MS
+from koboshi.domain.process import Process
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import Body, Message, Past
+from koboshi.domain.worker import Worker
+from koboshi.kernel import overview
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import (
+    body_of,
+    choices_of,
+    file_of,
+    maybe_number,
+    number,
+    process_of,
+    text,
+    turn_of,
+    watcher_of,
+    words_of,
+    worker_of,
+)
+from koboshi.kernel.facts import (
+    breaker_now,
+    facts_of,
+    policy_of,
+    stands_counted,
+    verdict_over,
+)
+from koboshi.kernel.held_up import read_hold_up
+from koboshi.kernel.journal_tally import tally_since
+from koboshi.kernel.read import find_session, read_question, read_session, read_turn
+from koboshi.kernel.senders import barred_in
+from koboshi.kernel.transaction import Readers, Reading, Row
+from koboshi.kernel.view_rows import (
+    calls_of,
+    deliveries_on,
+    delivery_view,
+    entries_on,
+    entry_view,
+    journal_line,
+    session_at,
+    sessions_on,
+    trace_of,
+    turn_view,
+    turns_on,
+)
+from koboshi.ports.tally import Tally
+from koboshi.ports.views import (
+    CallView,
+    ChatView,
+    DeliveryView,
+    EntryView,
+    Event,
+    Explanation,
+    JournalLine,
+    Page,
+    ProcessView,
+    QuestionView,
+    SessionView,
+    Shown,
+    Status,
+    StepView,
+    Trace,
+    TurnView,
+)
+
+
+class ViewVerbs:
+    def __init__(self, readers: Readers, context: VerbContext, engine: str) -> None:
+        """`engine` is the version of the database, for those who look."""
+        self._readers = readers
+        self._context = context
+        self._engine = engine
+
+    async def status(self) -> Status:
+        def look(tx: Reading) -> Status:
+            newest = tx.row("worker_newest", limit=1)
+            worker = None if newest is None else worker_of(newest)
+            served = None
+            if worker is not None:
+                served = tx.row("worker_before", worker_id=worker.worker_id)
+            gap = tx.row("gap_open")
+            return Status(
+                worker=worker,
+                previous=None if served is None else worker_of(served),
+                turns={
+                    text(state): number(count) for state, count in tx.rows("turns_alive_by_state")
+                },
+                stands=stands_counted(tx, self._context),
+                inbox_waiting=tx.number("count_waiting"),
+                outbox_unsettled=tx.number("count_unsettled"),
+                sessions=tx.number("count_sessions"),
+                sqlite=self._engine,
+                breaker=breaker_now(tx, self._context)[0],
+                outbox_held=tx.number("count_held", held_ms=HELD_MS),
+                gap=None if gap is None else text(gap[0]),
+                turns_unheard=tx.number("count_unheard"),
+            )
+
+        return await self._readers.read(look)
+
+    async def sent_file(
+        self, channel: ChannelName, chat: str, delivery_id: DeliveryId
+    ) -> OutFile | None:
+        def look(tx: Reading) -> Row | None:
+            return tx.row("delivery_file", channel=channel, chat=chat, delivery_id=delivery_id)
+
+        row = await self._readers.read(look)
+        return None if row is None else file_of(row[0])
+
+    async def turns_of(self, session_id: SessionId, limit: int) -> tuple[TurnView, ...]:
+        def look(tx: Reading) -> tuple[TurnView, ...]:
+            rows = tx.rows("turn_newest", session_id=session_id, limit=limit)
+            return tuple(turn_view(tx, self._context, turn_of(row)) for row in rows)
+
+        return await self._readers.read(look)
+
+    async def session_of(self, route: Route) -> SessionId | None:
+        session = await self._readers.read(lambda tx: find_session(tx, route))
+        return None if session is None else session.session_id
+
+    async def entry(self, entry_id: EntryId) -> EntryView | None:
+        def look(tx: Reading) -> EntryView | None:
+            row = tx.row("view_entry", entry_id=entry_id)
+            return None if row is None else entry_view(tx, self._context, row)
+
+        return await self._readers.read(look)
+
+    async def entry_by_external_id(self, external_id: str) -> EntryView | None:
+        def look(tx: Reading) -> EntryView | None:
+            row = tx.row("view_entry_by_external_id", external_id=external_id)
+            return None if row is None else entry_view(tx, self._context, row)
+
+        return await self._readers.read(look)
+
+    async def delivery(self, delivery_id: DeliveryId) -> DeliveryView | None:
+        row = await self._readers.read(lambda tx: tx.row("view_delivery", delivery_id=delivery_id))
+        return None if row is None else delivery_view(row)
+
+    async def explain(self, turn_id: TurnId) -> Explanation | None:
+        return await self._readers.read(lambda tx: _explain(tx, self._context, turn_id))
+
+    async def tally(self, worker_id: WorkerId, after: int | None) -> Tally:
+        return await self._readers.read(lambda tx: tally_since(tx, worker_id, after))
+
+    async def trace(self, entry_id: EntryId) -> Trace | None:
+        return await self._readers.read(lambda tx: trace_of(tx, self._context, entry_id))
+
+    async def calls_of(self, turn_id: TurnId) -> tuple[CallView, ...]:
+        return await self._readers.read(lambda tx: calls_of(tx, turn_id))
+
+    async def sessions(self, page: Page) -> tuple[SessionView, ...]:
+        return await self._readers.read(lambda tx: sessions_on(tx, self._context, page))
+
+    async def session(self, session_id: SessionId) -> SessionView | None:
+        return await self._readers.read(lambda tx: session_at(tx, self._context, session_id))
+
+    async def turns(self, page: Page) -> tuple[TurnView, ...]:
+        return await self._readers.read(lambda tx: turns_on(tx, self._context, page))
+
+    async def entries(self, page: Page) -> tuple[EntryView, ...]:
+        return await self._readers.read(lambda tx: entries_on(tx, self._context, page))
+
+    async def deliveries(self, page: Page) -> tuple[DeliveryView, ...]:
+        return await self._readers.read(lambda tx: deliveries_on(tx, page))
+
+    async def workers(self, page: Page) -> tuple[Worker, ...]:
+        return await self._readers.read(lambda tx: overview.workers_on(tx, page))
+
+    async def journal(self, page: Page) -> tuple[JournalLine, ...]:
+        return await self._readers.read(lambda tx: overview.journal_on(tx, page))
+
+    async def turns_named(self, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
+        return await self._readers.read(
+            lambda tx: overview.turns_named(tx, self._context, turn_ids)
+        )
+
+    async def turns_before(
+        self, session_id: SessionId, *, before: int, limit: int
+    ) -> tuple[TurnView, ...]:
+        return await self._readers.read(
+            lambda tx: overview.turns_before(tx, self._context, session_id, before, limit)
+        )
+
+    async def sessions_named(self, chat: str, limit: int) -> tuple[SessionView, ...]:
+        return await self._readers.read(
+            lambda tx: overview.sessions_named(tx, self._context, chat, limit)
+        )
+
+    async def chats(self, channel: ChannelName, limit: int) -> tuple[ChatView, ...]:
+        return await self._readers.read(
+            lambda tx: overview.chats_of(tx, self._context, channel, limit)
+        )
+
+    async def questions(self, limit: int) -> tuple[QuestionView, ...]:
+        return await self._readers.read(
+            lambda tx: overview.questions_open(tx, self._context, limit)
+        )
+
+    async def steps_of(self, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
+        return await self._readers.read(lambda tx: overview.steps_of(tx, turn_id, limit))
+
+    async def processes(self, limit: int) -> tuple[ProcessView, ...]:
+        def look(tx: Reading) -> tuple[ProcessView, ...]:
+            rows = tx.rows("view_processes", limit=limit)
+            return tuple(_process_view(tx, process_of(row)) for row in rows)
+
+        return await self._readers.read(look)
+
+    async def process(self, process_id: ProcessId) -> ProcessView | None:
+        def look(tx: Reading) -> ProcessView | None:
+            row = tx.row("process_by_id", process_id=process_id)
+            return None if row is None else _process_view(tx, process_of(row))
+
+        return await self._readers.read(look)
+
+    async def reports_of(self, process_id: ProcessId) -> tuple[EntryView, ...]:
+        first, behind = f"{process_id}:", f"{process_id};"
+
+        def look(tx: Reading) -> tuple[EntryView, ...]:
+            rows = tx.rows("view_reports_of", first=first, behind=behind)
+            return tuple(entry_view(tx, self._context, row) for row in rows)
+
+        return await self._readers.read(look)
+
+    async def events(
+        self, channel: ChannelName, chat: str, *, after: int, limit: int
+    ) -> Sequence[Event]:
+        rows = await self._readers.read(
+            lambda tx: tx.rows("view_events", channel=channel, chat=chat, after=after, limit=limit)
+        )
+        return tuple(_event(row) for row in rows)
+
+    async def past(self, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
+        return await self._readers.read(
+            lambda tx: overview.past_of(tx, channel, chat, after=after, limit=limit)
+        )
+
+    async def chats_touched(
+        self, channel: ChannelName, *, after: int
+    ) -> tuple[int, frozenset[str]]:
+        def look(tx: Reading) -> tuple[int, frozenset[str]]:
+            rows = tx.rows("view_chats_touched", channel=channel, after=after)
+            return tx.number("view_newest_line"), frozenset(text(row[0]) for row in rows)
+
+        return await self._readers.read(look)
+
+    async def place_before(self, channel: ChannelName, chat: str, *, lines: int) -> int:
+        row = await self._readers.read(
+            lambda tx: tx.row("view_place_before", channel=channel, chat=chat, lines=lines)
+        )
+        return 0 if row is None else number(row[0])
+
+    async def last_event(self, channel: ChannelName, chat: str) -> int:
+        return await self._readers.read(
+            lambda tx: tx.number("view_last_event", channel=channel, chat=chat)
+        )
+
+
+def _process_view(tx: Reading, process: Process) -> ProcessView:
+    rows = tx.rows("watchers_of_process", process_id=process.process_id)
+    return ProcessView(
+        process=process,
+        route=read_session(tx, process.session_id).route,
+        watchers=tuple(watcher_of(row) for row in rows),
+    )
+
+
+def _explain(tx: Reading, context: VerbContext, turn_id: TurnId) -> Explanation | None:
+    turn = read_turn(tx, turn_id)
+    if turn is None:
+        return None
+    facts = why = None
+    barred: tuple[str, ...] = ()
+    if turn.closed_ms is None:
+        session = read_session(tx, turn.session_id)
+        barred = barred_in(tx, context, session.route.channel, turn)
+        facts = facts_of(tx, context, turn, session)
+        why = verdict_over(facts, policy_of(context, session))
+    place = {"session_id": turn.session_id, "turn_id": turn_id}
+    entries = tx.rows("view_entries_of_turn", turn_id=turn_id)
+    return Explanation(
+        turn=turn_view(tx, context, turn),
+        facts=facts,
+        why=why,
+        lines=tuple(journal_line(row) for row in tx.rows("view_journal_of_turn", **place)),
+        entries=tuple(entry_view(tx, context, row) for row in entries),
+        deliveries=tuple(delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)),
+        question=None if turn.question_seq is None else read_question(tx, turn.question_seq).text,
+        held_up=read_hold_up(tx, context, turn),
+        barred=barred,
+    )
+
+
+def _event(row: Row) -> Event:
+    channel, chat, thread, kind, body, words, sender = row[12:19]
+    said: Body | None = None
+    if kind is not None:
+        said = body_of(kind, body)
+    elif words is not None and row[6] in ("message", "command"):
+        said = _message(row[3], words, sender)
+    return Event(
+        line=journal_line(row),
+        route=Route(channel=ChannelName(text(channel)), chat=text(chat), thread=text(thread)),
+        body=said,
+        delivery=None if row[19] is None else _shown(row),
+    )
+
+
+def _message(entry_id: object, words: object, sender: object) -> Message:
+    said = words_of(str(words))
+    return Message(
+        text=said.text,
+        sender=str(sender),
+        entry_id=EntryId(int(str(entry_id))),
+        sent_ms=said.sent_ms,
+    )
+
+
+def _shown(row: Row) -> Shown:
+    cause, part, parts, words, choices, question, labelled, file = row[19:]
+    return Shown(
+        delivery_id=DeliveryId(number(row[3])),
+        cause=text(cause),
+        part=number(part),
+        parts=number(parts),
+        text=text(words),
+        choices=choices_of(choices),
+        question=maybe_number(question),
+        may_be_duplicate=bool(labelled),
+        file=None if file is None else file_of(file),
+    )

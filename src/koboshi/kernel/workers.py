@@ -1,0 +1,152 @@
+"""One row per boot."""
+
+from typing import Protocol
+
+from koboshi.domain import phrases
+from koboshi.domain.ids import EntryId, SessionId, WorkerId
+from koboshi.domain.witness import Witness
+from koboshi.domain.worker import (
+    MEMORY_MS_MAX,
+    NO_KILLS,
+    EndedHow,
+    MemoryKills,
+    Worker,
+)
+from koboshi.kernel.clocks import cap_waits, come_back
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import number, text, worker_of
+from koboshi.kernel.record import owe_once
+from koboshi.kernel.transaction import Readers, Transaction, Writer
+from koboshi.ports.wakeups import WORKERS
+
+
+class TellsWitness(Protocol):
+    """Keeps, beside the database, how far the database has come."""
+
+    async def tell(self, witness: Witness) -> None:
+        """A witness that cannot be kept is an old one, which is as true as before."""
+        ...
+
+
+class WorkerVerbs:
+    def __init__(
+        self,
+        writer: Writer,
+        readers: Readers,
+        context: VerbContext,
+        witness: TellsWitness | None = None,
+    ) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._context = context
+        self._witness = witness
+        self._birth = ""
+
+    async def start(
+        self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
+    ) -> Worker:
+        boot = birth[: birth.find("/") + 1]
+        counts = _counts(kills)
+
+        def operation(tx: Transaction) -> Worker:
+            come_back(tx)
+            soon_ms = tx.now_ms - MEMORY_MS_MAX
+            tx.change("workers_bury", host=host, boot=boot, soon_ms=soon_ms, **counts)
+            tx.insert(
+                "worker_insert",
+                host=host,
+                pid=pid,
+                birth=birth,
+                version=version,
+                now=tx.now_ms,
+                **counts,
+            )
+            tx.change("worker_found_dead", worker_id=tx.last_id())
+            tx.change("farewells_abandon", now=tx.now_ms)
+            row = tx.row("worker_newest", limit=1)
+            assert row is not None
+            return worker_of(row)
+
+        worker = await self._writer.write("workers.start", operation)
+        self._context.worker_id = worker.worker_id
+        self._birth = birth
+        return worker
+
+    async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
+        counts = _counts(kills)
+
+        def operation(tx: Transaction) -> tuple[bool, Witness | None]:
+            row = tx.row("worker_beat", worker_id=worker_id, now=tx.now_ms, **counts)
+            cap_waits(tx)
+            return row is not None and bool(row[0]), self._seen(tx, worker_id)
+
+        is_restart_asked, seen = await self._writer.write("workers.beat", operation)
+        if self._witness is not None and seen is not None:
+            # Behind the commit, so that it never tells of more than is durable.
+            await self._witness.tell(seen)
+        return is_restart_asked
+
+    def _seen(self, tx: Transaction, worker_id: WorkerId) -> Witness | None:
+        """What this boot can tell of the database; nothing if it is not one."""
+        line = tx.row("journal_newest_line") if worker_id == self._context.worker_id else None
+        if line is None:
+            return None
+        return Witness(journal=number(line[0]), boot=worker_id, birth=self._birth, at_ms=tx.now_ms)
+
+    async def request_restart(self, worker_id: WorkerId, by: str) -> None:
+        await self._writer.write(
+            "workers.request_restart", lambda tx: ask_restart(tx, worker_id, by)
+        )
+
+    async def begin_drain(self, worker_id: WorkerId) -> None:
+        def operation(tx: Transaction) -> None:
+            tx.change("worker_drain", worker_id=worker_id)
+            for session_id, anchor in tx.rows("sessions_at_work", worker_id=worker_id):
+                session = SessionId(number(session_id))
+                cause, words = f"drain:{worker_id}", phrases.restarting()
+                owe_once(tx, session, cause, words, anchor=text(anchor))
+
+        await self._writer.write("workers.begin_drain", operation)
+        self._context.is_draining = True
+
+    async def report(self, worker_id: WorkerId, words: str, back: str) -> None:
+        def operation(tx: Transaction) -> None:
+            tx.change("worker_report", worker_id=worker_id, report=words)
+            row = tx.row("worker_last_restart", worker_id=worker_id)
+            asked_by = "" if row is None else text(row[0])
+            if asked_by.startswith("entry:"):
+                _answer_command(tx, EntryId(int(asked_by.removeprefix("entry:"))), back)
+
+        await self._writer.write("workers.report", operation)
+
+    async def restarted_by(self, by: str) -> Worker | None:
+        row = await self._readers.read(lambda tx: tx.row("worker_restarted_by", by=by))
+        return None if row is None else worker_of(row)
+
+    async def end(self, worker_id: WorkerId, how: EndedHow) -> None:
+        await self._writer.write(
+            "workers.end",
+            lambda tx: tx.change("worker_end", worker_id=worker_id, how=how, now=tx.now_ms),
+        )
+
+
+def _counts(kills: MemoryKills) -> dict[str, str | int | None]:
+    return {
+        "memory_group": kills.group,
+        "group_kills": kills.in_group,
+        "machine_kills": kills.on_machine,
+    }
+
+
+def ask_restart(tx: Transaction, worker_id: WorkerId, by: str) -> None:
+    """The worker is to end and come back; the first who asks is remembered."""
+    tx.change("worker_restart", worker_id=worker_id, by=by)
+    tx.hints.add(WORKERS)
+
+
+def _answer_command(tx: Transaction, entry_id: EntryId, words: str) -> None:
+    """Whoever asked for a restart is told that it is over, in the same thread, once."""
+    row = tx.row("view_entry", entry_id=entry_id)
+    if row is None or row[1] is None:
+        return
+    owe_once(tx, SessionId(number(row[1])), f"restarted:{entry_id}", words, anchor="")
