@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.fill import CHANNEL
 from benchmarks.steady import TEXT_BYTES, Load, load_of, measure, parser, print_line, words
+from koboshi.clock import SystemClock
 from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.ids import CallId, ChannelName, SessionId, WorkerId
 from koboshi.domain.inbox import Words
@@ -19,7 +20,6 @@ from koboshi.domain.transcript import Effect, ProposedCall, Reply, Result, Resul
 from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Inbound
 from koboshi.ports.store import Arrival, Store
-from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import StoreOptions, open_store
 

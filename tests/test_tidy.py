@@ -32,7 +32,7 @@ MAY_CATCH_EVERYTHING = frozenset(
         "src/koboshi/runtime/drafts.py",  # likewise
         "src/koboshi/runtime/attachments.py",  # the file of a person
         "src/koboshi/channels/telegram/webhook.py",  # a call of the platform: it brings it again
-        "src/koboshi/runtime/control.py",  # a request of the command line
+        "src/koboshi/control/socket.py",  # a request of the command line
         "src/koboshi/stores/sqlite/writer.py",  # the thread that hands errors to who waits
         "src/koboshi/stores/sqlite/reader.py",  # likewise
         "src/koboshi/tools/mcp/server.py",  # the connection to a tool server
@@ -45,7 +45,7 @@ MAY_CATCH_EVERYTHING = frozenset(
 
 # Where the real clock is read; everybody else is handed a Clock or a `now`.
 MAY_READ_THE_CLOCK = (
-    "src/koboshi/runtime/clock.py",
+    "src/koboshi/clock.py",
     "src/koboshi/runner/",
     "src/koboshi/models/chat/failures.py",  # a provider may name a date to come back at
 )

@@ -21,6 +21,7 @@ from benchmarks.fill import CHANNEL
 from benchmarks.gateway import first_answer
 from benchmarks.place import say
 from benchmarks.report import Measure, at_most
+from koboshi.clock import SystemClock
 from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.ids import CallId, ChannelName
 from koboshi.domain.inbox import Words
@@ -33,7 +34,6 @@ from koboshi.domain.worker import EndedHow
 from koboshi.ports.channel import Inbound
 from koboshi.ports.store import Arrival, Store
 from koboshi.runner.tree import START, stat_of
-from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import open_store
 

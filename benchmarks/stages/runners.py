@@ -11,7 +11,7 @@ from benchmarks.place import BenchmarkFailed, say
 from benchmarks.report import Measure, below
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import CommandSpec, Life
-from koboshi.runtime.runners import SHELLS, LocalRunners
+from koboshi.processes.runners import SHELLS, LocalRunners
 
 SPAWNS = 50
 WAITING = 100

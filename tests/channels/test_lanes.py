@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from anyio import Event, create_task_group, fail_after
 
-from koboshi.lanes import Lanes
+from koboshi.http_pool import Lanes
 from tests.fakes.model_servers.server import Answer, ModelServer, serving
 from tests.harness.polling import WITHIN_S
 

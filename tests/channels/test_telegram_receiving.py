@@ -20,7 +20,7 @@ from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import Sent
-from koboshi.lanes import Lanes
+from koboshi.http_pool import Lanes
 from koboshi.ports.channel import Inbound, Receipt
 from tests.channels.fakes import NOW_MS, FakeClock, FakeGateway, until
 from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, owed, receiving, route_of

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from anyio import create_task_group, current_time, fail_after
 
-from koboshi.channels.listening import CannotListen
+from koboshi.channels.common.listening import CannotListen
 from koboshi.channels.web.limits import WebLimits
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.route import Route

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from koboshi.cli.explain import render
+from koboshi.control.context import Jobs
+from koboshi.control.handle import answer
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.outbox import DeliveryState, Postpone, Settle
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.ports.runners import Seen
 from koboshi.ports.store import Arrival
-from koboshi.runtime.answers import answer
-from koboshi.runtime.jobs import Jobs
-from koboshi.runtime.runners import LocalRunners
+from koboshi.processes.runners import LocalRunners
 from tests.store.homes import (
     BACKENDS,
     HOUR_MS,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.chat import URL, configured_url, served_url
+from koboshi.cli.chat.command import URL, configured_url, served_url
 from tests.cli.process import gateway, koboshi
 
 PORT = "KOBOSHI__CHANNELS__WEB__MAIN__PORT"

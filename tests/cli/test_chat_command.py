@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from anyio import open_process, run_process
 
-from koboshi.cli.chat import chat
-from koboshi.cli.chat_input import lines_of
+from koboshi.cli.chat.command import chat
+from koboshi.cli.chat.input import lines_of
 from koboshi.ports.channel import Inbound, Receipt
 from tests.channels.fakes import TOKEN, FakeGateway, serving, until, web_channel
 
-CHAT = [sys.executable, "-c", "from koboshi.cli.chat import chat; chat(prog_name='chat')"]
+CHAT = [sys.executable, "-c", "from koboshi.cli.chat.command import chat; chat(prog_name='chat')"]
 NOBODY = "http://127.0.0.1:9"
 
 

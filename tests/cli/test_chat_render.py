@@ -13,7 +13,7 @@ from koboshi.channels.web.lines import (
     TurnLine,
     TypingLine,
 )
-from koboshi.cli.chat_render import Said, render, safe
+from koboshi.cli.chat.render import Said, render, safe
 
 AT = "2025-11-15T21:00:00.123Z"
 

@@ -4,7 +4,7 @@ import pytest
 
 from koboshi.channels.web.codec import Accepted, Post, Standing
 from koboshi.channels.web.lines import DeliveryLine, EntryLine, MessageLine, Option, TurnLine
-from koboshi.cli.chat_state import Conversation
+from koboshi.cli.chat.state import Conversation
 from koboshi.domain.inbox import EntryState
 
 AT = ""

@@ -11,8 +11,8 @@ from anyio import create_memory_object_stream, create_task_group, fail_after
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.cli.chat_link import BACK, CONNECTED, LOST, Link
-from koboshi.cli.chat_talk import Screen, Talk
+from koboshi.cli.chat.link import BACK, CONNECTED, LOST, Link
+from koboshi.cli.chat.talk import Screen, Talk
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Choice

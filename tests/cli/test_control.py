@@ -18,8 +18,8 @@ from anyio import (
 )
 from anyio.abc import SocketStream
 
-from koboshi.runtime import control
-from koboshi.runtime.control import ControlSocket
+from koboshi.control import socket as control
+from koboshi.control.socket import ControlSocket
 from tests.harness.polling import until_asked
 
 STATUS = b'{"ask": "status"}\n'

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import pytest
 from anyio import to_thread
 
-from koboshi.cli.init_text import Answers, Telegram, render
+from koboshi.cli.init.text import Answers, Telegram, render
 from koboshi.config import TelegramConfig, load
 from tests.cli.process import KOBOSHI, Ended, environment, koboshi
 from tests.fakes.model_servers import openai_form as form

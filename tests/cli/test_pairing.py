@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from koboshi.clock import SystemClock
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.inbox import Words
 from koboshi.domain.people import PairingLimits
@@ -13,7 +14,6 @@ from koboshi.domain.recovery import Policy, World
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound
 from koboshi.ports.store import Arrival
-from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import StoreOptions, open_store
 from tests.cli.process import gateway, koboshi

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from koboshi.cli.trace import render_trace
+from koboshi.control.handle import answer
 from koboshi.domain.command import CommandName
 from koboshi.domain.outbox import DeliveryState, Postpone, Settle
 from koboshi.ports.views import Page, Trace
-from koboshi.runtime.answers import answer
 from tests.cli.process import gateway, koboshi
 from tests.cli.test_answers import jobs
 from tests.store.homes import BACKENDS, HOUR_MS, Home

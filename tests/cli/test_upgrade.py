@@ -109,7 +109,7 @@ import koboshi
 from koboshi.domain.errors import ModelBusy
 from koboshi.models.provider import open_model
 from koboshi.models.limits import ModelLimits
-from koboshi.runtime.installed import INSTALLED
+from koboshi.processes.installed import INSTALLED
 from tests.models.asking import asked, said
 
 model = open_model("openai:m1", api_key="k", base_url="http://127.0.0.1:9", limits=ModelLimits())

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.cradle import cradle_command
-from koboshi.runtime.clock import SystemClock
+from koboshi.cli.fork_server import cradle_command
+from koboshi.clock import SystemClock
 from koboshi.torture import Aim, Campaign, Settings
 from tests.harness.invariants import check_rows
 from tests.harness.rows import read_rows

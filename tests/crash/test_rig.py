@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.runtime.clock import SystemClock
+from koboshi.clock import SystemClock
 from tests.crash.rig_life import RigLife, rig
 from tests.crash.stories import script
 from tests.harness.invariants import answers

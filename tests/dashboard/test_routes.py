@@ -11,15 +11,15 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from koboshi.control.context import Jobs
+from koboshi.control.handle import answer
 from koboshi.dashboard.app import BASE, Dashboard
 from koboshi.dashboard.describe import paths
 from koboshi.dashboard.files import KINDS, contents
 from koboshi.domain.ids import DeliveryId, ProcessId
 from koboshi.domain.outbox import DeliveryState
 from koboshi.ports.runners import Seen
-from koboshi.runtime.answers import answer
-from koboshi.runtime.jobs import Jobs
-from koboshi.runtime.runners import LocalRunners
+from koboshi.processes.runners import LocalRunners
 from tests.store.homes import BACKENDS, WEB, Home, Limits, a_world
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from koboshi.config import Config, load
+from koboshi.runtime.host import drain_seconds
 from koboshi.runtime.metric_table import METRICS
-from koboshi.runtime.surroundings import drain_seconds
 from scripts import dashboard_json
 from tests.deploy.small_yaml import documents
 

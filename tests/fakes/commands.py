@@ -12,7 +12,7 @@ from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec, WatcherState
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, LogSlice, Seen
-from koboshi.tools.ends import Ends
+from koboshi.processes.ends import Ends
 from koboshi.tools.patterns import matcher
 
 NOW_MS = 1_763_240_400_000

@@ -9,6 +9,9 @@ from anyio import Event
 
 from koboshi.agent.summary import ContextLimits
 from koboshi.commands.run import respond
+from koboshi.control.context import Jobs
+from koboshi.control.handle import answer
+from koboshi.control.socket import ControlSocket
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ProcessId, WorkerId
 from koboshi.domain.outbox import DeliveryLimits
@@ -21,11 +24,12 @@ from koboshi.ports.runners import Runners
 from koboshi.ports.store import Store
 from koboshi.ports.tool import Tools
 from koboshi.ports.wakeups import Wakeups
-from koboshi.runtime.answers import answer
-from koboshi.runtime.asking import Asking
+from koboshi.processes.ends import Ends
+from koboshi.processes.runners import LocalRunners
+from koboshi.processes.supervise import Retention, Supervise
+from koboshi.processes.watch import WatchLogs
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
-from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.drafts import Drafts
@@ -33,16 +37,12 @@ from koboshi.runtime.drain import Drain
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
-from koboshi.runtime.jobs import Jobs
+from koboshi.runtime.model_caller import Asking
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
-from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import CommandSlots, Slots
-from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
-from koboshi.runtime.watch import WatchLogs
-from koboshi.tools.ends import Ends
 from koboshi.tools.patterns import matcher
 
 

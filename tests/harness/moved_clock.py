@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koboshi.cli.main import main
-from koboshi.runtime.clock import SystemClock
+from koboshi.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -41,7 +41,7 @@ LOADED = (
     "koboshi.cli.torture",
     "koboshi.logs",
     "koboshi.runtime.notify",
-    "koboshi.runtime.surroundings",
+    "koboshi.runtime.host",
 )
 ROOT = Path(__file__).resolve().parents[2]
 _PR_SET_PDEATHSIG = 1

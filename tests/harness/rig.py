@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import anyio
 from anyio import sleep
 
+from koboshi.clock import SystemClock
 from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words
 from koboshi.domain.outage import Patience
@@ -25,7 +26,6 @@ from koboshi.domain.recovery import Policy, World
 from koboshi.domain.route import Route
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Abilities, Accept, Inbound
-from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import StoreOptions, open_store

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from koboshi.control.context import Jobs
+from koboshi.control.handle import answer
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import Seen
-from koboshi.runtime.answers import answer
-from koboshi.runtime.jobs import Jobs
-from koboshi.runtime.runners import LocalRunners
+from koboshi.processes.runners import LocalRunners
 from tests.channels.fakes import TOKEN
 from tests.hostile.whole_api import WholeApi
 from tests.hostile.wild import JSON, NUMBERS, TEXTS, fuzzed, objects

@@ -15,10 +15,10 @@ import httpx2
 import pytest
 from anyio import create_task_group
 
-from koboshi.channels.door import AGAIN_S
+from koboshi.channels.common.acceptor import AGAIN_S
 from koboshi.cli.run import ending_of
+from koboshi.control.socket import SOCKET_NAME, short_name
 from koboshi.domain.errors import ChannelUnusable
-from koboshi.runtime.control import SOCKET_NAME, short_name
 from tests.faults.serving import serving
 from tests.harness.disk import failing, failing_calls
 from tests.harness.http import connection

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from koboshi.channels.listening import Place, listen
-from koboshi.channels.serving import EmbeddedServer
+from koboshi.channels.common.listening import Place, listen
+from koboshi.channels.common.serving import EmbeddedServer
 from koboshi.channels.web.codec import Post
-from koboshi.cli.chat_link import ChatOver, Link
+from koboshi.cli.chat.link import ChatOver, Link
 from tests.hostile.wire import BOUND_S
 
 GARBAGE = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.channels.listening import CannotListen, Place, listen
+from koboshi.channels.common.listening import CannotListen, Place, listen
 from koboshi.channels.web.entering import LOGIN_PATH
 from koboshi.channels.web.names import Names
 from koboshi.config import ConfigError, WebConfig, load

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from koboshi.channels.web.codec import Post, Unacceptable, draft_frame, read_post, typing_frame
 from koboshi.channels.web.limits import WebLimits
-from koboshi.cli.chat_render import safe
+from koboshi.cli.chat.render import safe
 from koboshi.commands.parse import message_in, parse_command
 from koboshi.domain.files import NAME_BYTES_MAX, safe_name
 from koboshi.domain.ids import ChannelName, EntryId, ProcessId, TurnId
@@ -21,7 +21,7 @@ from koboshi.domain.text import visible
 from koboshi.domain.transcript import Body, Message
 from koboshi.kernel.decode import body_of, encoded
 from koboshi.ports.runners import Life
-from koboshi.runtime.runners import LocalRunners
+from koboshi.processes.runners import LocalRunners
 from koboshi.tools.mcp.listing import ListedTool, Unlisted, listed_tool
 from koboshi.tools.mcp.results import answer_text, harmless
 from tests.hostile.wild import JSON, NUMBERS, TEXTS, as_bytes, fuzzed, objects

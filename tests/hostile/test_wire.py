@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from koboshi.channels.patience import Patience
+from koboshi.channels.common.http_limits import Patience
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.pages import Pages
 from tests.channels.fakes import client_of

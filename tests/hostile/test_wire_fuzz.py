@@ -9,7 +9,7 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from koboshi.channels.patience import Patience
+from koboshi.channels.common.http_limits import Patience
 from koboshi.channels.web.limits import WebLimits
 from tests.hostile.wild import fuzzed
 from tests.hostile.wire import BOUND_S, KNOWN, impatient_server, status_of

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from anyio import BrokenResourceError, EndOfStream, connect_tcp, fail_after
 from anyio.abc import SocketAttribute, SocketStream
 
-from koboshi.channels.patience import Patience
+from koboshi.channels.common.http_limits import Patience
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.pages import NO_PAGES, Pages
 from tests.channels.fakes import TOKEN, FakeGateway, serving, web_channel

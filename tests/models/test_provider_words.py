@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.doctor_online import remedy_for_model
+from koboshi.cli.doctor.online import remedy_for_model
 from koboshi.config import ModelConfig
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.notes import MARK

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app.trying import Disappointed, try_model
+from koboshi.app.probe import Disappointed, try_model
 from koboshi.config import Config, ModelConfig, Secret
 from tests.models.asking import KEY
 from tests.models.conftest import Place

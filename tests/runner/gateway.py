@@ -13,7 +13,7 @@ import anyio
 
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import CommandSpec
-from koboshi.runtime.runners import LocalRunners
+from koboshi.processes.runners import LocalRunners
 
 PROCESS = ProcessId(1)
 BEFORE_SPAWN, AFTER_SPAWN, AFTER_BIRTH, AT_ANY_TIME = "before", "after", "birth", "any"

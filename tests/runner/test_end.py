@@ -9,8 +9,8 @@ from anyio import create_task_group, current_time
 
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import EndedBy, EndReason, Life, Seen
+from koboshi.processes.ends import status_of, why_ended
 from koboshi.runner.tree import PARENT, stat_of
-from koboshi.tools.ends import status_of, why_ended
 from tests.harness.polling import until
 from tests.runner.yard import Yard
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from koboshi.ports.runners import EndedBy, Life, Seen
-from koboshi.runtime.runners import LocalRunners
+from koboshi.processes.runners import LocalRunners
 from tests.harness.polling import until
 from tests.runner.gateway import (
     AFTER_BIRTH,

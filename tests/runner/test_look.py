@@ -19,9 +19,9 @@ import pytest
 
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import EndedBy, Life, Seen
+from koboshi.processes.files import ProcessFiles
+from koboshi.processes.runners import LocalRunners
 from koboshi.runner.reaper import SET_CHILD_SUBREAPER
-from koboshi.runtime.process_files import ProcessFiles
-from koboshi.runtime.runners import LocalRunners
 from tests.harness.polling import until
 from tests.runner.yard import Yard
 

@@ -15,8 +15,8 @@ from anyio import create_task_group
 
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import Life, Seen
+from koboshi.processes.runners import LocalRunners
 from koboshi.runner.tree import PARENT, SESSION, START, family, stat_of
-from koboshi.runtime.runners import LocalRunners
 from tests.harness.polling import until
 from tests.runner.yard import Yard
 

@@ -8,9 +8,9 @@ from typing import TypedDict, Unpack
 
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import CommandSpec, Life, LogSlice, Seen
+from koboshi.processes.files import ProcessFiles
+from koboshi.processes.runners import LocalRunners
 from koboshi.runner.tree import START, find_tree, send, stat_of
-from koboshi.runtime.process_files import ProcessFiles
-from koboshi.runtime.runners import LocalRunners
 from tests.harness.polling import until
 
 

@@ -13,11 +13,11 @@ from koboshi.domain.ids import ChannelName
 from koboshi.domain.outage import Patience
 from koboshi.domain.recovery import Policy
 from koboshi.domain.recovery import World as Configured
+from koboshi.domain.shutdown import Leave
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Receipt
 from koboshi.ports.model import Model
 from koboshi.runtime.gateway import Gateway
-from koboshi.runtime.leave import Leave
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores.sqlite.store import SqliteStore, open_store
 from tests.harness.compose import Bounds, compose

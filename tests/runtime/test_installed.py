@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from koboshi.domain.errors import CodeChanged
-from koboshi.runtime.installed import UNKNOWN, Installed
+from koboshi.processes.installed import UNKNOWN, Installed
 
 BEGUN_S = 1_763_240_400.0
 
@@ -121,7 +121,7 @@ import sys
 from pathlib import Path
 
 import anyio
-import koboshi.runtime.runners as runners
+import koboshi.processes.runners as runners
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import CommandSpec
 

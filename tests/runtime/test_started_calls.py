@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from koboshi.domain.errors import Fenced
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.transcript import Effect, Result
 from koboshi.kernel.decode import body_of
 from koboshi.ports.tool import ToolFailed

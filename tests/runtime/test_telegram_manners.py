@@ -2,8 +2,8 @@
 
 from anyio import create_task_group
 
-from koboshi.channels.telegram import manners as module
-from koboshi.channels.telegram.manners import (
+from koboshi.channels.telegram import rate_limiter as module
+from koboshi.channels.telegram.rate_limiter import (
     CHAT_AT_ONCE,
     CHAT_PER_SECOND,
     GROUP_AT_ONCE,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from koboshi.cli.service_files import signed
+from koboshi.cli.service.files import signed
 from tests.cli.process import Ended, environment, forked
 
 RECOMMENDED = """\

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.doctor_checks import (
+from koboshi.cli.doctor.checks import (
     CHECKS,
     Facts,
     HomeFacts,
@@ -15,7 +15,7 @@ from koboshi.cli.doctor_checks import (
     examine,
     exit_code,
 )
-from koboshi.cli.doctor_facts import parse_properties
+from koboshi.cli.doctor.facts import parse_properties
 from tests.cli.process import Ended, gateway, starting, until
 from tests.cli.test_run import has_open
 from tests.service.desk import RECOMMENDED, doctor

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app.trying import WebhookStanding
-from koboshi.cli.doctor_checks import Severity
-from koboshi.cli.doctor_more import CHECKS, MoreFacts, file_system_of
-from koboshi.cli.doctor_online import judged_clock, judged_webhook
+from koboshi.app.probe import WebhookStanding
+from koboshi.cli.doctor.checks import Severity
+from koboshi.cli.doctor.more_checks import CHECKS, MoreFacts, file_system_of
+from koboshi.cli.doctor.online import judged_clock, judged_webhook
 from koboshi.cli.options import Failure
 from koboshi.ports.room import Reserve
 from tests.cli.process import gateway, koboshi

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from koboshi.runtime.notify import Notifier
-from koboshi.runtime.tidings import keep_feeding, recovering_words, serving_words
+from koboshi.runtime.status_notifier import keep_feeding, recovering_words, serving_words
 from tests.cli.process import gateway, koboshi, starting, until
 from tests.harness.polling import until as until_heard
 from tests.service.listening import ear

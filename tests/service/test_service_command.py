@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.service_files import Standing, signed, standing
-from koboshi.cli.unit_text import Service, launchd_plist, quoted, systemd_unit
+from koboshi.cli.service.files import Standing, signed, standing
+from koboshi.cli.service.unit_text import Service, launchd_plist, quoted, systemd_unit
 from tests.cli.process import KOBOSHI, Ended, ended, environment
 
 TextOf = Callable[[Service], str]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koboshi.runtime.surroundings import (
+from koboshi.runtime.host import (
     Place,
     Signs,
     Surroundings,

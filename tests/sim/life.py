@@ -13,14 +13,14 @@ from anyio import TASK_STATUS_IGNORED, Event, create_task_group, sleep, sleep_fo
 from anyio.abc import TaskStatus
 from anyio.lowlevel import checkpoint
 
+from koboshi.control.socket import ControlSocket
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import Policy, World
+from koboshi.domain.shutdown import Leave
 from koboshi.kernel.transaction import Reading
-from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.gateway import Gateway
-from koboshi.runtime.leave import Leave
 from koboshi.runtime.wakeups import LocalWakeups
 from tests.harness.compose import Bounds, compose
 from tests.harness.rows import Rows, rows_in

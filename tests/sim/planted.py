@@ -36,7 +36,8 @@ from koboshi.kernel.turns import TurnVerbs
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import ModelReply, Request
 from koboshi.ports.store import Loaded
-from koboshi.runtime import asking, deliver
+from koboshi.runtime import deliver
+from koboshi.runtime import model_caller as asking
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.slots import Slot
 from tests.sim.crowd import FIRST_BOT

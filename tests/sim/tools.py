@@ -17,9 +17,9 @@ from koboshi.ports.runners import (
     Seen,
 )
 from koboshi.ports.runners import Life as ProcessLife
+from koboshi.processes.ends import Ends
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
-from koboshi.tools.ends import Ends
 from koboshi.tools.patterns import matcher
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from koboshi.commands import run
-from koboshi.domain.again import Again, Retried
 from koboshi.domain.command import Command, CommandName, Standing, Will
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryState
+from koboshi.domain.retry import Again, Retried
 from koboshi.domain.session import Busy
 from koboshi.domain.transcript import Message
 from koboshi.domain.turn import TurnState

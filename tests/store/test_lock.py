@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from anyio import create_task_group, move_on_after
 
+from koboshi.clock import SystemClock
 from koboshi.domain.errors import HomeHeld, StoreRefused
-from koboshi.runtime.clock import SystemClock
 from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
 from tests.harness.polling import until
 from tests.store.homes import FakeClock

@@ -13,10 +13,10 @@ from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.watch import ReportLimits, WatcherSpec
 from koboshi.ports.runners import EndedBy, Life, LogSlice, Seen
-from koboshi.runtime.supervise import Retention, Supervise
+from koboshi.processes.ends import Ends
+from koboshi.processes.supervise import Retention, Supervise
+from koboshi.processes.watch import WatchLogs
 from koboshi.runtime.wakeups import LocalWakeups
-from koboshi.runtime.watch import WatchLogs
-from koboshi.tools.ends import Ends
 from koboshi.tools.patterns import matcher
 from tests.fakes.commands import FakeRunners, ended_by, exited
 from tests.harness.polling import until, until_asked

@@ -1,7 +1,7 @@
 """Who is named to the operator when a turn does not run, because a person in it is not allowed."""
 
+from koboshi.control.narrate import Reasons
 from koboshi.domain.session import Busy, Settings
-from koboshi.runtime.reasons import Reasons
 from tests.store.homes import FRONT, Home
 from tests.store.test_barred_people import ROOM, let_in, revoke, writes
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import ChannelName, DeliveryId
 from koboshi.domain.transcript import Result, ResultStatus
-from koboshi.runtime.parcels import KEEP_MS, Parcels
+from koboshi.runtime.outgoing_files import KEEP_MS, Parcels
 from tests.harness.rows import read_rows
 from tests.store.homes import FRONT, WEB, Home, a_call
 

@@ -7,8 +7,8 @@ import pytest
 from koboshi.domain.transcript import Answer, Message
 from koboshi.kernel.retention import LOOKED_AT
 from koboshi.ports.views import Page
-from koboshi.runtime import forgetting as forgetting_module
-from koboshi.runtime.forgetting import Forgetting
+from koboshi.runtime import retention as forgetting_module
+from koboshi.runtime.retention import Forgetting
 from koboshi.stores.sqlite.store import SqliteStore
 from tests.store.homes import DAY_MS, WEB, Home, SqliteBackend, a_call
 

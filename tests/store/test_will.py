@@ -2,6 +2,7 @@
 
 import pytest
 
+from koboshi.clock import SystemClock
 from koboshi.commands.parse import message_in, parse_command
 from koboshi.commands.run import respond
 from koboshi.domain.command import Standing, Will
@@ -13,7 +14,6 @@ from koboshi.domain.transcript import Effect, Message, ResultStatus
 from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Receipt
 from koboshi.ports.wakeups import TURNS
-from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.intake import Intake
 from tests.store.homes import DAY_MS, HOUR_MS, WEB, Home, OpenHome, a_call, a_world
 

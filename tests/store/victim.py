@@ -16,12 +16,12 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
-from koboshi.domain.again import Again
 from koboshi.domain.command import CommandName, Standing, Will
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, Seq
 from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle, held
 from koboshi.domain.process import Birth, ProcessState
+from koboshi.domain.retry import Again
 from koboshi.domain.session import Settings
 from koboshi.domain.transcript import Note, Summary
 from koboshi.domain.turn import Claim

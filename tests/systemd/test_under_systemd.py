@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from koboshi.cli.service_files import signed
+from koboshi.cli.service.files import signed
 from tests.cli.process import KOBOSHI, Ended, until
 from tests.systemd.machine import HOME, UID, UNIT, Machine, UnitGateway, only_by_itself
 

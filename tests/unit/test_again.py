@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from koboshi.domain.again import ASKED, WHY_NOT, Again, EntryFacts, again_of, why_not_dropped
 from koboshi.domain.inbox import EntryKind, EntryState
 from koboshi.domain.people import STRANGER_CHARS_MAX
+from koboshi.domain.retry import ASKED, WHY_NOT, Again, EntryFacts, again_of, why_not_dropped
 from koboshi.domain.turn import TurnState
 
 TABLE = """

@@ -6,7 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from koboshi.cli import doctor_checks, doctor_more
+from koboshi.cli.doctor import checks as doctor_checks
+from koboshi.cli.doctor import more_checks as doctor_more
 from koboshi.domain.ids import EntryId, Epoch, Seq, SessionId, TurnId
 from koboshi.domain.transcript import Message, Step
 from koboshi.plugin import ModelSetting, Request

@@ -8,7 +8,7 @@ from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.ids import ChannelName
 from koboshi.runtime.opening import Opening
-from koboshi.runtime.tidings import unreached_words
+from koboshi.runtime.status_notifier import unreached_words
 
 MAIN, WEB = ChannelName("telegram:main"), ChannelName("web:main")
 

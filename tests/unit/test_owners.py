@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app.world import world_of
+from koboshi.app.boot_config import world_of
 from koboshi.config import load
 from koboshi.domain.ids import ChannelName
 

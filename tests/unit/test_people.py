@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app.world import allowed_by
+from koboshi.app.boot_config import allowed_by
 from koboshi.config import load
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.people import code_hash, normal_code

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import koboshi.dashboard
-from koboshi.cli.row_cells import message_cells, session_cells, turn_cells
-from koboshi.cli.row_lines import message_line, session_line, turn_line
+from koboshi.cli.rows.cells import message_cells, session_cells, turn_cells
+from koboshi.cli.rows.lines import message_line, session_line, turn_line
 from koboshi.cli.story import stands_words
 from koboshi.commands.run import respond
 from koboshi.domain.command import Command, CommandName, SessionFacts, TurnGlance

@@ -14,7 +14,7 @@ from koboshi.domain.transcript import Effect, Need
 from koboshi.ports.runners import EndedBy, Ending, Life, Runners
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
-from koboshi.tools.ends import output_of
+from koboshi.processes.ends import output_of
 from koboshi.tools.terminal import TerminalTool
 from tests.fakes.commands import (
     BIRTH,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import koboshi
-from koboshi.cli.cradle import Wall, leave_files
-from koboshi.runtime.clock import SystemClock
+from koboshi.cli.fork_server import Wall, leave_files
+from koboshi.clock import SystemClock
 from koboshi.torture.strain import (
     AHEAD_MS_MAX,
     BACK_MS_MAX,
@@ -95,11 +95,11 @@ def test_nothing_else_moves_a_clock() -> None:
     loading = [
         path.relative_to(source).as_posix()
         for path in source.rglob("*.py")
-        if "koboshi.cli.cradle" in path.read_text()
+        if "koboshi.cli.fork_server" in path.read_text()
     ]
 
-    assert moving == ["cli/cradle.py"]
-    assert sorted(loading) == ["cli/cradle.py", "cli/torture.py"]
+    assert moving == ["cli/fork_server.py"]
+    assert sorted(loading) == ["cli/fork_server.py", "cli/torture.py"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not tell")

@@ -8,9 +8,9 @@ from pathlib import Path
 from anyio import sleep
 
 from koboshi.app.home import owned_store
+from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.ports.backups import BackupStanding, BackupState
-from koboshi.runtime.clock import SystemClock
 from koboshi.stores import faults
 from koboshi.stores.sqlite.backup_check import prove
 from koboshi.stores.sqlite.migrate import BACKUPS_NAME

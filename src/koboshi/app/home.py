@@ -5,11 +5,11 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from koboshi.app.jobs import jobs_of, pairing_limits
-from koboshi.app.world import world_of
+from koboshi.app.boot_config import world_of
+from koboshi.app.control_context import jobs_of, pairing_limits
+from koboshi.clock import SystemClock
 from koboshi.config import Config
-from koboshi.runtime.answers import answer
-from koboshi.runtime.clock import SystemClock
+from koboshi.control.handle import answer
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store

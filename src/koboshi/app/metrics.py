@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from koboshi.clock import SystemClock
 from koboshi.domain.worker import Worker
-from koboshi.runtime.clock import SystemClock
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.meter import Meter
 from koboshi.runtime.metrics import Metrics

@@ -9,35 +9,41 @@ from typing import TYPE_CHECKING
 from anyio import Event
 
 from koboshi.agent.prompt import system_prompt
+from koboshi.app.boot_config import environment_of_commands, redactor_of
 from koboshi.app.context import context_limits
-from koboshi.app.jobs import ends_of, jobs_of, report_limits
+from koboshi.app.control_context import ends_of, jobs_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
-from koboshi.app.restarting import restart_tool
+from koboshi.app.restart_tool import restart_tool
 from koboshi.app.servers import open_servers
 from koboshi.app.slots import slots_of
 from koboshi.app.tokens import make_tokens, web_token
 from koboshi.app.web import names_of, pages_of, web_limits
-from koboshi.app.world import environment_of_commands, redactor_of
 from koboshi.app.zone import zone_of
 from koboshi.channels.web.channel import WebChannel
+from koboshi.clock import SystemClock
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
+from koboshi.control.context import Jobs, until_written_to
+from koboshi.control.handle import answer
+from koboshi.control.neighbours import Neighbours
+from koboshi.control.socket import ControlSocket
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.domain.outbox import DeliveryLimits
 from koboshi.domain.recovery import World
+from koboshi.domain.shutdown import nothing_against_it
 from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
 from koboshi.ports.tool import Tool
 from koboshi.ports.wakeups import OUTBOX
-from koboshi.runtime.answers import answer
-from koboshi.runtime.asking import Asking
+from koboshi.processes.ends import Ends, output_of
+from koboshi.processes.runners import LocalRunners
+from koboshi.processes.supervise import Retention, Supervise
+from koboshi.processes.watch import WatchLogs
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
-from koboshi.runtime.clock import SystemClock
-from koboshi.runtime.control import ControlSocket
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.drafts import Drafts
@@ -46,23 +52,17 @@ from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
-from koboshi.runtime.jobs import Jobs, until_written_to
-from koboshi.runtime.leave import nothing_against_it
 from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.meter import Meter, labelled
-from koboshi.runtime.neighbours import Neighbours
+from koboshi.runtime.model_caller import Asking
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
-from koboshi.runtime.runners import LocalRunners
 from koboshi.runtime.shipping import Shipping
-from koboshi.runtime.supervise import Retention, Supervise
 from koboshi.runtime.turn import TurnRunner
 from koboshi.runtime.wakeups import LocalWakeups
-from koboshi.runtime.watch import WatchLogs
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
-from koboshi.tools.ends import Ends, output_of
 from koboshi.tools.files.tools import file_tools
 from koboshi.tools.mcp import McpServers
 from koboshi.tools.patterns import matcher

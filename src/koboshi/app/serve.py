@@ -14,32 +14,37 @@ from anyio import Event, create_task_group, move_on_after, open_signal_receiver,
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
-from koboshi.app.jobs import PROCESSES_NAME, backlog_limits, pairing_limits, report_limits
+from koboshi.app.boot_config import opened_model, world_of
+from koboshi.app.control_context import (
+    PROCESSES_NAME,
+    backlog_limits,
+    pairing_limits,
+    report_limits,
+)
 from koboshi.app.parts import Built, Parts, build
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
-from koboshi.app.starting import usable_model, workdir_warnings
-from koboshi.app.world import opened_model, world_of
+from koboshi.app.start_check import usable_model, workdir_warnings
 from koboshi.channels.web.channel import WebChannel
+from koboshi.clock import SystemClock
 from koboshi.config import Config
+from koboshi.control.neighbours import Neighbours
 from koboshi.domain.errors import StoreFailed, Unusable, is_or_holds
 from koboshi.domain.recovery import World
+from koboshi.domain.shutdown import Leave
 from koboshi.domain.watch import Notify
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.ports.model import Model
-from koboshi.runtime.clock import SystemClock
+from koboshi.processes.installed import INSTALLED
+from koboshi.processes.runners import LocalRunners
 from koboshi.runtime.drain import Drain
-from koboshi.runtime.forgetting import Forgetting
-from koboshi.runtime.installed import INSTALLED
-from koboshi.runtime.leave import Leave
+from koboshi.runtime.host import Surroundings
 from koboshi.runtime.memory import count_kills
-from koboshi.runtime.neighbours import Neighbours
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.opening import Opening
-from koboshi.runtime.parcels import Parcels
-from koboshi.runtime.runners import LocalRunners
-from koboshi.runtime.surroundings import Surroundings
-from koboshi.runtime.tidings import Tidings
+from koboshi.runtime.outgoing_files import Parcels
+from koboshi.runtime.retention import Forgetting
+from koboshi.runtime.status_notifier import Tidings
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store

@@ -83,7 +83,7 @@ def _answered(answer: dict[str, object]) -> dict[str, object]:
 
 def _look_at_home(config: "Config", request: Mapping[str, object]) -> dict[str, object] | None:
     """The answer of a home that nobody owns; None if somebody does."""
-    from koboshi.app.looking import look_at_home
+    from koboshi.app.offline_views import look_at_home
     from koboshi.domain.errors import HomeHeld
 
     try:
@@ -201,8 +201,8 @@ async def _own_or_ask(config: "Config", request: Mapping[str, object]) -> dict[s
     from anyio import sleep
 
     from koboshi.app.home import answer_from_home
+    from koboshi.clock import SystemClock
     from koboshi.domain.errors import HomeHeld
-    from koboshi.runtime.clock import SystemClock
 
     clock = SystemClock()
     deadline = clock.monotonic() + OWN_SECONDS

@@ -28,9 +28,9 @@ from koboshi.cli.options import (
 )
 from koboshi.cli.progress_bar import Show, bar
 from koboshi.cli.tables import echo_table
+from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.config.problems import escaped
-from koboshi.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
     from koboshi.ports.backups import BackupStanding

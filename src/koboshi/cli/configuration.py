@@ -71,7 +71,7 @@ def show(home: Path | None, config_file: Path | None, as_json: bool) -> None:
 
 def _judged(found: Config) -> tuple[str, ...]:
     """The warnings of a start on the configuration. Raises Failure if there would be none."""
-    from koboshi.app.starting import verdict_on
+    from koboshi.app.start_check import verdict_on
     from koboshi.cli.holders import lock_holders
 
     verdict = verdict_on(found, ours=frozenset(lock_holders(found.home / LOCK_NAME)))

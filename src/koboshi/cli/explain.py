@@ -20,13 +20,13 @@ from koboshi.cli.options import (
     show_json,
 )
 from koboshi.cli.story import fate_of_delivery, stands_words, told
+from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.domain.durations import ago
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import Verdict
 from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
-from koboshi.runtime.clock import SystemClock
 
 REQUEST_CHARS_MAX = 400
 WORDS_CHARS_MAX = 80

@@ -18,13 +18,13 @@ from koboshi.cli.options import (
     moment,
     show_json,
 )
+from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.domain.boot import BREAKER_WORDS
 from koboshi.domain.durations import duration
 from koboshi.domain.reasons import unheard_words
 from koboshi.domain.standing import STANDS, stand_words
 from koboshi.domain.worker import Breaker, EndedHow, Worker
-from koboshi.runtime.clock import SystemClock
 
 SILENT_MS_MAX = 15_000
 """Three heartbeats."""

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import click
 
 from koboshi.cli.ask_owner import ask_gateway, loaded
-from koboshi.cli.doctor_facts import loaded_unit
+from koboshi.cli.doctor.facts import loaded_unit
 from koboshi.cli.options import FAILED, Failure, failures_told, home_options
-from koboshi.cli.service_plan import UNIT
+from koboshi.cli.service.plan import UNIT
 
 LINES = 100
 

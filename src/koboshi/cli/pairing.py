@@ -17,10 +17,10 @@ from koboshi.cli.options import (
     json_option,
     show_json,
 )
+from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.people import Pairing, Person, Revoked
-from koboshi.runtime.clock import SystemClock
 
 
 @click.group(cls=NearGroup)

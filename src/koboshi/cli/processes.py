@@ -22,6 +22,7 @@ from koboshi.cli.options import (
 )
 from koboshi.cli.story import fate_of_message
 from koboshi.cli.tables import echo_table
+from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import parse_shown, shown
@@ -29,7 +30,6 @@ from koboshi.domain.phrases import excerpt
 from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.watch import Watcher, WatcherKind, WatcherState
 from koboshi.ports.views import EntryView, ProcessView
-from koboshi.runtime.clock import SystemClock
 
 COMMAND_CHARS_MAX = 60
 _LOST = "it was lost before, and what was found of it is ended now; "

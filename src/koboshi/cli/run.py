@@ -19,7 +19,7 @@ from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_o
 from koboshi.cli.supervise import stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefused, Unusable
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.resource_exhaustion import shortage_in
 
 LOCK_WAIT_SECONDS_MAX = 24 * 3_600.0
 STOP_MARGIN_SECONDS = 15.0
@@ -107,7 +107,7 @@ def run(
 
 def _wrong_configuration(home: Path | None, config_file: Path | None, port: int | None) -> str:
     """Why a start on the configuration as it is now would be refused; empty if it would not."""
-    from koboshi.app.starting import verdict_on
+    from koboshi.app.start_check import verdict_on
 
     try:
         config = load(home, config_file, os.environ, web_port=port)
@@ -148,8 +148,8 @@ def _serve(
     with hidden("rich"):
         from koboshi import logs
     from koboshi.app.serve import RunOptions, serve
+    from koboshi.runtime.host import look_around, signs_here
     from koboshi.runtime.notify import Notifier
-    from koboshi.runtime.surroundings import look_around, signs_here
 
     surroundings = look_around(signs_here(os.environ, os.getpid(), is_terminal=_is_terminal()))
     # Takes its variables out of the environment, so it comes after everybody who looks at them.

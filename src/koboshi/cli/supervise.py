@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import click
 
 from koboshi.cli.options import OK, STORAGE_FAILED, WRONG_SETUP
-from koboshi.runtime.clock import SystemClock
+from koboshi.clock import SystemClock
 
 LIFELINE = "KOBOSHI_LIFELINE"
 STEADY_SECONDS = 30.0

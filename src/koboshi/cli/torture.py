@@ -12,7 +12,7 @@ import anyio
 import click
 from anyio import CancelScope, create_task_group, open_signal_receiver
 
-from koboshi.cli.cradle import cradle_command
+from koboshi.cli.fork_server import cradle_command
 from koboshi.cli.options import (
     FAILED,
     OK,
@@ -23,8 +23,8 @@ from koboshi.cli.options import (
     show_json,
 )
 from koboshi.cli.torture_show import Shown, tally_lines
+from koboshi.clock import SystemClock
 from koboshi.config.places import find_places
-from koboshi.runtime.clock import SystemClock
 from koboshi.torture import Aim, Campaign, Report, Settings, clear, homes_here
 
 LIVES = 60

@@ -8,11 +8,11 @@ import click
 
 from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import failures_told, home_options, json_option, moment, show_json
-from koboshi.cli.row_lines import call_line, delivery_line, message_line, turn_line
+from koboshi.cli.rows.lines import call_line, delivery_line, message_line, turn_line
 from koboshi.cli.story import fate_of_message, told
+from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.ports.views import Trace
-from koboshi.runtime.clock import SystemClock
 
 
 @click.command()

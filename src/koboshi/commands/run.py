@@ -5,8 +5,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from koboshi.commands.jobs import jobs
+from koboshi.commands.operator_action import NOT_ALLOWED, drop, resume, retry
 from koboshi.commands.settings import busy, listen, resume_policy, whoami
-from koboshi.commands.will import NOT_ALLOWED, drop, resume, retry
 from koboshi.domain.command import (
     Command,
     CommandName,

@@ -4,11 +4,11 @@ command line, the page and the chat. Pure."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from koboshi.domain.again import BY_HAND
 from koboshi.domain.boot import BREAKER_WORDS
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.phrases import excerpt, failure
 from koboshi.domain.recovery import DIED_EACH_TIME, Verdict
+from koboshi.domain.retry import BY_HAND
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.domain.worker import Breaker
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import partial
 
 from koboshi.domain import phrases
-from koboshi.domain.again import Retried
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
+from koboshi.domain.retry import Retried
 from koboshi.domain.session import Busy, Listen, Session
 from koboshi.kernel.accounts import adopt_unclaimed, bind_account, has_unclaimed
 from koboshi.kernel.admission import admit_message

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from koboshi.domain.again import ASKED, BY_HAND, EntryFacts, Retried, again_of
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, TurnId, shown
 from koboshi.domain.inbox import EntryKind, EntryState, Words
+from koboshi.domain.retry import ASKED, BY_HAND, EntryFacts, Retried, again_of
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.kernel.context import VerbContext

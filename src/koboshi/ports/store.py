@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
-from koboshi.domain.again import Retried
 from koboshi.domain.command import Command, Response, SessionFacts, Standing, Will
 from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
@@ -26,6 +25,7 @@ from koboshi.domain.outage import Decision, Failure
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
+from koboshi.domain.retry import Retried
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
 from koboshi.domain.transcript import (

@@ -16,7 +16,7 @@ from koboshi.domain import notes
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.transcript import Message, Note
 from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Channel

@@ -20,8 +20,8 @@ from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ProcessId
 from koboshi.domain.phrases import clock_words
 from koboshi.domain.recovery import CallFate, fate_of
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.route import Route
-from koboshi.domain.shortage import shortage_in
 from koboshi.domain.transcript import Call, CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store

@@ -31,8 +31,8 @@ from koboshi.domain.outbox import (
     held,
     resolution_of,
 )
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.route import Route
-from koboshi.domain.shortage import shortage_in
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
 from koboshi.ports.outbox import Due

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from anyio import Event
 
+from koboshi.domain.shutdown import Leave
 from koboshi.ports.wakeups import TURNS, Wakeups
-from koboshi.runtime.leave import Leave
 
 
 @dataclass(slots=True, kw_only=True)

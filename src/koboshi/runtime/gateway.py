@@ -6,21 +6,21 @@ from dataclasses import dataclass
 import structlog
 from anyio import CancelScope, Event, create_task_group, move_on_after
 
+from koboshi.control.socket import ControlSocket
+from koboshi.domain.shutdown import Leave
 from koboshi.domain.worker import EndedHow
 from koboshi.ports.channel import Channel
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import TURNS, Wakeups
-from koboshi.runtime.control import ControlSocket
+from koboshi.processes.supervise import Supervise
+from koboshi.processes.watch import WatchLogs
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
-from koboshi.runtime.leave import Leave
 from koboshi.runtime.rescue import Rescue
-from koboshi.runtime.supervise import Supervise
-from koboshi.runtime.watch import WatchLogs
 
 log = structlog.get_logger()
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from anyio import Event
 
+from koboshi.control.neighbours import Neighbour
 from koboshi.ports.store import Store
 from koboshi.runtime.heartbeat import Heartbeat
-from koboshi.runtime.neighbours import Neighbour
 
 STUCK_SECONDS = 15.0
 

@@ -13,11 +13,11 @@ from koboshi.domain.command import CommandName
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.people import name_kept
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.resource_exhaustion import shortage_in
+from koboshi.domain.shutdown import nothing_against_it
 from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
-from koboshi.runtime.leave import nothing_against_it
 from koboshi.runtime.opening import Opening
 
 log = structlog.get_logger()

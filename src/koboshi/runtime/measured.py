@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from koboshi.control.neighbours import ModelStanding
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
@@ -13,7 +14,6 @@ from koboshi.ports.channel import Abilities, Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model, ModelReply, OnText, Request
 from koboshi.runtime.meter import Labels, Meter, labelled
-from koboshi.runtime.neighbours import ModelStanding
 
 
 class MeasuredChannel:

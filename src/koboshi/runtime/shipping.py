@@ -16,8 +16,8 @@ from anyio import to_thread
 from koboshi.domain.files import SENT, OutFile
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import split_text
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.shipment import shipment_of
-from koboshi.domain.shortage import shortage_in
 from koboshi.ports.channel import Channel
 
 log = structlog.get_logger()

@@ -26,7 +26,7 @@ from koboshi.domain.action import (
 )
 from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
 from koboshi.domain.ids import ProcessId
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.transcript import (
     CallRecord,
     Effect,
@@ -43,11 +43,11 @@ from koboshi.ports.model import ModelReply
 from koboshi.ports.store import NO_SIZES, Loaded, Store
 from koboshi.ports.tool import Tool, Tools, TurnSetDown
 from koboshi.ports.wakeups import Wakeups, claim_topic
-from koboshi.runtime.asking import Asking, NoReply, Outcome, SetDown
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
+from koboshi.runtime.model_caller import Asking, NoReply, Outcome, SetDown
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import Slot

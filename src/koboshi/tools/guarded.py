@@ -12,7 +12,7 @@ import structlog
 from anyio import move_on_after
 
 from koboshi.domain.phrases import YES_NO, excerpt
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.tool import Tool, ToolAnswer, ToolContext, ToolFailed

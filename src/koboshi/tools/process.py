@@ -20,8 +20,8 @@ from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
+from koboshi.processes.ends import StoreEnd, output_of, status_of
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
-from koboshi.tools.ends import StoreEnd, output_of, status_of
 from koboshi.tools.terminal import answer_from_row, ended_answer
 
 LISTED_MAX = 50

@@ -15,7 +15,7 @@ from koboshi.domain.errors import BackgroundFull
 from koboshi.domain.ids import ProcessId, shown
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.process import Process, ProcessState
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.text import head_and_tail, visible
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.watch import WatcherKind, WatcherSpec
@@ -24,9 +24,9 @@ from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
+from koboshi.processes.ends import NEVER_STARTED, StoreEnd, output_of, status_of, why_ended
 from koboshi.tools.danger import danger_in
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
-from koboshi.tools.ends import NEVER_STARTED, StoreEnd, output_of, status_of, why_ended
 from koboshi.tools.patterns import complaint_about_pattern
 
 COMMAND_CHARS_MAX = 32_000

@@ -10,6 +10,7 @@ import structlog
 from anyio import Path as AsyncPath
 from anyio import sleep
 
+from koboshi.channels.telegram.best_effort import Passing
 from koboshi.channels.telegram.client import (
     CONNECT_SECONDS,
     SEND_SECONDS,
@@ -18,7 +19,6 @@ from koboshi.channels.telegram.client import (
     NotReached,
 )
 from koboshi.channels.telegram.files import fetch
-from koboshi.channels.telegram.manners import Manners
 from koboshi.channels.telegram.messages import (
     caption_of,
     draft_of,
@@ -34,16 +34,16 @@ from koboshi.channels.telegram.outcomes import (
     outcome_of,
     wait_ms_of,
 )
-from koboshi.channels.telegram.passing import Passing
 from koboshi.channels.telegram.probe import look, span_of
+from koboshi.channels.telegram.rate_limiter import Manners
 from koboshi.channels.telegram.receiving import Receiving
 from koboshi.channels.telegram.types import Answer
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.route import Route
-from koboshi.domain.shortage import shortage_in
-from koboshi.lanes import Lanes
+from koboshi.http_pool import Lanes
 from koboshi.ports.channel import Abilities, Accept
 from koboshi.ports.clock import Clock
 

@@ -10,8 +10,8 @@ import msgspec
 
 from koboshi import __version__
 from koboshi.channels.telegram.types import Answer
-from koboshi.domain.shortage import shortage_behind
-from koboshi.lanes import Lanes
+from koboshi.domain.resource_exhaustion import shortage_behind
+from koboshi.http_pool import Lanes
 
 _answer = msgspec.json.Decoder(Answer)
 _HEADERS = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from koboshi.channels.telegram.formatted import UTF_16
-from koboshi.channels.telegram.said import attachments_of, said_in
+from koboshi.channels.telegram.message_text import attachments_of, said_in
 from koboshi.channels.telegram.types import Callback, Entity, Message, Update, User
 from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words

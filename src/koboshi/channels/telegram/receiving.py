@@ -16,12 +16,12 @@ import structlog
 from anyio import CapacityLimiter, create_task_group, current_time, sleep
 from anyio.abc import TaskGroup
 
-from koboshi.channels.serving import one_of
+from koboshi.channels.common.serving import one_of
+from koboshi.channels.telegram.best_effort import Passing
 from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
 from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_offset, pieces_of
 from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.channels.telegram.outcomes import TOO_MANY, UNAUTHORIZED, wait_ms_of
-from koboshi.channels.telegram.passing import Passing
 from koboshi.channels.telegram.types import Answer, Parameters, User
 from koboshi.channels.telegram.webhook import Webhook
 from koboshi.domain.errors import ChannelUnusable

@@ -8,8 +8,8 @@ import structlog
 from anyio import Event, create_task_group
 from starlette.types import Receive, Scope, Send
 
-from koboshi.channels.listening import listen, webhook_place
-from koboshi.channels.serving import EmbeddedServer
+from koboshi.channels.common.listening import listen, webhook_place
+from koboshi.channels.common.serving import EmbeddedServer
 from koboshi.domain.errors import StoreFailed
 
 log = structlog.get_logger()

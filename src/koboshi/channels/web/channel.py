@@ -12,8 +12,8 @@ from socket import socket
 from anyio import Event, create_task_group, move_on_after, sleep_forever
 from anyio.abc import TaskGroup
 
-from koboshi.channels.listening import CannotListen, listen, web_place
-from koboshi.channels.serving import EmbeddedServer, one_of
+from koboshi.channels.common.listening import CannotListen, listen, web_place
+from koboshi.channels.common.serving import EmbeddedServer, one_of
 from koboshi.channels.web.api import Api, no_metrics
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.channels.web.follow import Followers

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from koboshi.channels.patience import Patience
+from koboshi.channels.common.http_limits import Patience
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

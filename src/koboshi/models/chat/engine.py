@@ -13,7 +13,7 @@ from anyio import CancelScope, current_time, move_on_after
 
 from koboshi import __version__
 from koboshi.domain.errors import ModelBusy, ModelRefused
-from koboshi.lanes import Lanes
+from koboshi.http_pool import Lanes
 from koboshi.models.chat.chunks import StreamError
 from koboshi.models.chat.events import EventReader, LineTooLong
 from koboshi.models.chat.failures import (

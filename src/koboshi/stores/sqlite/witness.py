@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from anyio import CapacityLimiter, to_thread
 
-from koboshi.domain.shortage import shortage_in
+from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.witness import Witness
 
 WITNESS_NAME = "witness.json"

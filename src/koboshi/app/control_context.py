@@ -1,0 +1,73 @@
+"""What whoever owns a home needs of its configuration: processes, reports, pairing, limits."""
+
+from koboshi.app.boot_config import redactor_of
+from koboshi.clock import SystemClock
+from koboshi.config import Config
+from koboshi.control.context import Jobs
+from koboshi.domain.backlog import BacklogLimits
+from koboshi.domain.ids import ProcessId
+from koboshi.domain.people import PairingLimits
+from koboshi.domain.watch import ReportLimits
+from koboshi.ports.runners import Seen
+from koboshi.ports.store import Store
+from koboshi.processes.ends import Ends, output_of
+from koboshi.processes.runners import LocalRunners
+from koboshi.tools.patterns import matcher
+
+PROCESSES_NAME = "processes"
+
+
+def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemClock) -> Ends:
+    return Ends(
+        processes=store.processes,
+        runners=runners,
+        clock=clock,
+        matcher=matcher,
+        redact=redactor_of(config),
+    )
+
+
+def jobs_of(config: Config, store: Store, clock: SystemClock, *, is_running: bool) -> Jobs:
+    """The processes of a home, for whoever owns it."""
+    runners = LocalRunners(config.home / PROCESSES_NAME)
+
+    async def output(process_id: ProcessId, chars_max: int) -> str:
+        return redactor_of(config)(await output_of(runners, process_id, chars_max))
+
+    async def store_end(process_id: ProcessId, seen: Seen) -> None:
+        await ends_of(config, store, runners, clock).store(process_id, seen)
+
+    return Jobs(
+        store=store,
+        runners=runners,
+        store_end=store_end,
+        output_of=output,
+        is_running=is_running,
+    )
+
+
+def report_limits(config: Config) -> ReportLimits:
+    limits = config.limits
+    return ReportLimits(
+        every_ms=limits.report_seconds * 1000,
+        session_max=limits.reports_per_session_max,
+        total_max=limits.reports_max,
+    )
+
+
+def pairing_limits(config: Config) -> PairingLimits:
+    limits = config.limits
+    return PairingLimits(
+        code_ms=limits.pairing_code_seconds * 1000,
+        codes_max=limits.pairing_codes_max,
+        wrong_max=limits.pairing_guesses_max,
+        silence_ms=limits.pairing_silence_seconds * 1000,
+        ignored_max=limits.strangers_kept_max,
+    )
+
+
+def backlog_limits(config: Config) -> BacklogLimits:
+    limits = config.limits
+    return BacklogLimits(
+        messages_max=limits.backlog_messages_max, chars_max=limits.backlog_chars_max
+    )

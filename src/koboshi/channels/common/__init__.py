@@ -1,0 +1,1 @@
+"""What all channels that serve HTTP share."""

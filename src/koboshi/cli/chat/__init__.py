@@ -1,0 +1,1 @@
+"""`koboshi chat`: talk to the gateway from a terminal."""

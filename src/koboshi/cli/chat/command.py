@@ -1,0 +1,130 @@
+"""`koboshi chat`: talk to the gateway from a terminal, over its HTTP API."""
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import click
+
+from koboshi.cli.ask_owner import ask_gateway
+from koboshi.cli.chat.input import typed_lines
+from koboshi.cli.chat.link import ChatOver, Link
+from koboshi.cli.chat.talk import Screen, Talk, one_line
+from koboshi.cli.options import Failure, home_options
+from koboshi.config import WebConfig, load
+from koboshi.config.places import find_places, read_secret_text
+from koboshi.config.problems import ConfigError, InvalidValue
+
+URL = "http://127.0.0.1:8642"
+WRONG_SETUP = 78
+WAIT_SECONDS_MAX = 24 * 3_600.0
+
+
+@click.command()
+@click.option("--chat", "chat_name", default="terminal", show_default=True, help="Which chat.")
+@click.option("--thread", default="", help="A thread of the chat.")
+@home_options
+@click.option("--url", help="Where the gateway listens, if not where its configuration says.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="Instead of HOME/web-token.")
+@click.option("--once", metavar="TEXT", help="Send this, show what comes back, and leave.")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(0, WAIT_SECONDS_MAX),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --once or a pipe: how long to wait for a gateway that is not there.",
+)
+def chat(
+    chat_name: str,
+    thread: str,
+    home: Path | None,
+    config_file: Path | None,
+    url: str | None,
+    token_file: Path | None,
+    once: str | None,
+    wait_s: float,
+) -> None:
+    """Talk to the agent from this terminal.
+
+    With lines from a pipe it leaves when all of them are answered. Without a gateway, --once and
+    pipes end with 1 after a while.
+    """
+    is_interactive = once is None and sys.stdin.isatty()
+    screen = Screen(sys.stdout, sys.stderr, has_color="NO_COLOR" not in os.environ)
+
+    try:
+        file = token_file or find_places(home, config_file, os.environ).home / "web-token"
+        url = url or served_url(home, config_file) or configured_url(home, config_file)
+        link = Link(
+            url=checked(url),
+            chat=chat_name,
+            thread=thread,
+            start="recent" if is_interactive else "now",
+            read_token=lambda: read_token(file),
+            say=screen.remark,
+            # A person sees that nobody is there, and leaves when they like.
+            absence_s_max=None if is_interactive else wait_s,
+        )
+        if is_interactive:
+            screen.remark(f'chat "{chat_name}" at {url}; /help shows commands, Ctrl-D leaves')
+        talk = Talk(link, screen, thread=thread, is_interactive=is_interactive)
+        code = anyio.run(_run, talk, once)
+    except KeyboardInterrupt:
+        code = 0
+    except (ChatOver, ConfigError) as error:
+        screen.remark(str(error))
+        code = WRONG_SETUP
+    sys.exit(code)
+
+
+async def _run(talk: Talk, once: str | None) -> int:
+    if once is not None:
+        return await talk.run(one_line(once))
+    async with typed_lines(sys.stdin.fileno()) as lines:
+        return await talk.run(lines)
+
+
+def served_url(home: Path | None, config_file: Path | None) -> str | None:
+    """Where the gateway of the home listens, in its own words; None if none tells. Whoever started
+    it may have had other variables than we have, or let it take any free port."""
+    try:
+        place = find_places(home, config_file, os.environ).home
+        answer = ask_gateway(place, {"ask": "address"}) or {}
+    except Failure:
+        return None
+    address = answer.get("address")
+    return address if isinstance(address, str) else None
+
+
+def configured_url(home: Path | None, config_file: Path | None = None) -> str:
+    """Where the configuration has the web channel. Raises ConfigError."""
+    channels = load(home, config_file, os.environ, needs_secrets=False).enabled_channels
+    web = [channel for channel in channels if isinstance(channel, WebConfig)]
+    if not web or not web[0].port:
+        return URL
+    host = f"[{web[0].host}]" if ":" in web[0].host else web[0].host
+    return f"http://{host}:{web[0].port}"
+
+
+def checked(url: str) -> str:
+    """The address, if it is one. Raises ChatOver."""
+    if not url.startswith(("http://", "https://")):
+        raise ChatOver(f'"{url}" is not an address; it looks like {URL}', WRONG_SETUP)
+    return url
+
+
+def read_token(file: Path) -> str | None:
+    """The token of the gateway; None while there is none. Raises ChatOver if it can not be used."""
+    if not file.exists():
+        return None
+    try:
+        token = read_secret_text(file, must_be_private=True)
+    except InvalidValue as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        raise ChatOver(f"the token: {error.message}{hint}", WRONG_SETUP) from error
+    if not (token.isascii() and token.isprintable()):
+        raise ChatOver(f"{file} does not hold a token", WRONG_SETUP)
+    return token or None

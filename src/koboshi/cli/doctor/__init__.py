@@ -1,0 +1,1 @@
+"""`koboshi doctor`: is this machine right for a gateway?"""

@@ -1,0 +1,1 @@
+"""`koboshi init`: a few questions, and the configuration they make."""

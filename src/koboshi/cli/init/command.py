@@ -1,0 +1,216 @@
+"""`koboshi init`: a few questions, and the configuration they make."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from koboshi.cli.init.questions import Wanted, answers_of, ask_all, ask_model, ask_telegram
+from koboshi.cli.init.text import PORT, TELEGRAM_BASE, Answers, render
+from koboshi.cli.options import FAILED, WRONG_SETUP, Failure, failures_told, home_options
+from koboshi.config import (
+    Config,
+    ConfigError,
+    TelegramConfig,
+    load,
+    prepare_home,
+    secrets_of,
+)
+from koboshi.config.places import find_places
+from koboshi.config.problems import escaped
+from koboshi.config.write import write_new
+
+UNSET = "not-set-yet"
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Ask nothing: options and defaults decide.")
+@click.option("--force", is_flag=True, help="Replace a configuration; it is kept as <file>.old.")
+@click.option("--no-check", is_flag=True, help="Do not try the token and the model.")
+@click.option("--model", metavar="NAME", help="openai:<model>, ollama:<model>, …, or scripted.")
+@click.option("--base-url", default="", metavar="URL", help="An endpoint of your own.")
+@click.option("--api-key-env", default="", metavar="NAME", help="The variable with its key.")
+@click.option(
+    "--telegram-token-env",
+    metavar="NAME",
+    help="The variable with a bot's token; with it, there is a Telegram channel.",
+)
+@click.option("--telegram-api-base", default=TELEGRAM_BASE, metavar="URL", show_default=True)
+@click.option("--allow", type=int, multiple=True, metavar="ID", help="Who may talk to the bot.")
+@click.option("--port", type=click.IntRange(0, 65_535), help=f"Of the web channel; else {PORT}.")
+@click.option(
+    "--write-token",
+    is_flag=True,
+    help="Put the bot's token itself into the file. Everybody who can read it is the bot.",
+)
+@home_options
+def init(
+    yes: bool,
+    force: bool,
+    no_check: bool,
+    home: Path | None,
+    config_file: Path | None,
+    **said: object,
+) -> None:
+    """Ask a few questions and write a commented koboshi.toml.
+
+    Secrets stay in the environment: the file names the variables. What they hold is tried, if they
+    are set: Telegram is asked whose token it is, and the model for one word.
+    """
+    with failures_told(as_json=False):
+        places = _places(home, config_file)
+        if places.exists() and not force:
+            words = f"{places} is there already; --force replaces it, and keeps it as {places}.old"
+            raise Failure(FAILED, "exists", words)
+        if not yes and not sys.stdin.isatty():
+            words = "there is no terminal to ask at; say --yes, and what you want by options"
+            raise Failure(FAILED, "no-terminal", words)
+        wanted = _wanted(said)
+        answers = answers_of(wanted) if yes else ask_all(wanted)
+        if not no_check:
+            answers = _tried(home, wanted, answers, may_ask=not yes)
+        config = _checked(home, answers)
+        _write(places, render(answers), config.home, is_replacing=force)
+        _say_what_next(places, answers)
+
+
+def _wanted(said: Mapping[str, object]) -> Wanted:
+    return Wanted(
+        model=_text(said["model"]),
+        base_url=_text(said["base_url"]) or "",
+        api_key_env=_text(said["api_key_env"]) or "",
+        telegram_token_env=_text(said["telegram_token_env"]),
+        api_base=_text(said["telegram_api_base"]) or TELEGRAM_BASE,
+        allow=said["allow"] if isinstance(said["allow"], tuple) else (),
+        port=said["port"] if isinstance(said["port"], int) else None,
+        writes_token=said["write_token"] is True,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _places(home: Path | None, config_file: Path | None) -> Path:
+    try:
+        return find_places(home, config_file, os.environ).file
+    except ConfigError as error:
+        raise Failure(WRONG_SETUP, "config", str(error)) from error
+
+
+def _checked(home: Path | None, answers: Answers) -> Config:
+    """The configuration that the answers make, with a word for each secret that is not set yet."""
+    import tempfile
+
+    named = [answers.api_key_env, answers.telegram.token_env if answers.telegram else ""]
+    unset = {name: UNSET for name in named if name and not os.environ.get(name)}
+    with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
+        file.write(render(answers))
+        file.flush()
+        try:
+            return load(home, Path(file.name), {**os.environ, **unset})
+        except ConfigError as error:
+            said = str(error).replace(file.name, "the new configuration")
+            raise Failure(WRONG_SETUP, "config", said) from error
+
+
+def _tried(home: Path | None, wanted: Wanted, answers: Answers, *, may_ask: bool) -> Answers:
+    """One call of each. Where it fails a person answers anew, or decides; a script goes no
+    further."""
+    from koboshi import logs
+
+    for what, attempt, ask_again in (
+        ("telegram", _call_telegram, ask_telegram),
+        ("model", _call_model, ask_model),
+    ):
+        while True:
+            config = _checked(home, answers)
+            # On stderr, and only what is wrong: stdout is for the answer.
+            logs.configure("error", False, secrets_of(config))
+            wrong = attempt(config, answers)
+            if not wrong:
+                break
+            click.echo(escaped(f"{what}: {wrong}"), err=True)
+            if _writes_nevertheless(what, may_ask=may_ask):
+                break
+            answers = ask_again(wanted, answers, is_again=True)
+    return answers
+
+
+def _call_telegram(config: Config, _answers: Answers) -> str:
+    """Why the bot can not be used; empty if it can, or there is none to try."""
+    import anyio
+
+    from koboshi.app.probe import Disappointed, try_telegram
+
+    for channel in config.enabled_channels:
+        if isinstance(channel, TelegramConfig) and _is_known(channel.token):
+            try:
+                click.echo(f"telegram: the bot is @{anyio.run(try_telegram, channel)}", err=True)
+            except Disappointed as error:
+                return str(error)
+    return ""
+
+
+def _call_model(config: Config, answers: Answers) -> str:
+    """Why the model can not be used; empty if it can, or its key is not here to try it."""
+    import anyio
+
+    from koboshi.app.probe import Disappointed, try_model
+
+    if answers.provider == "scripted" or (answers.api_key_env and not _is_set(answers)):
+        return ""
+    try:
+        said = anyio.run(try_model, config)
+    except Disappointed as error:
+        return str(error)
+    click.echo(escaped(f"model: {config.model.name} says: {said}"), err=True)
+    return ""
+
+
+def _is_known(token: object) -> bool:
+    from koboshi.config import Secret
+
+    return isinstance(token, Secret) and token.reveal() != UNSET
+
+
+def _is_set(answers: Answers) -> bool:
+    return bool(os.environ.get(answers.api_key_env))
+
+
+def _writes_nevertheless(what: str, *, may_ask: bool) -> bool:
+    """Whether it is written as it is; else it is asked again. Raises Failure for the end."""
+    choice = "end"
+    if may_ask:
+        kind = click.Choice(["again", "write", "end"])
+        words = "Answer again, write it nevertheless, or end?"
+        choice = click.prompt(words, type=kind, default="again", err=True)
+    if choice != "end":
+        return choice == "write"
+    words = f"the {what} does not work, and nothing was written; --no-check writes without trying"
+    raise Failure(FAILED, "not-working", words)
+
+
+def _write(file: Path, text: str, home: Path, *, is_replacing: bool) -> None:
+    try:
+        prepare_home(home)
+        write_new(file, text, is_replacing=is_replacing)
+    except ConfigError as error:
+        raise Failure(WRONG_SETUP, "home", str(error)) from error
+    except OSError as error:
+        said = (error.strerror or str(error)).lower()
+        raise Failure(WRONG_SETUP, "config", f"{file} can not be written: {said}") from error
+
+
+def _say_what_next(file: Path, answers: Answers) -> None:
+    click.echo(f"wrote {escaped(str(file))}")
+    bot = answers.telegram
+    if bot is not None and bot.token:
+        click.echo("warning: it holds the bot's token; keep it to yourself", err=True)
+    named = [answers.api_key_env, "" if bot is None or bot.token else bot.token_env]
+    for name in named:
+        if name and not os.environ.get(name):
+            click.echo(f"set {name} before the start; it is not set here")
+    click.echo("start it: koboshi run")

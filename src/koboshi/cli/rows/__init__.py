@@ -1,0 +1,1 @@
+"""`koboshi sessions`, `turns`, `inbox`, `outbox`: rows, and what operators decide."""

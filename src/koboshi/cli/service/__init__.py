@@ -1,0 +1,1 @@
+"""`koboshi service`: run the gateway under systemd or launchd."""

@@ -1,0 +1,90 @@
+"""Background processes, as the owner of the home is asked about them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
+
+from koboshi.control.neighbours import Neighbour
+from koboshi.domain.ids import ProcessId, SessionId, parse_shown
+from koboshi.domain.process import ProcessState
+from koboshi.domain.shutdown import Leave, nothing_against_it
+from koboshi.domain.watch import last_lines
+from koboshi.ports.runners import Life, Runners, Seen
+from koboshi.ports.store import Store
+from koboshi.ports.views import ProcessView
+from koboshi.ports.wakeups import JOURNAL, Wakeups
+
+LISTED_MAX = 200
+LOG_CHARS_MAX = 200_000
+GRACE_SECONDS = 2.0
+SEEN_SECONDS = 4.0
+"""How long whoever asked waits to see it end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jobs:
+    store: Store
+    runners: Runners
+    store_end: Callable[[ProcessId, Seen], Awaitable[None]]
+    output_of: Callable[[ProcessId, int], Awaitable[str]]
+    is_running: bool
+    """Whether a gateway looks after them; else this process does, for a moment."""
+    leave: Callable[[Leave], None] | None = None
+    """Asks the gateway to end; None where none runs."""
+    why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
+    """Why the gateway would not come back; empty if it would."""
+    login_link: Callable[[], str | None] = lambda: None
+    web_address: Callable[[], str | None] = lambda: None
+    """Where the web channel listens; None if none does."""
+    """An address that lets one browser in, once; None where nobody serves pages."""
+    channels: Callable[[], Mapping[str, str | None]] = dict
+    """The channels that have to be reached, and why one can not be."""
+    neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
+
+    async def listed(self) -> Mapping[str, object]:
+        views = await self.store.views.processes(LISTED_MAX)
+        return {"ok": True, "processes": [asdict(view) for view in views]}
+
+    async def log(self, named: str, chars_max: int = LOG_CHARS_MAX) -> Mapping[str, object] | None:
+        view = await self.find(named)
+        if view is None:
+            return None
+        output = await self.output_of(view.process.process_id, chars_max)
+        return {"ok": True, **asdict(view), "output": last_lines(output, chars_max)}
+
+    async def end(self, named: str) -> Mapping[str, object] | None:
+        view = await self.find(named)
+        if view is None:
+            return None
+        process_id = view.process.process_id
+        was_ended = view.process.ended_ms is not None
+        if not was_ended:
+            await self.store.processes.ask_end(process_id)
+            if self.is_running:
+                seen = await self.runners.wait(process_id, SEEN_SECONDS)
+            else:
+                seen = await self.runners.end(process_id, grace_s=GRACE_SECONDS)
+            if seen.life is not Life.ALIVE:
+                await self.store_end(process_id, seen)
+        elif view.process.state is ProcessState.LOST:
+            # What an earlier version has left of it, say, has no other way to be ended.
+            await self.runners.end(process_id, grace_s=GRACE_SECONDS)
+        after = await self.find(named) or view
+        return {"ok": True, "was_ended": was_ended, **asdict(after)}
+
+    async def find(self, named: str) -> ProcessView | None:
+        parsed = parse_shown(named)
+        if parsed is None or parsed[0] != "process":
+            return None
+        return await self.store.views.process(ProcessId(parsed[1]))
+
+
+async def until_written_to(
+    store: Store, wakeups: Wakeups, poll_seconds: float, session_id: SessionId
+) -> None:
+    """Return when a person has written in the session, after now."""
+    before = await store.inbox.messages_waiting(session_id)
+    while True:
+        seen = wakeups.count(JOURNAL)
+        if await store.inbox.messages_waiting(session_id) > before:
+            return
+        await wakeups.wait(JOURNAL, poll_seconds, since=seen)

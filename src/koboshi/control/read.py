@@ -1,0 +1,226 @@
+"""What can be seen of a home, without changing anything. It is answered from the views alone, so a
+command can answer it without a gateway, and without what a gateway needs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+from koboshi.control.narrate import Reasons
+from koboshi.control.neighbours import Neighbour
+from koboshi.control.rows import Browse, refusal
+from koboshi.domain.ids import DeliveryId, EntryId, ProcessId, SessionId, TurnId, parse_shown
+from koboshi.domain.outbox import UNSETTLED
+from koboshi.domain.reasons import Reason, what_is_wrong
+from koboshi.domain.recovery import Verdict, VerdictKind
+from koboshi.domain.standing import STANDS
+from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
+from koboshi.domain.worker import Breaker
+from koboshi.ports.views import DeliveryView, EntryView, Explanation, OwnerViews
+
+ALIVE = tuple(state for state in TurnState if state not in CLOSED)
+
+
+def named_in(request: Mapping[str, object]) -> str:
+    """What a request is about, with nothing in it that can not be stored."""
+    return str(request.get("what", "")).encode("utf-8", "replace").decode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    views: OwnerViews
+    is_running: bool
+    trouble: str | None = None
+    """Why nothing can be written."""
+    channels: Mapping[str, str | None]
+    """The channels that have to be reached, and why one can not be."""
+    neighbours: tuple[Neighbour, ...] = ()
+    """Whom the gateway asks for help."""
+    restart: str | None = None
+    """Why the gateway wants to be restarted."""
+
+    async def answer(self, request: Mapping[str, object]) -> Mapping[str, object] | None:
+        """The answer; None if it needs more than a look."""
+        asked, what = request.get("ask"), named_in(request)
+        match asked:
+            case "status":
+                return await self._status()
+            case "troubles":
+                return await self._troubles()
+            case "explain":
+                return await _Explainer(self, what).explain()
+            case _:
+                kind = str(request.get("kind", ""))
+                browse = Browse(views=self.views, kind=kind, what=what, request=request)
+                return await browse.answer(asked)
+
+    def _unreached(self) -> dict[str, str]:
+        return {name: why for name, why in self.channels.items() if why is not None}
+
+    async def _status(self) -> Mapping[str, object]:
+        status = asdict(await self.views.status())
+        turns = {str(state): status["turns"].get(state, 0) for state in ALIVE}
+        stands = {stand: status["stands"].get(stand, 0) for stand in STANDS}
+        begin = {"ok": True, "is_running": self.is_running, "trouble": self.trouble}
+        neighbours = [
+            {"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in self.neighbours
+        ]
+        more = {
+            "unreached": self._unreached(),
+            "neighbours": neighbours,
+            "restart": self.restart,
+        }
+        return {**begin, **status, "turns": turns, "stands": stands, **more}
+
+    async def _troubles(self) -> Mapping[str, object]:
+        status = await self.views.status()
+        found = what_is_wrong(
+            breaker=Breaker(status.breaker),
+            unreached=self._unreached(),
+            held=status.outbox_held,
+            gap=status.gap,
+            unheard=status.turns_unheard,
+            store=self.trouble,
+            restart=self.restart,
+        )
+        return {"ok": True, "troubles": [asdict(reason) for reason in found]}
+
+
+class _Explainer:
+    """One question "why is this where it is?"."""
+
+    def __init__(self, looks: Looks, what: str) -> None:
+        self._views = looks.views
+        self._what = what
+        self._is_running = looks.is_running
+        self._reasons = Reasons(is_running=looks.is_running, troubles=looks.channels)
+
+    async def explain(self) -> Mapping[str, object]:
+        """What is named may be an id of ours, or a platform's id of a message."""
+        named = parse_shown(self._what)
+        found = None if named is None else await self._by_shown(*named)
+        if found is None:
+            entry = await self._views.entry_by_external_id(self._what)
+            found = None if entry is None else await self._entry(entry)
+        return found or refusal(
+            "not-found",
+            f'there is nothing named "{self._what}"; turns are t1, sessions s1, messages m1, '
+            "deliveries d1, processes p1, and a platform's own message id works, too",
+        )
+
+    async def _by_shown(self, kind: str, number: int) -> Mapping[str, object] | None:
+        match kind:
+            case "turn":
+                return await self._turn(TurnId(number))
+            case "session":
+                turns = await self._views.turns_of(SessionId(number), 1)
+                return await self._turn(turns[0].turn_id) if turns else None
+            case "message":
+                entry = await self._views.entry(EntryId(number))
+                return None if entry is None else await self._entry(entry)
+            case "delivery":
+                delivery = await self._views.delivery(DeliveryId(number))
+                return None if delivery is None else await self._delivery(delivery)
+            case "process":
+                return await self._process(ProcessId(number))
+            case _:
+                return None
+
+    async def _turn(self, turn_id: TurnId) -> Mapping[str, object] | None:
+        explanation = await self._views.explain(turn_id)
+        if explanation is None:
+            return None
+        is_worked_on = await self._is_worked_on(explanation)
+        is_alive = self._is_running and explanation.turn.state == TurnState.QUEUED
+        if not is_worked_on and not is_alive:
+            explanation = replace(explanation, held_up=None)
+        why = why_now(explanation, is_running=self._is_running, is_worked_on=is_worked_on)
+        told = replace(explanation, why=why)
+        reason = self._reasons.of_turn(told)
+        return self._told("turn", reason, is_worked_on=is_worked_on, **asdict(told))
+
+    async def _is_worked_on(self, explanation: Explanation) -> bool:
+        """Whether the gateway that runs now holds the claim: then nothing was interrupted."""
+        if not self._is_running or explanation.turn.worker_id is None:
+            return False
+        worker = (await self._views.status()).worker
+        return worker is not None and worker.worker_id == explanation.turn.worker_id
+
+    async def _entry(self, entry: EntryView) -> Mapping[str, object] | None:
+        if entry.turn_id is not None:
+            return await self._turn(entry.turn_id)
+        newest = () if entry.session_id is None else await self._views.turns_of(entry.session_id, 1)
+        open_turns = [turn for turn in newest if turn.state in OPEN]
+        behind = open_turns[0] if open_turns and entry.state == "waiting" else None
+        reason = self._reasons.of_message(entry, behind)
+        turn = None if behind is None else asdict(behind)
+        return self._told("message", reason, message=asdict(entry), behind=turn)
+
+    async def _delivery(self, delivery: DeliveryView) -> Mapping[str, object]:
+        turn_id, behind = delivery.turn_id, None
+        of = None if turn_id is None else await self._views.explain(turn_id)
+        if of is not None and delivery.state in UNSETTLED:
+            unsettled = [each for each in of.deliveries if each.state in UNSETTLED]
+            earlier = [each for each in unsettled if each.delivery_id < delivery.delivery_id]
+            behind = asdict(earlier[0]) if earlier else None
+        number = delivery.delivery_id
+        lines = () if of is None else of.lines
+        channel = await self._channel_of(delivery)
+        return self._told(
+            "delivery",
+            self._reasons.of_delivery(delivery, channel),
+            delivery=asdict(delivery),
+            turn=None if of is None else asdict(of.turn),
+            behind=behind,
+            lines=[
+                asdict(line)
+                for line in lines
+                if line.subject == "delivery" and line.number == number
+            ],
+        )
+
+    async def _channel_of(self, delivery: DeliveryView) -> str:
+        session = await self._views.session(delivery.session_id)
+        return "" if session is None else session.route.channel
+
+    async def _process(self, process_id: ProcessId) -> Mapping[str, object] | None:
+        view = await self._views.process(process_id)
+        if view is None:
+            return None
+        reports = [asdict(entry) for entry in await self._views.reports_of(process_id)]
+        return self._told("process", None, **asdict(view), reports=reports)
+
+    def _told(self, kind: str, reason: Reason | None, **facts: object) -> Mapping[str, object]:
+        plainly = {} if reason is None else {"reason": asdict(reason)}
+        return {"ok": True, "kind": kind, "is_running": self._is_running, **plainly, **facts}
+
+
+def why_now(explanation: Explanation, *, is_running: bool, is_worked_on: bool) -> Verdict | None:
+    """Why a turn that is not closed stands where it does.
+
+    The verdict is what recovery would decide now. It speaks of an interruption, which is the truth
+    only for a turn that had one.
+    """
+    turn, verdict = explanation.turn, explanation.why
+    if verdict is None:
+        return None
+    if explanation.held_up is not None:
+        because = explanation.held_up.words
+        return Verdict(kind=VerdictKind.STAND, rule="held-up", because=because)
+    if is_worked_on:
+        because = "this gateway is working on it"
+        return Verdict(kind=VerdictKind.STAND, rule="worked-on", because=because)
+    if turn.state != TurnState.QUEUED or verdict.kind is not VerdictKind.RESUME:
+        return verdict
+    when = "as soon as there is room" if is_running else "when a gateway runs again"
+    match turn.event:
+        case "opened":
+            return replace(verdict, because=f"nobody has worked on it yet; it begins {when}")
+        case TurnEvent.REPLIED:
+            return replace(verdict, because=f"the person has answered; it goes on {when}")
+        case TurnEvent.RELEASED:
+            because = f"it was set down because the gateway was stopping; it goes on {when}"
+            return replace(verdict, because=because)
+        case TurnEvent.POSTPONED:
+            because = "the model could not answer yet; it is asked again when the wait is over"
+            return replace(verdict, because=because)
+        case _:
+            return verdict

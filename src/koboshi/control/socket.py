@@ -1,0 +1,157 @@
+"""The control socket: how the command line asks the owner of the home.
+
+One JSON object on a line goes in, one comes back. Where no gateway runs, the command line owns the
+home for a moment and asks the same `answer()` directly.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import structlog
+from anyio import (
+    TASK_STATUS_IGNORED,
+    BrokenResourceError,
+    ClosedResourceError,
+    DelimiterNotFound,
+    IncompleteRead,
+    create_task_group,
+    fail_after,
+    move_on_after,
+    sleep,
+)
+from anyio.abc import SocketListener, SocketStream, TaskStatus
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from koboshi.control.rows import refusal
+from koboshi.domain.resource_exhaustion import shortage_in
+
+log = structlog.get_logger()
+
+SOCKET_NAME = "control.sock"
+REQUEST_BYTES_MAX = 64_000
+READ_SECONDS = 5
+ANSWER_SECONDS = 5
+SEND_SECONDS = 5
+AGAIN_SECONDS = 1
+
+Answer: TypeAlias = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlSocket:
+    home: Path
+    answer: Answer
+
+    async def keep_serving(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        """Serve for ever. Where there can be no socket, the gateway goes on without."""
+        path = self.home / SOCKET_NAME
+        # By its folder's descriptor, because the kernel takes only short names for sockets.
+        folder = os.open(self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        ours: os.stat_result | None = None
+        try:
+            try:
+                # What a dead gateway left there is replaced: the lock proves that it is nobody's.
+                listener = await SocketListener.from_socket(_bound(short_name(folder, path)))
+            except OSError as error:
+                log.warning("control_unavailable", path=str(path), error=str(error))
+                task_status.started()
+                return
+            task_status.started()
+            async with listener:
+                ours = _found(path)
+                await self._take(listener)
+        finally:
+            os.close(folder)
+            _remove(path, ours)
+
+    async def _take(self, listener: SocketListener) -> None:
+        """Take in whoever asks. While something is missing for that, they wait."""
+        waits_for: str | None = None
+        async with create_task_group() as tasks:
+            while True:
+                try:
+                    stream = await listener.accept()
+                except BrokenResourceError as error:
+                    missing = shortage_in(error)
+                    if missing is None:
+                        raise
+                    if waits_for is None:
+                        log.warning("control_waits", reason=missing)
+                    waits_for = missing
+                    await sleep(AGAIN_SECONDS)
+                    continue
+                waits_for = None
+                tasks.start_soon(self._serve_one, stream)
+
+    async def _serve_one(self, stream: SocketStream) -> None:
+        gone = (BrokenResourceError, ClosedResourceError, IncompleteRead, TimeoutError)
+        async with stream:
+            try:
+                reply = await self._reply_to(stream)
+                with fail_after(SEND_SECONDS):
+                    await stream.send(json.dumps(reply).encode() + b"\n")
+            except gone as error:
+                log.info("control_left", error=type(error).__name__)
+
+    async def _reply_to(self, stream: SocketStream) -> Mapping[str, object]:
+        try:
+            with fail_after(READ_SECONDS):
+                reader = BufferedByteReceiveStream(stream)
+                request = json.loads(await reader.receive_until(b"\n", REQUEST_BYTES_MAX))
+        except DelimiterNotFound:
+            return refusal("bad-request", f"a request has at most {REQUEST_BYTES_MAX} bytes")
+        except (ValueError, RecursionError):
+            return refusal("bad-request", "the request is not JSON")
+        if not isinstance(request, dict):
+            return refusal("bad-request", "the request is not an object")
+        try:
+            with move_on_after(ANSWER_SECONDS):
+                return await self.answer(request)
+        except Exception as error:  # a question must not end the gateway
+            log.error("control_failed", error=type(error).__name__, exc_info=True)
+            return refusal("bug", "something went wrong here; the gateway's log says what")
+        return refusal("too-slow", f"the database did not answer within {ANSWER_SECONDS} s")
+
+
+def _found(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def _remove(path: Path, ours: os.stat_result | None) -> None:
+    """Remove the socket, unless it is that of a gateway that has the home by now."""
+    now = _found(path)
+    if ours is not None and now is not None and os.path.samestat(now, ours):
+        path.unlink(missing_ok=True)
+
+
+def _bound(name: str) -> socket.socket:
+    """A listening socket that only its owner may use, in place of one that was left behind.
+
+    Made at once, without a thread: it is ready before the first message can be accepted.
+    """
+    bound = socket.socket(socket.AF_UNIX)
+    try:
+        bound.setblocking(False)
+        if Path(name).is_socket():
+            Path(name).unlink()
+        bound.bind(name)
+        Path(name).chmod(0o600)
+        bound.listen()
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+def short_name(folder: int, path: Path) -> str:
+    """A name of the socket that the kernel takes, however long the home's name is."""
+    by_descriptor = Path(f"/proc/self/fd/{folder}")
+    return str(by_descriptor / path.name if by_descriptor.exists() else path)

@@ -1,0 +1,1 @@
+"""Commands on this machine: their runners, their files, their supervision, their ends."""
