@@ -14,7 +14,7 @@ from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.ids import CallId, ChannelName, SessionId, WorkerId
 from koboshi.domain.inbox import Words
 from koboshi.domain.outbox import Delivery, DeliveryState, Settle
-from koboshi.domain.recovery import Policy, World
+from koboshi.domain.recovery import BootConfig, Policy
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Effect, ProposedCall, Reply, Result, ResultStatus
 from koboshi.domain.turn import Claim
@@ -110,7 +110,7 @@ they remember has the same length."""
 
 
 async def run(load: Load, home: Path, *, batch_max: int, known: int, first: int) -> None:
-    world = World(
+    world = BootConfig(
         policy=Policy(),
         channels={ChannelName(CHANNEL): True},
         is_allowed=lambda _channel, _person: True,

@@ -21,8 +21,8 @@ PURE = frozenset(
 )
 
 PACKAGES = (
-    "agent channels/telegram channels/web cli commands dashboard domain models ports runner "
-    "runtime stores/postgres stores/sqlite tools torture"
+    "agent channels/telegram channels/web cli commands control dashboard domain kernel models "
+    "ports processes runner runtime stores/postgres stores/sqlite tools torture"
 ).split()
 
 # An import that must be refused: where it stands, what it says, which contract refuses it.
@@ -31,8 +31,13 @@ PLANTED = [
     ("ports/store.py", "import koboshi.runtime.turn", "layers"),
     ("runtime/turn.py", "import koboshi.app", "layers"),
     ("runtime/turn.py", "import koboshi.config", "layers"),
-    ("runtime/turn.py", "import koboshi.stores.sqlite", "layers"),
-    ("runtime/turn.py", "import koboshi.channels.web", "layers"),
+    ("runtime/turn.py", "import koboshi.stores.sqlite.store", "no-adapter"),
+    ("runtime/turn.py", "import koboshi.channels.web.codec", "no-adapter"),
+    ("control/read.py", "import koboshi.kernel.accept", "no-adapter"),
+    ("control/read.py", "import koboshi.runtime.turn", "layers"),
+    ("processes/runners.py", "import koboshi.runtime.turn", "layers"),
+    ("kernel/accept.py", "import koboshi.stores.sqlite.store", "stores-below"),
+    ("kernel/accept.py", "import apsw", "kernel"),
     ("dashboard/app.py", "import koboshi.runtime.turn", "layers"),
     ("stores/sqlite/store.py", "import koboshi.channels.web", "layers"),
     ("agent/prompt.py", "import koboshi.commands", "layers"),
@@ -116,7 +121,11 @@ def tree(tmp_path: Path) -> Path:
     plant(tmp_path, "runtime/calls.py", "import koboshi.runtime.turn")
     plant(tmp_path, "dashboard/app.py", "import koboshi.ports.store, starlette")
     plant(tmp_path, "stores/faults.py")
-    plant(tmp_path, "stores/sqlite/store.py", "import koboshi.stores.faults, apsw, time")
+    plant(tmp_path, "kernel/accept.py", "import koboshi.ports.store, msgspec")
+    plant(tmp_path, "control/read.py", "import koboshi.ports.store")
+    plant(tmp_path, "processes/runners.py", "import koboshi.ports.store, os")
+    plant(tmp_path, "runtime/gateway.py", "import koboshi.control.read, koboshi.processes.runners")
+    plant(tmp_path, "stores/sqlite/store.py", "import koboshi.kernel.accept, apsw, time")
     plant(tmp_path, "stores/postgres/store.py", "import koboshi.stores.faults")
     plant(tmp_path, "channels/web/codec.py", "import koboshi.domain.turn, msgspec")
     plant(tmp_path, "tools/ask.py", "import koboshi.ports.store")

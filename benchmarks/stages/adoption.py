@@ -26,7 +26,7 @@ from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.ids import CallId, ChannelName
 from koboshi.domain.inbox import Words
 from koboshi.domain.process import Birth
-from koboshi.domain.recovery import Policy, World
+from koboshi.domain.recovery import BootConfig, Policy
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Reply
 from koboshi.domain.watch import WatcherKind, WatcherSpec
@@ -113,7 +113,7 @@ def _exit() -> dict[str, object]:
 
 
 async def _fill(home: Path, birth: Birth) -> None:
-    world = World(
+    world = BootConfig(
         policy=Policy(),
         channels={ChannelName(CHANNEL): True},
         is_allowed=lambda _channel, _person: True,

@@ -17,7 +17,7 @@ IDLE_SECONDS_MAX = 60.0
 _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
 
 
-class Lanes:
+class HttpPool:
     """Clients of one connection each, made when they are needed, and at most `count_max`."""
 
     def __init__(

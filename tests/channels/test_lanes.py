@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from anyio import Event, create_task_group, fail_after
 
-from koboshi.http_pool import Lanes
+from koboshi.http_pool import HttpPool
 from tests.fakes.model_servers.server import Answer, ModelServer, serving
 from tests.harness.polling import WITHIN_S
 
@@ -12,13 +12,13 @@ TIMEOUT = httpx2.Timeout(WITHIN_S)
 OK = Answer(pieces=(b"ok",))
 
 
-async def ask(lanes: Lanes, server: ModelServer) -> str:
+async def ask(lanes: HttpPool, server: ModelServer) -> str:
     async with lanes.lane() as http:
         return (await http.post(server.url, content=b"{}")).text
 
 
 async def test_the_lane_that_was_used_last_is_used_next() -> None:
-    lanes = Lanes(count_max=9, timeout=TIMEOUT)
+    lanes = HttpPool(count_max=9, timeout=TIMEOUT)
     async with serving(lambda _: None) as server:
         server.answers += [OK] * 9
         async with lanes.lane() as first, lanes.lane() as second:
@@ -31,7 +31,7 @@ async def test_the_lane_that_was_used_last_is_used_next() -> None:
 
 
 async def test_there_are_no_more_lanes_than_allowed() -> None:
-    lanes = Lanes(count_max=2, timeout=TIMEOUT)
+    lanes = HttpPool(count_max=2, timeout=TIMEOUT)
     has_lane = [Event() for _ in range(3)]
     is_over = [Event() for _ in range(3)]
 
@@ -55,7 +55,7 @@ async def test_there_are_no_more_lanes_than_allowed() -> None:
 
 
 async def test_a_lane_that_nobody_needs_is_closed() -> None:
-    lanes = Lanes(count_max=9, timeout=TIMEOUT, idle_seconds_max=-1)
+    lanes = HttpPool(count_max=9, timeout=TIMEOUT, idle_seconds_max=-1)
     async with serving(lambda _: None) as server:
         server.answers += [OK]
         assert await ask(lanes, server) == "ok"
@@ -65,7 +65,7 @@ async def test_a_lane_that_nobody_needs_is_closed() -> None:
 
 
 async def test_closing_ends_what_is_under_way() -> None:
-    lanes = Lanes(count_max=9, timeout=TIMEOUT)
+    lanes = HttpPool(count_max=9, timeout=TIMEOUT)
     async with serving(lambda _: None) as server, create_task_group() as tasks:
         server.answers += [Answer(pieces=(b"o", b"k"), hangs_after=Event())]
 

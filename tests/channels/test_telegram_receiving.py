@@ -20,7 +20,7 @@ from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import Sent
-from koboshi.http_pool import Lanes
+from koboshi.http_pool import HttpPool
 from koboshi.ports.channel import Inbound, Receipt
 from tests.channels.fakes import NOW_MS, FakeClock, FakeGateway, until
 from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, owed, receiving, route_of
@@ -261,7 +261,7 @@ def test_the_token_is_not_shown_with_what_holds_it() -> None:
     options = TelegramOptions(
         name=MAIN, token="123:secret", api_base="", ambiguous="", per_second=0, home=Path()
     )
-    lanes = Lanes(count_max=1, timeout=httpx2.Timeout(1))
+    lanes = HttpPool(count_max=1, timeout=httpx2.Timeout(1))
     api = BotApi(lanes=lanes, base="", token="123:secret")
 
     assert "secret" not in f"{options} {api!r}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from koboshi.cli.explain import render
-from koboshi.control.context import Jobs
+from koboshi.control.context import ControlContext
 from koboshi.control.handle import answer
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.outbox import DeliveryState, Postpone, Settle
@@ -43,7 +43,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
     await one.store.close()
 
 
-def jobs(home: Home, *, is_running: bool = True) -> Jobs:
+def jobs(home: Home, *, is_running: bool = True) -> ControlContext:
     runners = LocalRunners(Path("processes"))
 
     async def store_end(_process_id: ProcessId, _seen: Seen) -> None:
@@ -52,7 +52,7 @@ def jobs(home: Home, *, is_running: bool = True) -> Jobs:
     async def output_of(process_id: ProcessId, _chars_max: int) -> str:
         return f"the output of {process_id}"
 
-    return Jobs(
+    return ControlContext(
         store=home.store,
         runners=runners,
         store_end=store_end,

@@ -10,7 +10,7 @@ from koboshi.clock import SystemClock
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.inbox import Words
 from koboshi.domain.people import PairingLimits
-from koboshi.domain.recovery import Policy, World
+from koboshi.domain.recovery import BootConfig, Policy
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound
 from koboshi.ports.store import Arrival
@@ -35,7 +35,7 @@ async def strangers_knock(home: Path, *people: str) -> None:
     codes = iter([nth_code(1), nth_code(2)])
     store = await open_store(
         home,
-        world=World(policy=Policy(), channels={CHANNEL: True}, is_allowed=lambda *_: False),
+        world=BootConfig(policy=Policy(), channels={CHANNEL: True}, is_allowed=lambda *_: False),
         clock=SystemClock(),
         wakeups=LocalWakeups(),
         options=StoreOptions(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.fork_server import cradle_command
+from koboshi.cli.fork_server import fork_server_command
 from koboshi.clock import SystemClock
 from koboshi.torture import Aim, Campaign, Settings
 from tests.harness.invariants import check_rows
@@ -36,7 +36,7 @@ async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
     settings = Settings(
         seed=seed,
         folder=tmp_path,
-        cradle=cradle_command(),
+        cradle=fork_server_command(),
         now_ms=SystemClock().now_ms,
         lives=LIVES,
         aim=Aim.RANDOM,

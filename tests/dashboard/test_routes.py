@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from koboshi.control.context import Jobs
+from koboshi.control.context import ControlContext
 from koboshi.control.handle import answer
 from koboshi.dashboard.app import BASE, Dashboard
 from koboshi.dashboard.describe import paths
@@ -38,7 +38,7 @@ def dashboard(home: Home, troubles: dict[str, str] | None = None, **more: Any) -
     async def output_of(process_id: ProcessId, _chars_max: int) -> str:
         return f"the output of {process_id}"
 
-    jobs = Jobs(
+    jobs = ControlContext(
         store=home.store,
         runners=LocalRunners(Path("processes")),
         store_end=store_end,

@@ -12,7 +12,7 @@ from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec, WatcherState
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, LogSlice, Seen
-from koboshi.processes.ends import Ends
+from koboshi.processes.ends import ProcessEnds
 from koboshi.tools.patterns import matcher
 
 NOW_MS = 1_763_240_400_000
@@ -296,8 +296,8 @@ class FakeProcesses:
         self.rows[process_id] = replace(self.rows[process_id], **changes)  # type: ignore[arg-type]
 
 
-def ends_of(processes: FakeProcesses, runners: FakeRunners, clock: FakeClock) -> Ends:
-    return Ends(
+def ends_of(processes: FakeProcesses, runners: FakeRunners, clock: FakeClock) -> ProcessEnds:
+    return ProcessEnds(
         processes=processes,
         runners=runners,
         clock=clock,

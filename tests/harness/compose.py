@@ -9,7 +9,7 @@ from anyio import Event
 
 from koboshi.agent.summary import ContextLimits
 from koboshi.commands.run import respond
-from koboshi.control.context import Jobs
+from koboshi.control.context import ControlContext
 from koboshi.control.handle import answer
 from koboshi.control.socket import ControlSocket
 from koboshi.domain.action import TurnLimits
@@ -24,7 +24,7 @@ from koboshi.ports.runners import Runners
 from koboshi.ports.store import Store
 from koboshi.ports.tool import Tools
 from koboshi.ports.wakeups import Wakeups
-from koboshi.processes.ends import Ends
+from koboshi.processes.ends import ProcessEnds
 from koboshi.processes.runners import LocalRunners
 from koboshi.processes.supervise import Retention, Supervise
 from koboshi.processes.watch import WatchLogs
@@ -37,7 +37,7 @@ from koboshi.runtime.drain import Drain
 from koboshi.runtime.gateway import Gateway
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
-from koboshi.runtime.model_caller import Asking
+from koboshi.runtime.model_caller import ModelCaller
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.shipping import Shipping
@@ -92,14 +92,14 @@ def compose(
     by_name = {channel.name: channel for channel in channels}
     runners = runners or LocalRunners(home / "processes")
     drain = Drain(wakeups=wakeups, seconds=bounds.drain_seconds)
-    ends = Ends(
+    ends = ProcessEnds(
         processes=store.processes,
         runners=runners,
         clock=clock,
         matcher=matcher,
         redact=lambda text: text,
     )
-    jobs = Jobs(
+    jobs = ControlContext(
         store=store,
         runners=runners,
         store_end=ends.store,
@@ -121,7 +121,7 @@ def compose(
     runner = TurnRunner(
         store=store,
         attachments=Attachments(store=store, channels=by_name, workdir=home, seconds=10),
-        asking=Asking(
+        asking=ModelCaller(
             drafts=Drafts(channels=by_name),
             store=store,
             model=model,

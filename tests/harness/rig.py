@@ -22,7 +22,7 @@ from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words
 from koboshi.domain.outage import Patience
 from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent
-from koboshi.domain.recovery import Policy, World
+from koboshi.domain.recovery import BootConfig, Policy
 from koboshi.domain.route import Route
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Abilities, Accept, Inbound
@@ -119,7 +119,7 @@ def _inbound(line: Line) -> Inbound:
 
 async def serve(home: Path) -> None:
     clock, wakeups = SystemClock(), LocalWakeups()
-    world = World(
+    world = BootConfig(
         policy=Policy(),
         channels={CHANNEL: True},
         is_allowed=lambda *_: True,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from koboshi.control.context import Jobs
+from koboshi.control.context import ControlContext
 from koboshi.control.handle import answer
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import Seen
@@ -56,14 +56,14 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
     await one.store.close()
 
 
-def jobs(home: Home) -> Jobs:
+def jobs(home: Home) -> ControlContext:
     async def store_end(_process_id: ProcessId, _seen: Seen) -> None:
         raise AssertionError("nothing runs here")
 
     async def output_of(process_id: ProcessId, _chars_max: int) -> str:
         return f"the output of {process_id}"
 
-    return Jobs(
+    return ControlContext(
         store=home.store,
         runners=LocalRunners(Path("processes")),
         store_end=store_end,

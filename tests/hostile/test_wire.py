@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from koboshi.channels.common.http_limits import Patience
+from koboshi.channels.common.http_limits import HttpLimits
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.pages import Pages
 from tests.channels.fakes import client_of
@@ -66,7 +66,7 @@ async def test_what_is_begun_and_not_finished_is_hung_up_on(begin: str) -> None:
     ids=["body", "chunk", "login"],
 )
 async def test_whoever_is_slow_with_a_body_is_told_so_and_hung_up_on(begin: str) -> None:
-    limits = WebLimits(body_s=0.1, patience=Patience(request_s=2 * BOUND_S))
+    limits = WebLimits(body_s=0.1, patience=HttpLimits(request_s=2 * BOUND_S))
     async with impatient_server(limits) as url, caller(url) as stream:
         await stream.send(begin.encode())
         said = await heard(stream)
@@ -103,7 +103,7 @@ async def test_what_has_no_end_is_not_listened_to(
     begin: bytes, piece: bytes, bytes_max: int
 ) -> None:
     """Neither kept nor read: what the system holds between the two of us is a few megabytes."""
-    limits = WebLimits(patience=Patience(request_bytes_max=2_000_000))
+    limits = WebLimits(patience=HttpLimits(request_bytes_max=2_000_000))
     in_between = 16_000_000
     async with impatient_server(limits) as url, caller(url) as stream:
         async with create_task_group() as tasks:
@@ -176,7 +176,7 @@ async def test_connections_that_say_nothing_give_way_to_those_that_do() -> None:
 
 async def test_a_follower_may_be_quiet_for_longer_than_a_request_may_take() -> None:
     """The limit is for what we wait for, and not for what is being answered."""
-    limits = WebLimits(keep_alive_s=0.05, patience=Patience(request_s=0.2))
+    limits = WebLimits(keep_alive_s=0.05, patience=HttpLimits(request_s=0.2))
     ask = f"GET /api/v1/sessions/a/events HTTP/1.1\r\n{KNOWN}\r\n"
     async with impatient_server(limits) as url, caller(url) as stream:
         await stream.send(ask.encode())

@@ -9,7 +9,7 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from koboshi.channels.common.http_limits import Patience
+from koboshi.channels.common.http_limits import HttpLimits
 from koboshi.channels.web.limits import WebLimits
 from tests.hostile.wild import fuzzed
 from tests.hostile.wire import BOUND_S, KNOWN, impatient_server, status_of
@@ -66,7 +66,7 @@ ANNOUNCED = {0, 100, 200, 202, 400, 401, 403, 404, 405, 413, 421}
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A server in a thread of its own, for all examples."""
-    limits = WebLimits(body_s=1.0, patience=Patience(request_s=1.0))
+    limits = WebLimits(body_s=1.0, patience=HttpLimits(request_s=1.0))
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(impatient_server(limits)) as address,

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from anyio import BrokenResourceError, EndOfStream, connect_tcp, fail_after
 from anyio.abc import SocketAttribute, SocketStream
 
-from koboshi.channels.common.http_limits import Patience
+from koboshi.channels.common.http_limits import HttpLimits
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.pages import NO_PAGES, Pages
 from tests.channels.fakes import TOKEN, FakeGateway, serving, web_channel
@@ -18,7 +18,7 @@ IMPATIENT = WebLimits(
     poll_s=0.05,
     body_s=0.2,
     connections_max=8,
-    patience=Patience(request_s=0.5, unread_s=0.5, request_bytes_max=2_000_000),
+    patience=HttpLimits(request_s=0.5, unread_s=0.5, request_bytes_max=2_000_000),
 )
 KNOWN = f"Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
 GONE = (EndOfStream, BrokenResourceError)

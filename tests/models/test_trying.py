@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app.probe import Disappointed, try_model
+from koboshi.app.probe import ProbeFailed, try_model
 from koboshi.config import Config, ModelConfig, Secret
 from tests.models.asking import KEY
 from tests.models.conftest import Place
@@ -26,12 +26,12 @@ async def test_a_model_that_answers_is_quoted(place: Place) -> None:
 async def test_a_key_that_is_refused_is_told(place: Place) -> None:
     place.server.answers.append(place.form.error(401, "no such key"))
 
-    with pytest.raises(Disappointed) as told:
+    with pytest.raises(ProbeFailed) as told:
         await try_model(config_of(place))
     assert str(told.value)
     assert KEY not in str(told.value)
 
 
 async def test_a_server_that_is_not_there_is_told(place: Place) -> None:
-    with pytest.raises(Disappointed, match="could not be reached"):
+    with pytest.raises(ProbeFailed, match="could not be reached"):
         await try_model(config_of(place, "http://127.0.0.1:9"))

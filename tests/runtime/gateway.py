@@ -11,8 +11,8 @@ from koboshi.domain import phrases
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outage import Patience
+from koboshi.domain.recovery import BootConfig as Configured
 from koboshi.domain.recovery import Policy
-from koboshi.domain.recovery import World as Configured
 from koboshi.domain.shutdown import Leave
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.channel import Receipt

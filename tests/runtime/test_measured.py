@@ -11,7 +11,7 @@ from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent, Unsu
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
 from koboshi.ports.model import ModelReply, OnText, Request
-from koboshi.runtime.heartbeat import THAW_SECONDS, Thaws
+from koboshi.runtime.heartbeat import THAW_SECONDS, SuspendDetector
 from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
 from koboshi.runtime.meter import Meter, labelled
 from tests.channels.fakes import FakeClock
@@ -176,7 +176,7 @@ class Sleeper:
 
 
 def test_a_machine_that_slept_is_noticed_once() -> None:
-    machine, thaws = Sleeper(), Thaws()
+    machine, thaws = Sleeper(), SuspendDetector()
     for awake_s, asleep_s, count in ((5, 0, 0), (5, THAW_SECONDS + 1, 1), (5, 0, 1), (5, -60, 1)):
         machine.wall_s += awake_s + asleep_s
         machine.own_s += awake_s

@@ -8,12 +8,12 @@ from koboshi.channels.telegram.rate_limiter import (
     CHAT_PER_SECOND,
     GROUP_AT_ONCE,
     GROUP_PER_SECOND,
-    Manners,
+    RateLimiter,
 )
 from tests.harness.virtual import VirtualClock
 
 
-async def speak(manners: Manners, clock: VirtualClock, chat: str, times: int) -> list[float]:
+async def speak(manners: RateLimiter, clock: VirtualClock, chat: str, times: int) -> list[float]:
     """Say so much in a chat, one after the other. Returns when each was said."""
     said: list[float] = []
     for _ in range(times):
@@ -30,7 +30,7 @@ def most_within(said: list[float], seconds: float) -> int:
 
 async def test_a_person_hears_a_little_at_once_and_then_steadily() -> None:
     clock = VirtualClock()
-    said = await speak(Manners(clock, 30), clock, "7", 100)
+    said = await speak(RateLimiter(clock, 30), clock, "7", 100)
 
     assert said[CHAT_AT_ONCE - 1] == 0
     assert most_within(said, 60) <= 60 * CHAT_PER_SECOND + CHAT_AT_ONCE
@@ -39,14 +39,14 @@ async def test_a_person_hears_a_little_at_once_and_then_steadily() -> None:
 
 async def test_a_group_hears_twenty_in_a_minute() -> None:
     clock = VirtualClock()
-    said = await speak(Manners(clock, 30), clock, "-100200", 100)
+    said = await speak(RateLimiter(clock, 30), clock, "-100200", 100)
 
     assert most_within(said, 60) <= 60 * GROUP_PER_SECOND + GROUP_AT_ONCE
 
 
 async def test_all_chats_together_hear_no_more_than_is_allowed() -> None:
     clock = VirtualClock()
-    manners, said = Manners(clock, 30), list[float]()
+    manners, said = RateLimiter(clock, 30), list[float]()
 
     async def talk(chat: str) -> None:
         said.extend(await speak(manners, clock, chat, 4))
@@ -62,7 +62,7 @@ async def test_all_chats_together_hear_no_more_than_is_allowed() -> None:
 
 async def test_one_chat_does_not_hold_up_the_others() -> None:
     clock = VirtualClock()
-    manners = Manners(clock, 30)
+    manners = RateLimiter(clock, 30)
     await speak(manners, clock, "7", 20)
     before = clock.monotonic()
 
@@ -72,13 +72,13 @@ async def test_one_chat_does_not_hold_up_the_others() -> None:
 async def test_without_limits_of_our_own_nobody_waits() -> None:
     clock = VirtualClock()
 
-    assert set(await speak(Manners(clock, 0), clock, "7", 1_000)) == {0.0}
+    assert set(await speak(RateLimiter(clock, 0), clock, "7", 1_000)) == {0.0}
 
 
 async def test_what_passes_is_not_shown_where_quiet_is_asked_for() -> None:
     clock = VirtualClock()
-    manners = Manners(clock, 30)
-    manners.be_quiet("7", 10)
+    manners = RateLimiter(clock, 30)
+    manners.pause_until("7", 10)
 
     assert not manners.may_show("7")
     assert manners.may_show("8")
@@ -89,7 +89,7 @@ async def test_what_passes_is_not_shown_where_quiet_is_asked_for() -> None:
 
 async def test_chats_are_not_remembered_without_end() -> None:
     clock = VirtualClock()
-    manners = Manners(clock, 1_000_000)
+    manners = RateLimiter(clock, 1_000_000)
     for number in range(module.CHATS_MAX + 100):
         await manners.wait_for_chat(f"{number}")
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koboshi.runtime.host import (
-    Place,
     Signs,
+    Supervisor,
     Surroundings,
     ask_stop_limit,
     drain_seconds,
@@ -64,31 +64,35 @@ def test_a_drain_always_leaves_time_to_set_things_down(configured: float, limit:
 @pytest.mark.parametrize(
     "seen, place, limit",
     [
-        (signs(OWN_UNIT, NOTIFY_SOCKET="/run/n", INVOCATION_ID="x"), Place.SYSTEMD, None),
-        (signs(USER_UNIT, NOTIFY_SOCKET="/run/n"), Place.SYSTEMD, 120),
-        (signs(OWN_UNIT, INVOCATION_ID="x"), Place.SYSTEMD, 90),
-        (signs(DESKTOP, INVOCATION_ID="x", is_terminal=True), Place.TERMINAL, None),
-        (signs(DESKTOP, INVOCATION_ID="x"), Place.UNKNOWN, None),
-        (signs(SSH, is_terminal=True), Place.TERMINAL, None),
-        (signs(XPC_SERVICE_NAME="koboshi.gateway"), Place.LAUNCHD, 20),
-        (signs(XPC_SERVICE_NAME="koboshi.gateway", KOBOSHI_GRACE_SECONDS="75"), Place.LAUNCHD, 75),
-        (signs(XPC_SERVICE_NAME="0", is_terminal=True), Place.TERMINAL, None),
-        (signs(KUBERNETES_SERVICE_HOST="10.0.0.1", pid=1), Place.KUBERNETES, 30),
+        (signs(OWN_UNIT, NOTIFY_SOCKET="/run/n", INVOCATION_ID="x"), Supervisor.SYSTEMD, None),
+        (signs(USER_UNIT, NOTIFY_SOCKET="/run/n"), Supervisor.SYSTEMD, 120),
+        (signs(OWN_UNIT, INVOCATION_ID="x"), Supervisor.SYSTEMD, 90),
+        (signs(DESKTOP, INVOCATION_ID="x", is_terminal=True), Supervisor.TERMINAL, None),
+        (signs(DESKTOP, INVOCATION_ID="x"), Supervisor.UNKNOWN, None),
+        (signs(SSH, is_terminal=True), Supervisor.TERMINAL, None),
+        (signs(XPC_SERVICE_NAME="koboshi.gateway"), Supervisor.LAUNCHD, 20),
+        (
+            signs(XPC_SERVICE_NAME="koboshi.gateway", KOBOSHI_GRACE_SECONDS="75"),
+            Supervisor.LAUNCHD,
+            75,
+        ),
+        (signs(XPC_SERVICE_NAME="0", is_terminal=True), Supervisor.TERMINAL, None),
+        (signs(KUBERNETES_SERVICE_HOST="10.0.0.1", pid=1), Supervisor.KUBERNETES, 30),
         (
             signs(KUBERNETES_SERVICE_HOST="10.0.0.1", KOBOSHI_GRACE_SECONDS="90"),
-            Place.KUBERNETES,
+            Supervisor.KUBERNETES,
             90,
         ),
-        (signs(pid=1), Place.CONTAINER, 10),
-        (signs(pid=1, is_terminal=True), Place.CONTAINER, 10),
-        (signs("0::/docker/8a7f\n"), Place.CONTAINER, 10),
-        (signs(pid=1, KOBOSHI_GRACE_SECONDS="75"), Place.CONTAINER, 75),
-        (signs(pid=1, KOBOSHI_GRACE_SECONDS="soon"), Place.CONTAINER, 10),
-        (signs(""), Place.UNKNOWN, None),
-        (signs("nonsense\n::\n"), Place.UNKNOWN, None),
+        (signs(pid=1), Supervisor.CONTAINER, 10),
+        (signs(pid=1, is_terminal=True), Supervisor.CONTAINER, 10),
+        (signs("0::/docker/8a7f\n"), Supervisor.CONTAINER, 10),
+        (signs(pid=1, KOBOSHI_GRACE_SECONDS="75"), Supervisor.CONTAINER, 75),
+        (signs(pid=1, KOBOSHI_GRACE_SECONDS="soon"), Supervisor.CONTAINER, 10),
+        (signs(""), Supervisor.UNKNOWN, None),
+        (signs("nonsense\n::\n"), Supervisor.UNKNOWN, None),
     ],
 )
-def test_the_place_and_its_limit(seen: Signs, place: Place, limit: float | None) -> None:
+def test_the_place_and_its_limit(seen: Signs, place: Supervisor, limit: float | None) -> None:
     found = recognised(seen)
 
     assert (found.place, found.stop_limit_seconds) == (place, limit)
@@ -96,10 +100,10 @@ def test_the_place_and_its_limit(seen: Signs, place: Place, limit: float | None)
 
 
 def test_a_person_at_a_terminal_does_not_wait_for_45_seconds() -> None:
-    assert Surroundings(place=Place.TERMINAL).drain_seconds(45) == 10
-    assert Surroundings(place=Place.TERMINAL).drain_seconds(3) == 3
+    assert Surroundings(place=Supervisor.TERMINAL).drain_seconds(45) == 10
+    assert Surroundings(place=Supervisor.TERMINAL).drain_seconds(3) == 3
     assert Surroundings().drain_seconds(45) == 45
-    assert Surroundings(place=Place.CONTAINER, stop_limit_seconds=10).drain_seconds(45) == 6
+    assert Surroundings(place=Supervisor.CONTAINER, stop_limit_seconds=10).drain_seconds(45) == 6
 
 
 @pytest.mark.parametrize(

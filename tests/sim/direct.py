@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import apsw
 
 from koboshi.domain.errors import StoreFailed
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from koboshi.kernel.clocks import JumpWatch
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.transaction import Reading, Transaction
@@ -131,7 +131,7 @@ class DirectBackend:
 
     async def open(
         self,
-        world: World,
+        world: BootConfig,
         clock: Clock,
         wakeups: Wakeups,
         limits: Limits,

@@ -17,7 +17,7 @@ from koboshi.control.socket import ControlSocket
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import DeliveryLimits
-from koboshi.domain.recovery import Policy, World
+from koboshi.domain.recovery import BootConfig, Policy
 from koboshi.domain.shutdown import Leave
 from koboshi.kernel.transaction import Reading
 from koboshi.runtime.gateway import Gateway
@@ -92,9 +92,9 @@ class Setting:
     def channels(self) -> tuple[ChannelName, ...]:
         return (CHANNEL, OTHER) if self.weather.plot is Plot.SIDE else (CHANNEL,)
 
-    def world(self) -> World:
+    def world(self) -> BootConfig:
         listed = frozenset(self.circle.listed)
-        return World(
+        return BootConfig(
             policy=self.policy,
             channels=dict.fromkeys(self.channels, True),
             is_allowed=lambda _channel, person: person in listed,

@@ -17,7 +17,7 @@ from anyio.lowlevel import checkpoint
 
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.people import PairingLimits
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.transaction import Reading, Transaction
@@ -232,7 +232,7 @@ class Opened:
 async def open_sim_store(
     home: Path,
     *,
-    world: World,
+    world: BootConfig,
     clock: SimClock,
     wakeups: Wakeups,
     power: Power,

@@ -17,7 +17,7 @@ from koboshi.ports.runners import (
     Seen,
 )
 from koboshi.ports.runners import Life as ProcessLife
-from koboshi.processes.ends import Ends
+from koboshi.processes.ends import ProcessEnds
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
 from koboshi.tools.patterns import matcher
@@ -124,7 +124,7 @@ class SimRunners:
 def sim_tools(runners: SimRunners, store: SqliteStore, workdir: Path) -> Toolbox:
     """Tools of every effect, and the real ones for commands on the runners of the simulation."""
     effects, power, clock = runners.effects, runners.power, runners.clock
-    ends = Ends(
+    ends = ProcessEnds(
         processes=store.processes, runners=runners, clock=clock, matcher=matcher, redact=str
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from koboshi.domain.people import PairingLimits
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from tests.store.homes import BACKENDS, Home, Limits, OpenHome, a_world
 
 
@@ -18,7 +18,7 @@ async def open_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
     homes: list[Home] = []
 
     async def open_one(
-        world: World | None = None, pairing: PairingLimits | None = None, **limits: Any
+        world: BootConfig | None = None, pairing: PairingLimits | None = None, **limits: Any
     ) -> Home:
         home = Home(
             backend=BACKENDS[request.param](tmp_path / f"home-{len(homes)}"),

@@ -17,7 +17,7 @@ from koboshi.domain.inbox import Words
 from koboshi.domain.outage import Failure
 from koboshi.domain.outbox import Delivery, DeliveryState, Settle
 from koboshi.domain.people import CODE_CHARS, PairingLimits
-from koboshi.domain.recovery import Policy, Verdict, World
+from koboshi.domain.recovery import BootConfig, Policy, Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.session import CutKind
 from koboshi.domain.transcript import (
@@ -96,9 +96,9 @@ def a_world(
     without: Sequence[ChannelName] = (),
     revoked: Sequence[str] = (),
     busy: str = "queue",
-) -> World:
+) -> BootConfig:
     channels = {WEB: True, HOOK: False, FRONT: True}
-    return World(
+    return BootConfig(
         policy=policy,
         channels={name: asks for name, asks in channels.items() if name not in without},
         is_allowed=lambda channel, person: (
@@ -121,7 +121,7 @@ class Limits:
 class Backend(Protocol):
     async def open(
         self,
-        world: World,
+        world: BootConfig,
         clock: Clock,
         wakeups: Wakeups,
         limits: Limits,
@@ -151,7 +151,7 @@ class SqliteBackend:
 
     async def open(
         self,
-        world: World,
+        world: BootConfig,
         clock: Clock,
         wakeups: Wakeups,
         limits: Limits,
@@ -220,7 +220,7 @@ class Home:
     backend: Backend
     clock: FakeClock = field(default_factory=FakeClock)
     wakeups: RecordingWakeups = field(default_factory=RecordingWakeups)
-    world: World = field(default_factory=lambda: a_world())
+    world: BootConfig = field(default_factory=lambda: a_world())
     limits: Limits = Limits()
     store: Store = field(init=False)
     worker: Worker = field(init=False)
@@ -237,7 +237,7 @@ class Home:
         self.worker = await self.store.workers.start("host", 4711, "birth", "0.1")
         return self.worker
 
-    async def reopen(self, *, crash: bool = True, world: World | None = None) -> Worker:
+    async def reopen(self, *, crash: bool = True, world: BootConfig | None = None) -> Worker:
         """The next boot, after a death or after a clean close of the files."""
         if crash:
             await self.backend.kill(self.store)
@@ -393,7 +393,7 @@ class Home:
         assert verdict is not None
         return verdict
 
-    async def die_and_recover(self, turn_id: TurnId, *, world: World | None = None) -> Verdict:
+    async def die_and_recover(self, turn_id: TurnId, *, world: BootConfig | None = None) -> Verdict:
         await self.reopen(crash=True, world=world)
         return await self.recover(turn_id)
 

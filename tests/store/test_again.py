@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from koboshi.commands import run
-from koboshi.domain.command import Command, CommandName, Standing, Will
+from koboshi.domain.command import Command, CommandName, OperatorAction, Standing
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryState
@@ -153,7 +153,7 @@ async def test_a_turn_without_an_answer_is_asked_again_with_all_its_words(
             await home.store.turns.fail(claim, "it broke")
         case "dropped":
             await home.store.turns.release(claim)
-            assert await home.store.turns.will(claim.turn_id, Will.DROP) is Standing.LEFT
+            assert await home.store.turns.will(claim.turn_id, OperatorAction.DROP) is Standing.LEFT
         case _:
             await home.stop()
     first, again = await retry(home, message), await retry(home, message)

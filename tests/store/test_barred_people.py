@@ -6,17 +6,17 @@ import pytest
 from koboshi.domain.command import (
     Command,
     CommandName,
+    OperatorAction,
     Response,
     Retry,
     Ruling,
     SessionFacts,
     Standing,
-    Will,
 )
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.notes import ENDED
 from koboshi.domain.outbox import Delivery
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from koboshi.domain.transcript import Effect, Message, Need
 from koboshi.domain.turn import Claim
 from koboshi.ports.channel import Receipt
@@ -306,7 +306,7 @@ async def test_a_turn_set_aside_for_another_reason_is_passed_by(open_home: OpenH
     await serves_ann(home)
 
 
-def without_ann() -> World:
+def without_ann() -> BootConfig:
     return a_world(revoked=["ann"])
 
 
@@ -408,7 +408,7 @@ async def test_the_operator_does_not_resume_it_either(open_home: OpenHome) -> No
     home, claim = await steered(open_home, "eve", "ann")
     await revoke(home)
 
-    standing = await home.store.turns.will(claim.turn_id, Will.RESUME)
+    standing = await home.store.turns.will(claim.turn_id, OperatorAction.RESUME)
 
     assert standing is Standing.NOT_SERVED
 

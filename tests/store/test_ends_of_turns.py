@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from koboshi.agent.context import build_request
-from koboshi.domain.command import CommandName, Will
+from koboshi.domain.command import CommandName, OperatorAction
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.notes import ENDED, MARK, NOT_AGAIN
@@ -339,7 +339,7 @@ class History:
                 await home.store.turns.expire(1)
             case "dropped":
                 await home.reopen(crash=True)
-                await home.store.turns.will(claim.turn_id, Will.DROP)
+                await home.store.turns.will(claim.turn_id, OperatorAction.DROP)
             case "interrupted":
                 await home.store.sessions.set(claim.session_id, Settings(busy=Busy.INTERRUPT))
                 await self.say("something else")

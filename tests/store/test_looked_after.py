@@ -13,7 +13,7 @@ from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.watch import ReportLimits, WatcherSpec
 from koboshi.ports.runners import EndedBy, Life, LogSlice, Seen
-from koboshi.processes.ends import Ends
+from koboshi.processes.ends import ProcessEnds
 from koboshi.processes.supervise import Retention, Supervise
 from koboshi.processes.watch import WatchLogs
 from koboshi.runtime.wakeups import LocalWakeups
@@ -81,7 +81,7 @@ class Care:
 
     def _supervise(self) -> Supervise:
         processes = self.home.store.processes
-        ends = Ends(
+        ends = ProcessEnds(
             processes=processes,
             runners=self.runners,
             clock=self.home.clock,

@@ -1,6 +1,6 @@
 """Who is named to the operator when a turn does not run, because a person in it is not allowed."""
 
-from koboshi.control.narrate import Reasons
+from koboshi.control.narrate import Narrator
 from koboshi.domain.session import Busy, Settings
 from tests.store.homes import FRONT, Home
 from tests.store.test_barred_people import ROOM, let_in, revoke, writes
@@ -19,7 +19,7 @@ async def test_the_remedy_names_who_is_not_allowed_and_not_who_wrote_last(home: 
     explanation = await home.explain(claim.turn_id)
     assert explanation.turn.state == "suspended"
     assert explanation.barred == ("eve",)
-    told = Reasons(is_running=True, troubles={}).of_turn(explanation)
+    told = Narrator(is_running=True, troubles={}).of_turn(explanation)
     assert f"add eve to `allow` of [channels.{FRONT.replace(':', '.')}]" in told.remedy
 
 

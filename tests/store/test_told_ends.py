@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from koboshi.domain.command import CommandName, Will
+from koboshi.domain.command import CommandName, OperatorAction
 from koboshi.domain.files import OutFile
 from koboshi.domain.process import Process
 from koboshi.domain.recovery import Policy, RecoveryPolicy, VerdictKind
@@ -160,7 +160,7 @@ async def is_set_aside(home: Home, claim: Claim) -> None:
 
 async def is_dropped(home: Home, claim: Claim) -> None:
     await is_set_aside(home, claim)
-    await home.store.turns.will(claim.turn_id, Will.DROP)
+    await home.store.turns.will(claim.turn_id, OperatorAction.DROP)
 
 
 async def gives_way(home: Home, claim: Claim) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
-from koboshi.domain.command import Standing, Will
+from koboshi.domain.command import OperatorAction, Standing
 from koboshi.domain.ids import TurnId
 from koboshi.domain.recovery import RecoveryPolicy
 from koboshi.domain.session import Busy, Settings
@@ -235,28 +235,28 @@ async def gave_up_from_suspended(home: Home) -> TurnId:
 
 
 async def resumed_from_queued(home: Home) -> TurnId:
-    return await willed(home, await postponed(home), Will.RESUME)
+    return await willed(home, await postponed(home), OperatorAction.RESUME)
 
 
 async def dropped_while_queued(home: Home) -> TurnId:
-    return await willed(home, await released(home), Will.DROP)
+    return await willed(home, await released(home), OperatorAction.DROP)
 
 
 async def dropped_while_running(home: Home) -> TurnId:
     turn_id = await claimed(home)
     await home.reopen(crash=True)
-    return await willed(home, turn_id, Will.DROP)
+    return await willed(home, turn_id, OperatorAction.DROP)
 
 
 async def dropped_while_waiting(home: Home) -> TurnId:
-    return await willed(home, await prompted_from_running(home), Will.DROP)
+    return await willed(home, await prompted_from_running(home), OperatorAction.DROP)
 
 
 async def dropped_while_suspended(home: Home) -> TurnId:
-    return await willed(home, await parked_from_running(home), Will.DROP)
+    return await willed(home, await parked_from_running(home), OperatorAction.DROP)
 
 
-async def willed(home: Home, turn_id: TurnId, will: Will) -> TurnId:
+async def willed(home: Home, turn_id: TurnId, will: OperatorAction) -> TurnId:
     assert await home.store.turns.will(turn_id, will) is Standing.LEFT
     return turn_id
 

@@ -5,7 +5,7 @@ import pytest
 from koboshi.clock import SystemClock
 from koboshi.commands.parse import message_in, parse_command
 from koboshi.commands.run import respond
-from koboshi.domain.command import Standing, Will
+from koboshi.domain.command import OperatorAction, Standing
 from koboshi.domain.ids import TurnId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.recovery import RecoveryPolicy
@@ -438,12 +438,12 @@ async def test_the_operator_resumes_only_what_is_served(open_home: OpenHome) -> 
     claim = await home.work_on("one")
     await home.die_and_recover(claim.turn_id, world=a_world(revoked=["ann"]))
 
-    assert await home.store.turns.will(claim.turn_id, Will.RESUME) is Standing.NOT_SERVED
+    assert await home.store.turns.will(claim.turn_id, OperatorAction.RESUME) is Standing.NOT_SERVED
     assert (await home.view(claim.turn_id)).state == "suspended"
-    assert await home.store.turns.will(claim.turn_id, Will.DROP) is Standing.LEFT
+    assert await home.store.turns.will(claim.turn_id, OperatorAction.DROP) is Standing.LEFT
     assert (await home.view(claim.turn_id)).reason == "dropped by the operator"
-    assert await home.store.turns.will(claim.turn_id, Will.RESUME) is Standing.CLOSED
-    assert await home.store.turns.will(TurnId(99), Will.RESUME) is None
+    assert await home.store.turns.will(claim.turn_id, OperatorAction.RESUME) is Standing.CLOSED
+    assert await home.store.turns.will(TurnId(99), OperatorAction.RESUME) is None
 
 
 def test_only_words_behind_the_command_are_a_message() -> None:

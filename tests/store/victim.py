@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
-from koboshi.domain.command import CommandName, Standing, Will
+from koboshi.domain.command import CommandName, OperatorAction, Standing
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import CallId, Seq
 from koboshi.domain.outbox import Delivery, DeliveryState, Postpone, Settle, held
@@ -164,7 +164,7 @@ async def with_an_operator(home: Home) -> AsyncIterator[str]:
     yield "turns.claim"
     await home.store.turns.release(claim)
     yield "turns.release"
-    assert await home.store.turns.will(claim.turn_id, Will.DROP) is Standing.LEFT
+    assert await home.store.turns.will(claim.turn_id, OperatorAction.DROP) is Standing.LEFT
     yield "turns.will"
     await home.stop()
     yield "inbox.accept"

@@ -10,6 +10,7 @@ from koboshi.domain.command import (
     Command,
     CommandName,
     Failed,
+    OperatorAction,
     QuestionEnd,
     QuestionGlance,
     QuestionKind,
@@ -18,7 +19,6 @@ from koboshi.domain.command import (
     Ruling,
     SessionFacts,
     TurnGlance,
-    Will,
 )
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import ChannelName, Generation, Seq, SessionId, TurnId
@@ -489,10 +489,12 @@ def test_a_name_may_be_written_with_an_underscore() -> None:
     assert (command.name, command.argument) == (CommandName.RESUME_POLICY, "ask")
 
 
-@pytest.mark.parametrize("said, will", [("/resume", Will.RESUME), ("/drop", Will.DROP)])
+@pytest.mark.parametrize(
+    "said, will", [("/resume", OperatorAction.RESUME), ("/drop", OperatorAction.DROP)]
+)
 @pytest.mark.parametrize("state", sorted(OPEN))
 def test_a_will_concerns_exactly_what_nobody_works_on(
-    said: str, will: Will, state: TurnState
+    said: str, will: OperatorAction, state: TurnState
 ) -> None:
     """S79: and nothing that the person's answer would continue."""
     for is_worked_on in (False, True):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app.boot_config import world_of
+from koboshi.app.boot_config import boot_config_of
 from koboshi.config import load
 from koboshi.domain.ids import ChannelName
 
@@ -23,7 +23,7 @@ def test_an_owner_is_named_by_id(tmp_path: Path, allow: str, owners: list[str]) 
         f"{SECTION}ALLOW": allow,
         f"{SECTION}GROUPS": "all",
     }
-    world = world_of(load(None, None, environ))
+    world = boot_config_of(load(None, None, environ))
 
     assert [person for person in ("7", "8", "*", "") if world.is_owner(BOT, person)] == owners
     assert world.listen == {BOT: "all"}

@@ -9,7 +9,7 @@ from koboshi.config import Config, TelegramConfig, secrets_of
 from koboshi.domain.errors import ModelUnusable
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outage import Patience
-from koboshi.domain.recovery import Policy, RecoveryPolicy, World
+from koboshi.domain.recovery import BootConfig, Policy, RecoveryPolicy
 from koboshi.domain.slots import SlotLimits
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "
 """What commands inherit of our environment: nothing that may hold a key, or bend a program."""
 
 
-def world_of(config: Config) -> World:
+def boot_config_of(config: Config) -> BootConfig:
     """What recovery must know of the configuration."""
     recovery = config.recovery
-    return World(
+    return BootConfig(
         policy=Policy(
             recovery=RecoveryPolicy(recovery.policy),
             fresh_ms=int(recovery.fresh_seconds * 1000),

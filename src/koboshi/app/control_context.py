@@ -3,22 +3,22 @@
 from koboshi.app.boot_config import redactor_of
 from koboshi.clock import SystemClock
 from koboshi.config import Config
-from koboshi.control.context import Jobs
+from koboshi.control.context import ControlContext
 from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.watch import ReportLimits
 from koboshi.ports.runners import Seen
 from koboshi.ports.store import Store
-from koboshi.processes.ends import Ends, output_of
+from koboshi.processes.ends import ProcessEnds, output_of
 from koboshi.processes.runners import LocalRunners
 from koboshi.tools.patterns import matcher
 
 PROCESSES_NAME = "processes"
 
 
-def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemClock) -> Ends:
-    return Ends(
+def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemClock) -> ProcessEnds:
+    return ProcessEnds(
         processes=store.processes,
         runners=runners,
         clock=clock,
@@ -27,7 +27,9 @@ def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemCl
     )
 
 
-def jobs_of(config: Config, store: Store, clock: SystemClock, *, is_running: bool) -> Jobs:
+def control_context_of(
+    config: Config, store: Store, clock: SystemClock, *, is_running: bool
+) -> ControlContext:
     """The processes of a home, for whoever owns it."""
     runners = LocalRunners(config.home / PROCESSES_NAME)
 
@@ -37,7 +39,7 @@ def jobs_of(config: Config, store: Store, clock: SystemClock, *, is_running: boo
     async def store_end(process_id: ProcessId, seen: Seen) -> None:
         await ends_of(config, store, runners, clock).store(process_id, seen)
 
-    return Jobs(
+    return ControlContext(
         store=store,
         runners=runners,
         store_end=store_end,

@@ -5,8 +5,8 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from koboshi.app.boot_config import world_of
-from koboshi.app.control_context import jobs_of, pairing_limits
+from koboshi.app.boot_config import boot_config_of
+from koboshi.app.control_context import control_context_of, pairing_limits
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.handle import answer
@@ -23,7 +23,7 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
     """
     store = await open_store(
         config.home,
-        world=world_of(config),
+        world=boot_config_of(config),
         clock=SystemClock(),
         wakeups=LocalWakeups(),
         options=StoreOptions(
@@ -44,4 +44,6 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
 async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
     """What the owner of the home would answer, with this process as the owner."""
     async with owned_store(config, who="the koboshi command line") as store:
-        return await answer(jobs_of(config, store, SystemClock(), is_running=False), request)
+        return await answer(
+            control_context_of(config, store, SystemClock(), is_running=False), request
+        )

@@ -4,10 +4,10 @@ waits at a keyboard: no event loop, no thread, and nothing is loaded that change
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
-from koboshi.app.boot_config import world_of
+from koboshi.app.boot_config import boot_config_of
 from koboshi.clock import SystemClock
 from koboshi.config import Config
-from koboshi.control.read import Looks
+from koboshi.control.read import ReadRequests
 from koboshi.stores.sqlite.looking import looked_at
 
 Answer = TypeVar("Answer")
@@ -19,10 +19,13 @@ def look_at_home(config: Config, request: Mapping[str, object]) -> Mapping[str, 
     Raises HomeHeld when somebody else owns it.
     """
     views = looked_at(
-        config.home, world=world_of(config), clock=SystemClock(), who="the koboshi command line"
+        config.home,
+        world=boot_config_of(config),
+        clock=SystemClock(),
+        who="the koboshi command line",
     )
     with views as found:
-        return _now(Looks(views=found, is_running=False, channels={}).answer(request))
+        return _now(ReadRequests(views=found, is_running=False, channels={}).answer(request))
 
 
 def _now(asked: Coroutine[Any, Any, Answer]) -> Answer:

@@ -11,7 +11,7 @@ from anyio import Event
 from koboshi.agent.prompt import system_prompt
 from koboshi.app.boot_config import environment_of_commands, redactor_of
 from koboshi.app.context import context_limits
-from koboshi.app.control_context import ends_of, jobs_of, report_limits
+from koboshi.app.control_context import control_context_of, ends_of, report_limits
 from koboshi.app.metrics import metrics_of
 from koboshi.app.plugins import open_plugins
 from koboshi.app.restart_tool import restart_tool
@@ -24,21 +24,21 @@ from koboshi.channels.web.channel import WebChannel
 from koboshi.clock import SystemClock
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
-from koboshi.control.context import Jobs, until_written_to
+from koboshi.control.context import ControlContext, until_written_to
 from koboshi.control.handle import answer
 from koboshi.control.neighbours import Neighbours
 from koboshi.control.socket import ControlSocket
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.domain.outbox import DeliveryLimits
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from koboshi.domain.shutdown import nothing_against_it
 from koboshi.domain.worker import Worker
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import Model
 from koboshi.ports.tool import Tool
 from koboshi.ports.wakeups import OUTBOX
-from koboshi.processes.ends import Ends, output_of
+from koboshi.processes.ends import ProcessEnds, output_of
 from koboshi.processes.runners import LocalRunners
 from koboshi.processes.supervise import Retention, Supervise
 from koboshi.processes.watch import WatchLogs
@@ -55,7 +55,7 @@ from koboshi.runtime.intake import Intake
 from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.meter import Meter, labelled
-from koboshi.runtime.model_caller import Asking
+from koboshi.runtime.model_caller import ModelCaller
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
 from koboshi.runtime.shipping import Shipping
@@ -84,7 +84,7 @@ class Parts:
     store: SqliteStore
     model: Model
     worker: Worker
-    world: World
+    world: BootConfig
     drain: Drain
     clock: SystemClock
     wakeups: LocalWakeups
@@ -130,7 +130,7 @@ class Parts:
         on_back = partial(self.wakeups.hint, OUTBOX)
         return [telegram_channel(self.config, each, self.clock, on_back) for each in found]
 
-    def web_channels(self, health: GatewayHealth, jobs: Jobs) -> list[WebChannel]:
+    def web_channels(self, health: GatewayHealth, jobs: ControlContext) -> list[WebChannel]:
         return [
             WebChannel(
                 name=ChannelName(channel.name),
@@ -197,7 +197,7 @@ class Parts:
             restart_tool(self.worker, self.store, self.drain, self.why_not_restart),
         ]
 
-    def ends(self) -> Ends:
+    def ends(self) -> ProcessEnds:
         return ends_of(self.config, self.store, self.runners, self.clock)
 
     def supervise(self) -> Supervise:
@@ -287,8 +287,8 @@ class Parts:
             redact=redactor_of(self.config),
         )
 
-    def asking(self, channels: Mapping[ChannelName, Channel]) -> Asking:
-        return Asking(
+    def asking(self, channels: Mapping[ChannelName, Channel]) -> ModelCaller:
+        return ModelCaller(
             drafts=Drafts(channels=channels),
             store=self.store,
             model=MeasuredModel(
@@ -358,7 +358,7 @@ def build(
     reached: list[TelegramChannel | WebChannel] = [*parts.telegram_channels()]
     health = parts.health(heartbeat, reached)
     jobs = replace(
-        jobs_of(parts.config, parts.store, parts.clock, is_running=True),
+        control_context_of(parts.config, parts.store, parts.clock, is_running=True),
         leave=parts.drain.ask,
         why_not_restart=parts.why_not_restart,
         login_link=lambda: next((channel.login_link() for channel in web), None),

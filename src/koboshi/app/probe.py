@@ -19,7 +19,7 @@ TELEGRAM_SECONDS = 15.0
 MODEL_SECONDS = 60.0
 
 
-class Disappointed(Exception):
+class ProbeFailed(Exception):
     """What was tried does not work, in words for a person."""
 
     def __init__(self, words: str, *, status: int | None = None) -> None:
@@ -42,22 +42,22 @@ class WebhookStanding:
 
 
 async def try_telegram(bot: TelegramConfig) -> str:
-    """The name of the bot whose token it is. Raises Disappointed."""
+    """The name of the bot whose token it is. Raises ProbeFailed."""
     match await _asked(bot, "getMe"):
         case {"username": str(name)}:
             return name
         case _:
-            raise Disappointed(f"{bot.api_base} answers as no Bot API does")
+            raise ProbeFailed(f"{bot.api_base} answers as no Bot API does")
 
 
 async def hears_groups(bot: TelegramConfig) -> bool:
-    """Whether Telegram brings it all that is said in a group. Raises Disappointed."""
+    """Whether Telegram brings it all that is said in a group. Raises ProbeFailed."""
     me = await _asked(bot, "getMe")
     return isinstance(me, dict) and me.get("can_read_all_group_messages") is True
 
 
 async def webhook_standing(bot: TelegramConfig) -> WebhookStanding:
-    """Asked of Telegram, and tried from here. Raises Disappointed."""
+    """Asked of Telegram, and tried from here. Raises ProbeFailed."""
     told = await _asked(bot, "getWebhookInfo")
     found: Mapping[str, object] = told if isinstance(told, dict) else {}
     registered, error = found.get("url", ""), found.get("last_error_message", "")
@@ -88,24 +88,24 @@ async def _reached(url: str) -> tuple[int | None, str, datetime | None]:
 
 
 async def _asked(bot: TelegramConfig, method: str) -> object:
-    """What the bot's platform answers to a method without parameters. Raises Disappointed."""
+    """What the bot's platform answers to a method without parameters. Raises ProbeFailed."""
     import httpx2
 
     from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
-    from koboshi.http_pool import Lanes
+    from koboshi.http_pool import HttpPool
 
     assert bot.token is not None, "a channel that is enabled has its token"
-    lanes = Lanes(count_max=1, timeout=httpx2.Timeout(TELEGRAM_SECONDS))
+    lanes = HttpPool(count_max=1, timeout=httpx2.Timeout(TELEGRAM_SECONDS))
     api = BotApi(lanes=lanes, base=bot.api_base, token=bot.token.reveal())
     try:
         answer = await api.call(method, {}, seconds=TELEGRAM_SECONDS)
     except (NotReached, NoAnswer) as error:
         said = f"{bot.api_base} was not reached, or did not answer: {error}"
-        raise Disappointed(said) from error
+        raise ProbeFailed(said) from error
     finally:
         await lanes.aclose()
     if not answer.ok:
-        raise Disappointed(f"Telegram does not take the token: {answer.description}")
+        raise ProbeFailed(f"Telegram does not take the token: {answer.description}")
     return answer.result
 
 
@@ -127,17 +127,17 @@ def complaint_about_model(name: str) -> str:
 
 
 async def try_model(config: Config) -> str:
-    """The first words of a reply to a tiny request. Raises Disappointed."""
+    """The first words of a reply to a tiny request. Raises ProbeFailed."""
     try:
         with fail_after(MODEL_SECONDS):
             async with opened_model(config) as model:
                 reply = await model.respond(_tiny_request())
     except TimeoutError as error:
-        raise Disappointed(f"there was no reply within {MODEL_SECONDS:g} s") from error
+        raise ProbeFailed(f"there was no reply within {MODEL_SECONDS:g} s") from error
     except (ModelBusy, ModelRefused) as error:
-        raise Disappointed(str(error), status=error.status) from error
+        raise ProbeFailed(str(error), status=error.status) from error
     except Unusable as error:
-        raise Disappointed(str(error)) from error
+        raise ProbeFailed(str(error)) from error
     return reply.text.strip()[:80]
 
 

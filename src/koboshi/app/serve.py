@@ -14,7 +14,7 @@ from anyio import Event, create_task_group, move_on_after, open_signal_receiver,
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
-from koboshi.app.boot_config import opened_model, world_of
+from koboshi.app.boot_config import boot_config_of, opened_model
 from koboshi.app.control_context import (
     PROCESSES_NAME,
     backlog_limits,
@@ -30,7 +30,7 @@ from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.neighbours import Neighbours
 from koboshi.domain.errors import StoreFailed, Unusable, is_or_holds
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from koboshi.domain.shutdown import Leave
 from koboshi.domain.watch import Notify
 from koboshi.domain.worker import EndedHow, Worker
@@ -44,7 +44,7 @@ from koboshi.runtime.notify import Notifier
 from koboshi.runtime.opening import Opening
 from koboshi.runtime.outgoing_files import Parcels
 from koboshi.runtime.retention import Forgetting
-from koboshi.runtime.status_notifier import Tidings
+from koboshi.runtime.status_notifier import StatusNotifier
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
@@ -87,7 +87,7 @@ async def serve(config: Config, options: RunOptions) -> bool:
 
 
 async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
-    clock, wakeups, world = SystemClock(), LocalWakeups(), world_of(config)
+    clock, wakeups, world = SystemClock(), LocalWakeups(), boot_config_of(config)
     options.notifier.status("opening the store")
     store = await _open(config, options, world, clock, wakeups)
     for warning in (*config.warnings, *workdir_warnings(config), *store.warnings):
@@ -158,7 +158,11 @@ async def _live(parts: Parts, options: RunOptions) -> None:
 
 
 async def _open(
-    config: Config, options: RunOptions, world: World, clock: SystemClock, wakeups: LocalWakeups
+    config: Config,
+    options: RunOptions,
+    world: BootConfig,
+    clock: SystemClock,
+    wakeups: LocalWakeups,
 ) -> SqliteStore:
     return await open_store(
         config.home,
@@ -197,9 +201,11 @@ def _begin_stop(options: RunOptions) -> None:
     options.on_stopping()
 
 
-def _tidings(parts: Parts, built: Built, notifier: Notifier) -> Tidings:
+def _tidings(parts: Parts, built: Built, notifier: Notifier) -> StatusNotifier:
     worker_id = parts.worker.worker_id
-    return Tidings(notifier=notifier, store=parts.store, health=built.health, worker_id=worker_id)
+    return StatusNotifier(
+        notifier=notifier, store=parts.store, health=built.health, worker_id=worker_id
+    )
 
 
 def _forgetting(parts: Parts) -> Forgetting:

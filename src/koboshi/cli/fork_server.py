@@ -1,8 +1,8 @@
 """A process that has loaded the gateway, and starts lives of it by fork. Only `torture` uses it.
 
 `python -m koboshi.cli.fork_server HOME` is told what to do on stdin and tells on stdout, one JSON
-object a line. There is one life at a time. It has a lifeline to this process, as it has to a parent that
-supervises it, and this process ends it and itself when nobody is left to talk to.
+object a line. There is one life at a time. It has a lifeline to this process, as it has to a parent
+that supervises it, and this process ends it and itself when nobody is left to talk to.
 """
 
 import gc
@@ -46,7 +46,7 @@ CHUNK_BYTES = 65_536
 MOMENT_BYTES = 8
 
 
-def cradle_command() -> list[str]:
+def fork_server_command() -> list[str]:
     """The command that runs a cradle, without the home."""
     return [sys.executable, "-m", "koboshi.cli.fork_server"]
 
@@ -80,7 +80,7 @@ class Wall:
 
 
 @dataclass(slots=True, kw_only=True)
-class Cradle:
+class ForkServer:
     home: str
     deaths: int
     """Readable when a life may have ended."""
@@ -253,7 +253,7 @@ def main() -> None:
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     _load()
-    cradle = Cradle(home=sys.argv[1], deaths=deaths, wakeup=writer)
+    cradle = ForkServer(home=sys.argv[1], deaths=deaths, wakeup=writer)
     try:
         cradle.rock()
     finally:

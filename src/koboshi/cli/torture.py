@@ -12,7 +12,7 @@ import anyio
 import click
 from anyio import CancelScope, create_task_group, open_signal_receiver
 
-from koboshi.cli.fork_server import cradle_command
+from koboshi.cli.fork_server import fork_server_command
 from koboshi.cli.options import (
     FAILED,
     OK,
@@ -121,7 +121,7 @@ def torture(
     settings = Settings(
         seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
         folder=place,
-        cradle=cradle_command(),
+        cradle=fork_server_command(),
         now_ms=SystemClock().now_ms,
         lives=LIVES if lives is None and minutes is None else lives,
         minutes=minutes,

@@ -2,12 +2,12 @@
 
 from koboshi.domain.command import (
     Command,
+    OperatorAction,
     Response,
     Retry,
     SessionFacts,
     Standing,
     TurnGlance,
-    Will,
     standing_of,
 )
 from koboshi.domain.phrases import excerpt
@@ -29,7 +29,7 @@ def resume(_command: Command, facts: SessionFacts) -> Response:
         return Response(reply=f"There is nothing to resume: {obstacle}")
     if not turn.is_allowed:
         return Response(reply=f"I can not go on with {_request(turn)}: {NOT_ALLOWED}")
-    return Response(reply=f"I go on with {_request(turn)}.", will=Will.RESUME)
+    return Response(reply=f"I go on with {_request(turn)}.", will=OperatorAction.RESUME)
 
 
 def drop(_command: Command, facts: SessionFacts) -> Response:
@@ -43,7 +43,7 @@ def drop(_command: Command, facts: SessionFacts) -> Response:
     obstacle = _obstacle(turn, facts)
     if obstacle is not None:
         return Response(reply=f"There is nothing to drop: {obstacle} /stop stops it.")
-    return Response(reply=f"Dropped: {_request(turn)}.", will=Will.DROP)
+    return Response(reply=f"Dropped: {_request(turn)}.", will=OperatorAction.DROP)
 
 
 def retry(_command: Command, facts: SessionFacts) -> Response:

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 
-from koboshi.control.rows import Answer, Browse, number_in, refusal
-from koboshi.domain.command import Standing, Will
+from koboshi.control.rows import Answer, RowRequests, number_in, refusal
+from koboshi.domain.command import OperatorAction, Standing
 from koboshi.domain.ids import DeliveryId, EntryId, TurnId, shown
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import UNSETTLED, DeliveryState
@@ -23,7 +23,7 @@ _NOT_CONCERNED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operate(Browse):
+class ActRequests(RowRequests):
     """One request about rows, also to change something."""
 
     store: Store
@@ -31,9 +31,9 @@ class Operate(Browse):
     def ways(self) -> dict[str, Callable[[], Awaitable[Answer]]]:
         return {
             # Without arguments, `super` does not find its class where there are slots.
-            **Browse.ways(self),
-            "turn-resume": lambda: self._will(Will.RESUME),
-            "turn-drop": lambda: self._will(Will.DROP),
+            **RowRequests.ways(self),
+            "turn-resume": lambda: self._will(OperatorAction.RESUME),
+            "turn-drop": lambda: self._will(OperatorAction.DROP),
             "inbox-retry": self._retry_message,
             "inbox-drop": self._drop_message,
             "outbox-retry": self._retry,
@@ -41,7 +41,7 @@ class Operate(Browse):
             "outbox-drop": self._drop,
         }
 
-    async def _will(self, will: Will) -> Answer:
+    async def _will(self, will: OperatorAction) -> Answer:
         number = number_in("turn", self.what)
         if number is None:
             return self.not_found()
@@ -49,7 +49,7 @@ class Operate(Browse):
         if standing is None:
             return self.not_found()
         if standing is not Standing.LEFT:
-            verb = "resumed" if will is Will.RESUME else "dropped"
+            verb = "resumed" if will is OperatorAction.RESUME else "dropped"
             return refusal("refused", f"{self.what} is not {verb}: {_NOT_CONCERNED[standing]}")
         return await self.turn(TurnId(number)) or self.not_found()
 

@@ -21,7 +21,7 @@ SEEN_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Jobs:
+class ControlContext:
     store: Store
     runners: Runners
     store_end: Callable[[ProcessId, Seen], Awaitable[None]]

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from koboshi.control import backups
 from koboshi.control import pairing as people
-from koboshi.control.act import Operate
-from koboshi.control.context import LOG_CHARS_MAX, Jobs
-from koboshi.control.read import Looks, named_in
+from koboshi.control.act import ActRequests
+from koboshi.control.context import LOG_CHARS_MAX, ControlContext
+from koboshi.control.read import ReadRequests, named_in
 from koboshi.control.rows import refusal
 from koboshi.domain.ids import WorkerId
 from koboshi.domain.shutdown import Leave
@@ -20,11 +20,11 @@ NO_LINES = 1 << 62
 """Behind every line of the journal that there can be."""
 
 
-async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, object]:
+async def answer(jobs: ControlContext, request: Mapping[str, object]) -> Mapping[str, object]:
     """The answer to one request, by a gateway or by a command that owns the home for a moment."""
     request = {name: _readable(value) for name, value in request.items()}
     store, what = jobs.store, named_in(request)
-    looks = Looks(
+    looks = ReadRequests(
         views=store.views,
         is_running=jobs.is_running,
         trouble=store.trouble,
@@ -65,7 +65,9 @@ async def answer(jobs: Jobs, request: Mapping[str, object]) -> Mapping[str, obje
             return backups.standing(store)
         case asked:
             kind = str(request.get("kind", ""))
-            operate = Operate(store=store, views=store.views, kind=kind, what=what, request=request)
+            operate = ActRequests(
+                store=store, views=store.views, kind=kind, what=what, request=request
+            )
             return await operate.answer(asked) or refusal(
                 "unknown-request", f"nobody here knows how to answer {asked!r}"
             )
@@ -83,14 +85,14 @@ def _chars(request: Mapping[str, object]) -> int:
     return max(1, min(wanted, LOG_CHARS_MAX)) if isinstance(wanted, int) else LOG_CHARS_MAX
 
 
-def _login(jobs: Jobs) -> Mapping[str, object]:
+def _login(jobs: ControlContext) -> Mapping[str, object]:
     link = jobs.login_link()
     if link is None:
         return refusal("not-running", "no gateway serves pages in this home; `koboshi run` does")
     return {"ok": True, "link": link}
 
 
-async def _leave(jobs: Jobs, how: Leave) -> Mapping[str, object]:
+async def _leave(jobs: ControlContext, how: Leave) -> Mapping[str, object]:
     """Ask the gateway to end. Where none runs there is nothing to do, and that is said."""
     status = await jobs.store.views.status()
     if jobs.leave is None or status.worker is None:

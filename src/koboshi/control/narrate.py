@@ -22,7 +22,7 @@ _LOST = frozenset({DeliveryState.REJECTED, DeliveryState.ABANDONED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reasons:
+class Narrator:
     """What can be said here and now: whether a gateway runs, and which channels it can not reach,
     with the reason."""
 

@@ -4,9 +4,9 @@ command can answer it without a gateway, and without what a gateway needs."""
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from koboshi.control.narrate import Reasons
+from koboshi.control.narrate import Narrator
 from koboshi.control.neighbours import Neighbour
-from koboshi.control.rows import Browse, refusal
+from koboshi.control.rows import RowRequests, refusal
 from koboshi.domain.ids import DeliveryId, EntryId, ProcessId, SessionId, TurnId, parse_shown
 from koboshi.domain.outbox import UNSETTLED
 from koboshi.domain.reasons import Reason, what_is_wrong
@@ -25,7 +25,7 @@ def named_in(request: Mapping[str, object]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looks:
+class ReadRequests:
     views: OwnerViews
     is_running: bool
     trouble: str | None = None
@@ -49,7 +49,7 @@ class Looks:
                 return await _Explainer(self, what).explain()
             case _:
                 kind = str(request.get("kind", ""))
-                browse = Browse(views=self.views, kind=kind, what=what, request=request)
+                browse = RowRequests(views=self.views, kind=kind, what=what, request=request)
                 return await browse.answer(asked)
 
     def _unreached(self) -> dict[str, str]:
@@ -87,11 +87,11 @@ class Looks:
 class _Explainer:
     """One question "why is this where it is?"."""
 
-    def __init__(self, looks: Looks, what: str) -> None:
+    def __init__(self, looks: ReadRequests, what: str) -> None:
         self._views = looks.views
         self._what = what
         self._is_running = looks.is_running
-        self._reasons = Reasons(is_running=looks.is_running, troubles=looks.channels)
+        self._reasons = Narrator(is_running=looks.is_running, troubles=looks.channels)
 
     async def explain(self) -> Mapping[str, object]:
         """What is named may be an id of ours, or a platform's id of a message."""

@@ -22,7 +22,7 @@ def refusal(kind: str, message: str) -> Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Browse:
+class RowRequests:
     """One look at rows. `kind` is turn, session, message, delivery, worker or line."""
 
     views: OwnerViews

@@ -168,7 +168,7 @@ class Retry:
     turn_id: TurnId
 
 
-class Will(StrEnum):
+class OperatorAction(StrEnum):
     """What a person wants of a turn that nobody works on."""
 
     RESUME = "resume"
@@ -214,5 +214,5 @@ class Response:
     """The gateway is to end and come back."""
     ruling: Ruling | None = None
     settings: Settings | None = None
-    will: Will | None = None
+    will: OperatorAction | None = None
     retry: Retry | None = None

@@ -52,7 +52,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class BootConfig:
     """What recovery must know that no row says: the configuration of this boot."""
 
     policy: Policy

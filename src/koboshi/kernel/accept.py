@@ -11,13 +11,13 @@ from koboshi.domain.people import NOT_ALLOWED
 from koboshi.domain.retry import Retried
 from koboshi.domain.session import Busy, Listen, Session
 from koboshi.kernel.accounts import adopt_unclaimed, bind_account, has_unclaimed
-from koboshi.kernel.admission import admit_message
+from koboshi.kernel.admission import apply_admission
 from koboshi.kernel.commands import carry_out
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, number, text, words_of
 from koboshi.kernel.pairing import as_kept, meet_stranger
 from koboshi.kernel.read import find_session
-from koboshi.kernel.record import owe, owe_once
+from koboshi.kernel.record import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.retry import drop_by_hand, retry_entry
 from koboshi.kernel.sessions import find_or_make_session, move_chat
 from koboshi.kernel.transaction import Readers, Transaction, Value, Writer
@@ -78,7 +78,7 @@ class InboxVerbs:
         def operation(tx: Transaction) -> tuple[Receipt, ...]:
             if cursor is not None:
                 tx.change("cursor_set", channel=channel, account=account, token=cursor)
-            take_in = partial(_take_in, tx, self._context, respond, account)
+            take_in = partial(_accept_one, tx, self._context, respond, account)
             return tuple(take_in(arrival) for arrival in arrivals)
 
         return await self._writer.write("inbox.accept", operation)
@@ -92,7 +92,7 @@ class InboxVerbs:
         )
 
 
-def _take_in(
+def _accept_one(
     tx: Transaction, context: VerbContext, respond: Respond, account: str, arrival: Arrival
 ) -> Receipt:
     inbound = arrival.inbound
@@ -119,12 +119,12 @@ def _take_in(
     if receipt.is_duplicate:
         return receipt
     entry = _entry(arrival, session, receipt.entry_id)
-    state = admit_message(tx, context, session, entry)
+    state = apply_admission(tx, context, session, entry)
     if state is EntryState.WAITING:
         _acknowledge(tx, session, entry)
     if context.is_draining and state is not EntryState.DROPPED:
         cause, anchor = f"drain:{context.worker_id}", arrival.inbound.words.anchor
-        owe_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
+        enqueue_delivery_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
     return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
 
 
@@ -249,4 +249,4 @@ def _acknowledge(tx: Transaction, session: Session, entry: Entry) -> None:
     steers = entry.body.busy is Busy.STEER
     words = phrases.steering() if steers else phrases.queued(ahead)
     cause = f"queued:{entry.entry_id}"
-    owe(tx, session.session_id, None, cause, (words,), anchor=entry.body.anchor)
+    enqueue_delivery(tx, session.session_id, None, cause, (words,), anchor=entry.body.anchor)

@@ -26,19 +26,19 @@ from koboshi.kernel.record import (
     ask_processes_to_end,
     attach_entry,
     drop_entry,
+    enqueue_delivery,
     move_turn,
     open_turn,
-    owe,
     resolve_calls,
 )
-from koboshi.kernel.recovery import judge
+from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.senders import may_run
 from koboshi.kernel.sessions import abandon_deliveries
 from koboshi.kernel.telling import go_on_after
 from koboshi.kernel.transaction import Transaction
 
 
-def admit_message(
+def apply_admission(
     tx: Transaction, context: VerbContext, session: Session, entry: Entry
 ) -> EntryState:
     """Do with a message that was stored what `admit()` says. Returns what became of it."""
@@ -59,13 +59,13 @@ def admit_message(
         case Interrupt() if turn is not None:
             _interrupt(tx, context, turn)
         case Redecide() if turn is not None:
-            judge(tx, context, turn, entry.entry_id)
+            apply_verdict(tx, context, turn, entry.entry_id)
         case Drop(reason=reason):
             drop_entry(tx, entry.entry_id, reason)
             _tell_who_is_late(tx, session, entry)
         case Hold() | _:
             if _is_full(tx, context, session.session_id):
-                _turn_away(tx, session, entry)
+                _reject_full(tx, session, entry)
     return _state_of(tx, entry)
 
 
@@ -74,7 +74,7 @@ def _pass_by(
 ) -> EntryState:
     """The open turn does not run, because a person whose message is in it may not use the gateway
     any more. It is judged now, so that nobody waits behind it or answers its question."""
-    judge(tx, context, turn, entry.entry_id)
+    apply_verdict(tx, context, turn, entry.entry_id)
     state = _state_of(tx, entry)
     if state is EntryState.DROPPED:
         _tell_who_is_late(tx, session, entry)
@@ -112,7 +112,7 @@ def _is_full(tx: Transaction, context: VerbContext, session_id: SessionId) -> bo
     return tx.number("entries_waiting_count", session_id=session_id) > context.waiting_max
 
 
-def _turn_away(tx: Transaction, session: Session, entry: Entry) -> None:
+def _reject_full(tx: Transaction, session: Session, entry: Entry) -> None:
     drop_entry(tx, entry.entry_id, "inbox-full")
     words = "Too many messages are waiting here; I did not take this one. Try again later."
     _tell(tx, session, entry, words)
@@ -143,4 +143,4 @@ def _tell(tx: Transaction, session: Session, entry: Entry, words: str) -> None:
     """A notice to whoever sent what was not taken."""
     anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
     cause = f"refused:{entry.entry_id}"
-    owe(tx, session.session_id, None, cause, (words,), anchor=anchor)
+    enqueue_delivery(tx, session.session_id, None, cause, (words,), anchor=anchor)

@@ -40,8 +40,8 @@ from koboshi.kernel.decode import number, text
 from koboshi.kernel.joining import join_backlog
 from koboshi.kernel.loading import fenced
 from koboshi.kernel.read import read_turn
-from koboshi.kernel.record import add_step, move_turn, owe
-from koboshi.kernel.recovery import judge
+from koboshi.kernel.record import add_step, enqueue_delivery, move_turn
+from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.senders import are_senders_allowed
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import JOURNAL
@@ -97,7 +97,7 @@ def lets_through(tx: Transaction, context: VerbContext, turn_id: TurnId) -> bool
     """A turn that was worked on before is judged again, so that nothing stale slips in."""
     turn = read_turn(tx, turn_id)
     assert turn is not None
-    return judge(tx, context, turn).kind is VerdictKind.RESUME
+    return apply_verdict(tx, context, turn).kind is VerdictKind.RESUME
 
 
 def take(tx: Transaction, claim: Claim) -> None:
@@ -158,7 +158,9 @@ def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
     place = {"session_id": turn.session_id, "first_seq": turn.first_seq, "turn_id": turn.turn_id}
     cause = f"outage:{claim.turn_id}:{tx.number('turn_request', **place)}"
     if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
-        owe(tx, claim.session_id, claim.turn_id, cause, (told(patience),), anchor=turn.anchor)
+        enqueue_delivery(
+            tx, claim.session_id, claim.turn_id, cause, (told(patience),), anchor=turn.anchor
+        )
 
 
 def leave(
@@ -199,7 +201,7 @@ def owe_parcel(tx: Transaction, claim: Claim, call_id: CallId, parcel: Parcel) -
     """A file for the person; it goes out while the turn goes on."""
     words = parcel.caption or parcel.file.name
     cause, anchor = f"file:{call_id}", anchor_of(tx, claim)
-    owe(
+    enqueue_delivery(
         tx,
         claim.session_id,
         claim.turn_id,

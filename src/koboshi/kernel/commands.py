@@ -7,12 +7,12 @@ from koboshi.domain.command import (
     Command,
     CommandName,
     JobGlance,
+    OperatorAction,
     QuestionEnd,
     QuestionGlance,
     QuestionKind,
     SessionFacts,
     TurnGlance,
-    Will,
 )
 from koboshi.domain.ids import ProcessId, SessionId, shown
 from koboshi.domain.inbox import Words
@@ -32,7 +32,7 @@ from koboshi.kernel.read import (
     read_question,
     read_request,
 )
-from koboshi.kernel.record import owe
+from koboshi.kernel.record import enqueue_delivery
 from koboshi.kernel.senders import may_run
 from koboshi.kernel.sessions import cut_session, set_session
 from koboshi.kernel.transaction import Reading, Transaction
@@ -57,7 +57,7 @@ def carry_out(
     words, open_row = inbound.words, read_open_turn(tx, session.session_id)
     response = respond(command, _facts(tx, context, session, open_row, inbound, command))
     cause = f"command:{receipt.entry_id}"
-    owe(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
+    enqueue_delivery(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
     if response.cut is not None:
         cut_session(tx, context, session, response.cut)
     if response.ruling is not None:
@@ -77,10 +77,10 @@ def carry_out(
 
 
 def _apply_will(
-    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: Will
+    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: OperatorAction
 ) -> None:
     """From here on the turn is theirs who wants it to go on, and is answered where they said so."""
-    if will is Will.RESUME:
+    if will is OperatorAction.RESUME:
         anchor = inbound.words.anchor
         tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
     apply_will(tx, context, turn, will, "the person")

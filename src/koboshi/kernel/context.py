@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.people import PairingLimits
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from koboshi.domain.session import Listen
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.transaction import Reading
@@ -14,7 +14,7 @@ from koboshi.kernel.transaction import Reading
 
 @dataclass(slots=True, kw_only=True)
 class VerbContext:
-    world: World
+    world: BootConfig
     waiting_max: int
     """How many messages may wait in one session."""
     question_age_ms_max: int

@@ -4,7 +4,7 @@ from koboshi.domain import phrases
 from koboshi.domain.ids import DeliveryId, SessionId
 from koboshi.domain.outbox import UNDELIVERED, Delivery
 from koboshi.kernel.decode import number, text
-from koboshi.kernel.record import owe, owe_once
+from koboshi.kernel.record import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.transaction import Transaction
 from koboshi.ports.wakeups import OUTBOX
 
@@ -16,7 +16,9 @@ def tell_of_full_disk(tx: Transaction) -> None:
     """Each chat that waits for something hears once, for its turn, why it may take long."""
     for turn_id, session_id, anchor in tx.rows("turns_in_flight", limit=TOLD_AT_ONCE):
         session = SessionId(number(session_id))
-        owe_once(tx, session, f"full:{turn_id}", phrases.disk_full(), anchor=text(anchor))
+        enqueue_delivery_once(
+            tx, session, f"full:{turn_id}", phrases.disk_full(), anchor=text(anchor)
+        )
 
 
 def tell_of_loss(tx: Transaction, delivery: Delivery) -> None:
@@ -27,7 +29,7 @@ def tell_of_loss(tx: Transaction, delivery: Delivery) -> None:
     if row is None:
         cause = f"{UNDELIVERED}{delivery.delivery_id}"
         words = phrases.undelivered([delivery.delivery_id])
-        owe(tx, delivery.session_id, None, cause, (words,), anchor="")
+        enqueue_delivery(tx, delivery.session_id, None, cause, (words,), anchor="")
         notice_id = DeliveryId(tx.last_id())
     else:
         notice_id = DeliveryId(number(row[0]))

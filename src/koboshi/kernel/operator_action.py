@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from koboshi.domain.command import Failed, Retry, Standing, Will, standing_of
+from koboshi.domain.command import Failed, OperatorAction, Retry, Standing, standing_of
 from koboshi.domain.files import attachment_words
 from koboshi.domain.ids import EntryId, TurnId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.session import Busy, Session
 from koboshi.domain.transcript import Message
 from koboshi.domain.turn import TurnEvent
-from koboshi.kernel.admission import admit_message
+from koboshi.kernel.admission import apply_admission
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import TurnRow, encoded, step_of, turn_of
 from koboshi.kernel.end_notes import RETRY
@@ -38,17 +38,19 @@ def standing_in(tx: Reading, context: VerbContext, turn: TurnRow) -> Standing:
     )
 
 
-def apply_will(tx: Transaction, context: VerbContext, turn: TurnRow, will: Will, by: str) -> None:
+def apply_will(
+    tx: Transaction, context: VerbContext, turn: TurnRow, will: OperatorAction, by: str
+) -> None:
     """Do what was asked with a turn that nobody works on. `by` says who wants it so."""
     match will:
-        case Will.RESUME:
+        case OperatorAction.RESUME:
             _resume(tx, context, turn, by)
-        case Will.DROP:
+        case OperatorAction.DROP:
             _drop(tx, context, turn, by)
 
 
 def will_of_operator(
-    tx: Transaction, context: VerbContext, turn_id: TurnId, will: Will
+    tx: Transaction, context: VerbContext, turn_id: TurnId, will: OperatorAction
 ) -> Standing | None:
     """The operator's will, unless it does not concern the turn. Nobody's work is taken up who is
     no longer allowed: the operator changes the configuration for that."""
@@ -60,7 +62,7 @@ def will_of_operator(
     if standing is not Standing.LEFT:
         return standing
     is_served = channel in context.world.channels and may_run(tx, context, channel, turn)
-    if will is Will.RESUME and not is_served:
+    if will is OperatorAction.RESUME and not is_served:
         return Standing.NOT_SERVED
     apply_will(tx, context, turn, will, "the operator")
     return standing
@@ -173,5 +175,5 @@ def ask_again(
         sender=person,
         body=body,
     )
-    admit_message(tx, context, session, entry)
+    apply_admission(tx, context, session, entry)
     return entry.entry_id

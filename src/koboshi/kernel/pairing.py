@@ -15,7 +15,7 @@ from koboshi.domain.people import (
     code_hash,
 )
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.record import owe
+from koboshi.kernel.record import enqueue_delivery
 from koboshi.kernel.sessions import find_or_make_session
 from koboshi.kernel.transaction import Transaction
 from koboshi.ports.channel import Inbound
@@ -77,4 +77,4 @@ def meet_stranger(
     )
     words = phrases.pairing_code(code, limits.code_ms // 60_000)
     anchor = inbound.words.anchor
-    owe(tx, session.session_id, None, f"pairing:{entry_id}", (words,), anchor=anchor)
+    enqueue_delivery(tx, session.session_id, None, f"pairing:{entry_id}", (words,), anchor=anchor)

@@ -10,8 +10,8 @@ from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.turn import TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text, turn_of
-from koboshi.kernel.record import ask_processes_to_end, owe
-from koboshi.kernel.recovery import judge
+from koboshi.kernel.record import ask_processes_to_end, enqueue_delivery
+from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Writer
 
 
@@ -119,11 +119,11 @@ def _let_in(tx: Transaction, context: VerbContext, offer: _Offer) -> None:
     tx.change("pairing_forget", **who)
     tx.change("person_insert", **who, name=offer.name, entry_id=offer.entry_id, now=tx.now_ms)
     cause = f"paired:{offer.entry_id}"
-    owe(tx, offer.session_id, None, cause, (phrases.paired(),), anchor="")
+    enqueue_delivery(tx, offer.session_id, None, cause, (phrases.paired(),), anchor="")
     for row in tx.rows("turns_of_person", **who):
         turn = turn_of(row)
         if turn.state is TurnState.SUSPENDED:
-            judge(tx, context, turn)
+            apply_verdict(tx, context, turn)
 
 
 def _set_aside(tx: Transaction, context: VerbContext, channel: ChannelName, person: str) -> int:
@@ -133,7 +133,7 @@ def _set_aside(tx: Transaction, context: VerbContext, channel: ChannelName, pers
     count = 0
     for row in tx.rows("turns_of_person", channel=channel, person=person):
         turn = turn_of(row)
-        verdict = judge(tx, context, turn)
+        verdict = apply_verdict(tx, context, turn)
         is_parked = verdict.kind is VerdictKind.SUSPEND and turn.state is not TurnState.SUSPENDED
         if is_parked or verdict.kind is VerdictKind.CLEAR:
             ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)

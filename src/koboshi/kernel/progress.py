@@ -8,7 +8,7 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import TurnRow, call_of, number, text
 from koboshi.kernel.loading import fenced
 from koboshi.kernel.read import read_session, read_turn
-from koboshi.kernel.record import owe
+from koboshi.kernel.record import enqueue_delivery
 from koboshi.kernel.transaction import Reading, Transaction
 
 
@@ -48,7 +48,7 @@ def tell_progress(tx: Transaction, claim: Claim, ordinal: int, words: str) -> No
     turn = _claimed(tx, claim)
     cause = progress_cause(claim.turn_id, ordinal)
     if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
-        owe(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
+        enqueue_delivery(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
 
 
 def _claimed(tx: Reading, claim: Claim) -> TurnRow:

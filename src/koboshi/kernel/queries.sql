@@ -8,7 +8,7 @@ INSERT INTO workers (host, pid, birth, version, started_ms, heartbeat_ms,
                      memory_group, group_kills, machine_kills)
 VALUES (:host, :pid, :birth, :version, :now, :now, :memory_group, :group_kills, :machine_kills);
 
--- name: workers_bury
+-- name: workers_mark_dead
 -- Boots that ended without a word get the end that their successor found. What is not known is NULL,
 -- and no comparison with that holds.
 UPDATE workers SET ended_ms = heartbeat_ms,

@@ -13,9 +13,9 @@ from koboshi.kernel.facts import BY_PERSON, facts_of
 from koboshi.kernel.read import read_question, read_turn
 from koboshi.kernel.record import (
     add_result,
+    enqueue_delivery,
     mark_attached,
     move_turn,
-    owe,
     readmit_reports,
     resolve_calls,
 )
@@ -76,7 +76,7 @@ def expire_question(tx: Transaction, context: VerbContext, turn_id: TurnId) -> N
     move_turn(tx, turn_id, turn.epoch, TurnState.WAITING, TurnEvent.EXPIRED, reason=by)
     cause = f"expired:{turn.question_seq}"
     words = (phrases.expired(question.text),)
-    owe(tx, turn.session_id, turn_id, cause, words, anchor=turn.anchor)
+    enqueue_delivery(tx, turn.session_id, turn_id, cause, words, anchor=turn.anchor)
     go_on_after(tx, context, turn.session_id, turn.turn_id)
 
 
@@ -108,7 +108,7 @@ def _answer_gateway(
     if said is False:
         cause = f"declined:{entry.entry_id}"
         words_back = (phrases.declined(),)
-        owe(tx, turn.session_id, turn.turn_id, cause, words_back, anchor=words.anchor)
+        enqueue_delivery(tx, turn.session_id, turn.turn_id, cause, words_back, anchor=words.anchor)
     go_on_after(tx, context, turn.session_id, turn.turn_id)
 
 

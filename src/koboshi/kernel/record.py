@@ -126,7 +126,7 @@ def _close_transcript(
     add_step(tx, turn.session_id, turn_id, epoch, note.cause, note)
 
 
-def owe(
+def enqueue_delivery(
     tx: Transaction,
     session_id: SessionId,
     turn_id: TurnId | None,
@@ -158,12 +158,12 @@ def owe(
     tx.hints.add(OUTBOX)
 
 
-def owe_once(
+def enqueue_delivery_once(
     tx: Transaction, session_id: SessionId, cause: str, words: str, *, anchor: str
 ) -> None:
     """Say something for a cause for which nothing was ever said in this session."""
     if tx.row("delivery_by_cause", session_id=session_id, cause=cause) is None:
-        owe(tx, session_id, None, cause, (words,), anchor=anchor)
+        enqueue_delivery(tx, session_id, None, cause, (words,), anchor=anchor)
 
 
 def open_turn(tx: Transaction, session: Session, entry: Entry) -> TurnId:
@@ -238,7 +238,7 @@ def open_next(tx: Transaction, context: VerbContext, session_id: SessionId) -> N
         elif isinstance(admission, Attach) and turn is not None:
             attach_entry(tx, session_id, turn.turn_id, Epoch(0), entry)
         else:
-            put_aside(tx, context, entry, admission)
+            drop_or_notify(tx, context, entry, admission)
 
 
 def _is_barred(tx: Reading, context: VerbContext, session: Session, entry: Entry) -> bool:
@@ -246,7 +246,9 @@ def _is_barred(tx: Reading, context: VerbContext, session: Session, entry: Entry
     return is_message and not context.allows(tx, session.route.channel, entry.sender)
 
 
-def put_aside(tx: Transaction, context: VerbContext, entry: Entry, admission: Admission) -> None:
+def drop_or_notify(
+    tx: Transaction, context: VerbContext, entry: Entry, admission: Admission
+) -> None:
     """An entry that no turn hears: it is dropped, or a person is told, or it waits on."""
     if isinstance(admission, Drop):
         drop_entry(tx, entry.entry_id, admission.reason)
@@ -271,7 +273,7 @@ def readmit_reports(tx: Transaction, context: VerbContext, session_id: SessionId
         if isinstance(admission, Attach) and not has_calls:
             attach_entry(tx, session_id, turn.turn_id, turn.epoch, entry)
         else:
-            put_aside(tx, context, entry, admission)
+            drop_or_notify(tx, context, entry, admission)
 
 
 def _tell(tx: Transaction, context: VerbContext, entry: Entry) -> None:
@@ -284,7 +286,7 @@ def _tell(tx: Transaction, context: VerbContext, entry: Entry) -> None:
         return
     tx.change("entry_handle", entry_id=entry.entry_id, now=tx.now_ms)
     cause = f"report:{entry.entry_id}"
-    owe(tx, entry.session_id, None, cause, (words,), anchor=entry.body.anchor)
+    enqueue_delivery(tx, entry.session_id, None, cause, (words,), anchor=entry.body.anchor)
 
 
 def attach_at_boundary(
@@ -307,7 +309,7 @@ def attach_at_boundary(
                 anchor = entry.body.anchor
                 tx.change("turn_speaks", turn_id=turn_id, person=entry.sender, anchor=anchor)
         else:
-            put_aside(tx, context, entry, admission)
+            drop_or_notify(tx, context, entry, admission)
     return steps
 
 

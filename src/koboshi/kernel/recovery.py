@@ -30,9 +30,9 @@ from koboshi.kernel.questions import answer_question
 from koboshi.kernel.read import read_request, read_session
 from koboshi.kernel.record import (
     add_step,
+    enqueue_delivery,
+    enqueue_delivery_once,
     move_turn,
-    owe,
-    owe_once,
     readmit_reports,
     resolve_calls,
 )
@@ -43,7 +43,7 @@ from koboshi.kernel.telling import go_on_after
 from koboshi.kernel.transaction import Transaction
 
 
-def judge(
+def apply_verdict(
     tx: Transaction, context: VerbContext, turn: TurnRow, arrived: EntryId | None = None
 ) -> Verdict:
     """Decide about a turn and do what was decided. A turn whose facts contradict each other is
@@ -96,7 +96,7 @@ def _apply(
             _move(tx, turn, TurnEvent.GAVE_UP, verdict, died=facts.crash_streak > turn.crash_streak)
             cause = f"verdict:{turn.turn_id}:{turn.epoch}"
             words = _apology(tx, turn, facts, verdict)
-            owe(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
+            enqueue_delivery(tx, turn.session_id, turn.turn_id, cause, (words,), anchor=turn.anchor)
             go_on_after(tx, context, turn.session_id, turn.turn_id)
 
 
@@ -115,7 +115,7 @@ def _clear(
     else:
         words = (phrases.left_unfinished(read_request(tx, turn)),)
         cause = f"cleared:{turn.turn_id}"
-        owe(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
+        enqueue_delivery(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
     go_on_after(tx, context, turn.session_id, turn.turn_id)
 
 
@@ -136,7 +136,9 @@ def _suspend(
             cause = f"set-aside:{turn.turn_id}:{turn.epoch}"
             if tx.row("delivery_by_cause", session_id=turn.session_id, cause=cause) is None:
                 words = (phrases.set_aside_by_policy(read_request(tx, turn)),)
-                owe(tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor)
+                enqueue_delivery(
+                    tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor
+                )
 
 
 def _tell_the_others(
@@ -145,7 +147,7 @@ def _tell_the_others(
     """A person who is allowed and has a message in the turn as well hears why it rests."""
     if has_allowed_sender(tx, context, session.route.channel, turn):
         words, cause = phrases.set_aside(read_request(tx, turn)), f"set-aside:{turn.turn_id}"
-        owe_once(tx, turn.session_id, cause, words, anchor="")
+        enqueue_delivery_once(tx, turn.session_id, cause, words, anchor="")
 
 
 def _hold_back(tx: Transaction, context: VerbContext, turn: TurnRow) -> None:
@@ -190,7 +192,7 @@ def _ask_user(
         worked_ms=worked_ms_of(tx, turn),
     )
     readmit_reports(tx, context, session.session_id)
-    owe(
+    enqueue_delivery(
         tx,
         session.session_id,
         turn.turn_id,

@@ -27,7 +27,7 @@ from koboshi.domain.watch import (
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import TurnRow, encoded, number, process_of, watcher_of
 from koboshi.kernel.read import moved_ms_of, read_open_turn, read_session, read_turn
-from koboshi.kernel.record import admission_of, attach_entry, open_turn, put_aside
+from koboshi.kernel.record import admission_of, attach_entry, drop_or_notify, open_turn
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import JOURNAL, PROCESSES, TURNS
 
@@ -198,7 +198,7 @@ def _file(tx: Transaction, context: VerbContext, entry: Entry) -> None:
             attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, entry)
             tx.hints.add(TURNS)
         case admission:
-            put_aside(tx, context, entry, admission)
+            drop_or_notify(tx, context, entry, admission)
     tx.hints.update((JOURNAL, PROCESSES))
 
 

@@ -21,7 +21,7 @@ from koboshi.domain.watch import notice
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import entry_of, process_of, step_of, text
 from koboshi.kernel.read import read_turn
-from koboshi.kernel.record import open_next, owe_once
+from koboshi.kernel.record import enqueue_delivery_once, open_next
 from koboshi.kernel.transaction import Reading, Transaction
 
 HEADLINE_CHARS = 1_000
@@ -61,7 +61,7 @@ def tell_ends(
             words = notice(process, entry.body.output, context.notify)
             if words is not None:
                 cause = f"report:{entry.entry_id}"
-                owe_once(tx, session_id, cause, words, anchor=entry.body.anchor)
+                enqueue_delivery_once(tx, session_id, cause, words, anchor=entry.body.anchor)
 
 
 def _steps_of(tx: Reading, session_id: SessionId, turn_id: TurnId) -> list[Step]:

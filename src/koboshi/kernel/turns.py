@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from koboshi.domain import phrases
-from koboshi.domain.command import Standing, Will
+from koboshi.domain.command import OperatorAction, Standing
 from koboshi.domain.errors import Fenced
 from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
@@ -55,13 +55,13 @@ from koboshi.kernel.read import read_request, read_session, read_turn
 from koboshi.kernel.record import (
     add_result,
     attach_at_boundary,
+    enqueue_delivery,
     is_unresolved,
     move_turn,
-    owe,
     readmit_reports,
     resolve_calls,
 )
-from koboshi.kernel.recovery import judge
+from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.resume import leave_note
 from koboshi.kernel.telling import go_on_after
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
@@ -190,7 +190,7 @@ class TurnVerbs:
                 expires_ms=tx.now_ms + age_ms_max,
             )
             readmit_reports(tx, self._context, claim.session_id)
-            owe(
+            enqueue_delivery(
                 tx,
                 claim.session_id,
                 claim.turn_id,
@@ -227,7 +227,9 @@ class TurnVerbs:
             resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, by)
             step = own_step(tx, claim, "model", answer)
             cause, anchor = f"step:{step.seq}", anchor_of(tx, claim)
-            owe(tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor, file=file)
+            enqueue_delivery(
+                tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor, file=file
+            )
             for process_id, size in log_sizes.items():
                 mark_log_size(tx, claim.turn_id, process_id, size)
             go_on_after(tx, self._context, claim.session_id, claim.turn_id)
@@ -251,7 +253,9 @@ class TurnVerbs:
             )
             words = phrases.failed(read_request(tx, turn), phrases.failure(reason))
             cause = f"failure:{claim.turn_id}"
-            owe(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
+            enqueue_delivery(
+                tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor
+            )
             go_on_after(tx, self._context, claim.session_id, claim.turn_id)
 
         await self._writer.write("turns.fail", operation)
@@ -327,11 +331,11 @@ class TurnVerbs:
                 return None
             if turn.state is TurnState.RUNNING and turn.worker_id == worker_id:
                 return None
-            return judge(tx, self._context, turn)
+            return apply_verdict(tx, self._context, turn)
 
         return await self._writer.write("turns.recover", operation)
 
-    async def will(self, turn_id: TurnId, will: Will) -> Standing | None:
+    async def will(self, turn_id: TurnId, will: OperatorAction) -> Standing | None:
         return await self._writer.write(
             "turns.will", lambda tx: will_of_operator(tx, self._context, turn_id, will)
         )

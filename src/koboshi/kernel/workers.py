@@ -15,7 +15,7 @@ from koboshi.domain.worker import (
 from koboshi.kernel.clocks import cap_waits, come_back
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text, worker_of
-from koboshi.kernel.record import owe_once
+from koboshi.kernel.record import enqueue_delivery_once
 from koboshi.kernel.transaction import Readers, Transaction, Writer
 from koboshi.ports.wakeups import WORKERS
 
@@ -51,7 +51,7 @@ class WorkerVerbs:
         def operation(tx: Transaction) -> Worker:
             come_back(tx)
             soon_ms = tx.now_ms - MEMORY_MS_MAX
-            tx.change("workers_bury", host=host, boot=boot, soon_ms=soon_ms, **counts)
+            tx.change("workers_mark_dead", host=host, boot=boot, soon_ms=soon_ms, **counts)
             tx.insert(
                 "worker_insert",
                 host=host,
@@ -104,7 +104,7 @@ class WorkerVerbs:
             for session_id, anchor in tx.rows("sessions_at_work", worker_id=worker_id):
                 session = SessionId(number(session_id))
                 cause, words = f"drain:{worker_id}", phrases.restarting()
-                owe_once(tx, session, cause, words, anchor=text(anchor))
+                enqueue_delivery_once(tx, session, cause, words, anchor=text(anchor))
 
         await self._writer.write("workers.begin_drain", operation)
         self._context.is_draining = True
@@ -149,4 +149,4 @@ def _answer_command(tx: Transaction, entry_id: EntryId, words: str) -> None:
     row = tx.row("view_entry", entry_id=entry_id)
     if row is None or row[1] is None:
         return
-    owe_once(tx, SessionId(number(row[1])), f"restarted:{entry_id}", words, anchor="")
+    enqueue_delivery_once(tx, SessionId(number(row[1])), f"restarted:{entry_id}", words, anchor="")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
-from koboshi.domain.command import Command, Response, SessionFacts, Standing, Will
+from koboshi.domain.command import Command, OperatorAction, Response, SessionFacts, Standing
 from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
     CallId,
@@ -248,7 +248,7 @@ class Turns(Protocol):
         decide any more."""
         ...
 
-    async def will(self, turn_id: TurnId, will: Will) -> Standing | None:
+    async def will(self, turn_id: TurnId, will: OperatorAction) -> Standing | None:
         """Do with a turn what the operator wants, as `/resume` and `/drop` do. It is done exactly
         when LEFT comes back; any other standing says why nothing was written, and None that there
         is no such turn."""

@@ -36,7 +36,7 @@ StoreEnd: TypeAlias = Callable[[ProcessId, Seen], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
+class ProcessEnds:
     processes: Processes
     runners: Runners
     clock: Clock

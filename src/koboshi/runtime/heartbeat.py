@@ -15,7 +15,7 @@ THAW_SECONDS = 15.0
 
 
 @dataclass(slots=True)
-class Thaws:
+class SuspendDetector:
     """How often the wall clock went on while our own stood still: the machine slept, or somebody
     set the clock forward."""
 
@@ -43,7 +43,7 @@ class Heartbeat:
     last_beat: float = 0.0
     lag_seconds: float = 0.0
     """How late the event loop came back to us, the last time that nobody woke us before."""
-    thaws: Thaws = field(default_factory=Thaws)
+    thaws: SuspendDetector = field(default_factory=SuspendDetector)
 
     async def keep_beating(self) -> None:
         """Beat through the writer, so that a stuck disk is seen as what it is. Learns of a restart

@@ -29,7 +29,7 @@ RESERVE_SECONDS_MAX = 30.0
 ASK_SECONDS = 2.0
 
 
-class Place(StrEnum):
+class Supervisor(StrEnum):
     SYSTEMD = "systemd"
     LAUNCHD = "launchd"
     KUBERNETES = "kubernetes"
@@ -40,7 +40,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    place: Place = Place.UNKNOWN
+    place: Supervisor = Supervisor.UNKNOWN
     stop_limit_seconds: float | None = None
     """After how long a stop is ended by a SIGKILL, whatever we say; None if there is no such
     limit."""
@@ -53,7 +53,7 @@ class Surroundings:
     def drain_seconds(self, configured: float) -> float:
         """How long a drain may take here."""
         seconds = drain_seconds(configured, self.stop_limit_seconds)
-        is_watched = self.place is Place.TERMINAL
+        is_watched = self.place is Supervisor.TERMINAL
         return min(seconds, TERMINAL_DRAIN_SECONDS) if is_watched else seconds
 
 
@@ -85,7 +85,7 @@ def drain_seconds(configured: float, stop_limit: float | None) -> float:
 def look_around(signs: Signs) -> Surroundings:
     """Where this process runs. Asks systemctl only where there is no other way to know."""
     found = recognised(signs)
-    if found.place is not Place.SYSTEMD or found.can_extend or not found.unit:
+    if found.place is not Supervisor.SYSTEMD or found.can_extend or not found.unit:
         return found
     asked = ask_stop_limit(found.unit, is_user=unit_is_users(signs.cgroup))
     limit = found.stop_limit_seconds if asked is None else asked
@@ -100,18 +100,22 @@ def recognised(signs: Signs) -> Surroundings:
     if SOCKET in environ:
         # The limit may be outlived by asking; that of the whole session may not.
         limit = SYSTEMD_SESSION_SECONDS if unit_is_users(signs.cgroup) else None
-        place = Place.SYSTEMD
+        place = Supervisor.SYSTEMD
         return Surroundings(place=place, unit=unit, stop_limit_seconds=limit, can_extend=True)
     if unit and "INVOCATION_ID" in environ and not signs.is_terminal:
         limit = told or SYSTEMD_SECONDS
-        return Surroundings(place=Place.SYSTEMD, unit=unit, stop_limit_seconds=limit)
+        return Surroundings(place=Supervisor.SYSTEMD, unit=unit, stop_limit_seconds=limit)
     if environ.get("XPC_SERVICE_NAME", "0") != "0" and not signs.is_terminal:
-        return Surroundings(place=Place.LAUNCHD, stop_limit_seconds=told or LAUNCHD_SECONDS)
+        return Surroundings(place=Supervisor.LAUNCHD, stop_limit_seconds=told or LAUNCHD_SECONDS)
     if "KUBERNETES_SERVICE_HOST" in environ:
-        return Surroundings(place=Place.KUBERNETES, stop_limit_seconds=told or KUBERNETES_SECONDS)
+        return Surroundings(
+            place=Supervisor.KUBERNETES, stop_limit_seconds=told or KUBERNETES_SECONDS
+        )
     if signs.pid == 1 or signs.has_container_file or _is_container(signs.cgroup):
-        return Surroundings(place=Place.CONTAINER, stop_limit_seconds=told or CONTAINER_SECONDS)
-    place = Place.TERMINAL if signs.is_terminal else Place.UNKNOWN
+        return Surroundings(
+            place=Supervisor.CONTAINER, stop_limit_seconds=told or CONTAINER_SECONDS
+        )
+    place = Supervisor.TERMINAL if signs.is_terminal else Supervisor.UNKNOWN
     return Surroundings(place=place, stop_limit_seconds=told)
 
 

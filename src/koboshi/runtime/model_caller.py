@@ -1,4 +1,4 @@
-"""Asking the model: again when it is busy, and for less when the conversation is too long.
+"""ModelCaller the model: again when it is busy, and for less when the conversation is too long.
 
 Everything that bounds this is durable. How often and how long the model has failed is in the turn's
 row, a long wait is stored with the turn, and each summary covers more than the one before: a crash
@@ -57,7 +57,7 @@ Outcome: TypeAlias = ModelReply | NoReply | SetDown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class ModelCaller:
     store: Store
     model: Model
     clock: Clock

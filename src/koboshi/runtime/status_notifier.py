@@ -18,7 +18,7 @@ LOOKS_PER_FEEDING = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tidings:
+class StatusNotifier:
     notifier: Notifier
     store: Store
     health: GatewayHealth

@@ -47,7 +47,7 @@ from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.intake import storable
-from koboshi.runtime.model_caller import Asking, NoReply, Outcome, SetDown
+from koboshi.runtime.model_caller import ModelCaller, NoReply, Outcome, SetDown
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import Slot
@@ -61,7 +61,7 @@ PAUSE_S_MIN, PAUSE_S_MAX = 0.5, 5.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRunner:
     store: Store
-    asking: Asking
+    asking: ModelCaller
     tools: Tools
     calls: CallRunner
     wakeups: Wakeups

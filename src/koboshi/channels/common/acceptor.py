@@ -22,7 +22,7 @@ ROOM_S = 0.1
 
 
 @dataclass(slots=True, kw_only=True)
-class Door:
+class Acceptor:
     """`trouble` says why nobody can come in now."""
 
     protocol: Callable[[], asyncio.Protocol]

@@ -12,13 +12,13 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from koboshi.channels.common.http_limits import Patience
+from koboshi.channels.common.http_limits import HttpLimits
 
 
 class PatientProtocol(HttpToolsProtocol):
     """One connection, with limits. A request that is being answered takes as long as it likes."""
 
-    def __init__(self, *arguments: Any, patience: Patience, **named: Any) -> None:
+    def __init__(self, *arguments: Any, patience: HttpLimits, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._patience = patience
         self._arriving: TimerHandle | None = None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class HttpLimits:
     head_bytes_max: int = 64_000
     request_bytes_max: int = 8_000_000
     """With its body; whoever has a use for a body sets a limit of their own below this."""

@@ -11,9 +11,9 @@ from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import Server
 
-from koboshi.channels.common.acceptor import Door
+from koboshi.channels.common.acceptor import Acceptor
 from koboshi.channels.common.connection import PatientProtocol
-from koboshi.channels.common.http_limits import Patience
+from koboshi.channels.common.http_limits import HttpLimits
 from koboshi.domain.errors import StoreFailed
 
 SPARE = 32
@@ -29,7 +29,7 @@ class EmbeddedServer(Server):
         *,
         connections_max: int,
         goodbye_s: int,
-        patience: Patience = Patience(),  # noqa: B008  (frozen)
+        patience: HttpLimits = HttpLimits(),  # noqa: B008  (frozen)
     ) -> None:
         served_max = min(connections_max, _files_max() // 2)
         super().__init__(
@@ -52,7 +52,7 @@ class EmbeddedServer(Server):
         self.is_serving = Event()
         self._taking = CancelScope()
         self._patience = patience
-        self._door = Door(
+        self._door = Acceptor(
             protocol=self._protocol,
             inside=self.server_state.connections,
             inside_max=served_max + SPARE,

@@ -6,25 +6,25 @@ from dataclasses import dataclass
 
 from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
 from koboshi.channels.telegram.outcomes import TOO_MANY, wait_ms_of
-from koboshi.channels.telegram.rate_limiter import Manners
+from koboshi.channels.telegram.rate_limiter import RateLimiter
 from koboshi.channels.telegram.types import Answer
 
 SHOW_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passing:
+class BestEffort:
     api: BotApi
-    manners: Manners
+    manners: RateLimiter
 
     async def show(self, method: str, chat: str, parameters: dict[str, object]) -> None:
         """Try it once, unless the chat is to be left in peace."""
         if not self.manners.may_show(chat):
             return
         with suppress(NotReached, NoAnswer):
-            self.heed(chat, await self.api.call(method, parameters, seconds=SHOW_SECONDS))
+            self.note_429(chat, await self.api.call(method, parameters, seconds=SHOW_SECONDS))
 
-    def heed(self, chat: str, answer: Answer) -> None:
+    def note_429(self, chat: str, answer: Answer) -> None:
         """Show nothing there for as long as the platform asks for, if it does."""
         if answer.error_code == TOO_MANY:
-            self.manners.be_quiet(chat, wait_ms_of(answer) / 1000)
+            self.manners.pause_until(chat, wait_ms_of(answer) / 1000)

@@ -10,7 +10,7 @@ import structlog
 from anyio import Path as AsyncPath
 from anyio import sleep
 
-from koboshi.channels.telegram.best_effort import Passing
+from koboshi.channels.telegram.best_effort import BestEffort
 from koboshi.channels.telegram.client import (
     CONNECT_SECONDS,
     SEND_SECONDS,
@@ -35,7 +35,7 @@ from koboshi.channels.telegram.outcomes import (
     wait_ms_of,
 )
 from koboshi.channels.telegram.probe import look, span_of
-from koboshi.channels.telegram.rate_limiter import Manners
+from koboshi.channels.telegram.rate_limiter import RateLimiter
 from koboshi.channels.telegram.receiving import Receiving
 from koboshi.channels.telegram.types import Answer
 from koboshi.domain.files import Attachment
@@ -43,7 +43,7 @@ from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
 from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.route import Route
-from koboshi.http_pool import Lanes
+from koboshi.http_pool import HttpPool
 from koboshi.ports.channel import Abilities, Accept
 from koboshi.ports.clock import Clock
 
@@ -76,12 +76,12 @@ class TelegramChannel:
         """`on_back` is called when the platform can be had again."""
         self._options = options
         self._clock = clock
-        self._manners = Manners(clock, options.per_second)
-        lanes = Lanes(
+        self._manners = RateLimiter(clock, options.per_second)
+        lanes = HttpPool(
             count_max=CONNECTIONS_MAX, timeout=httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
         )
         self._api = BotApi(lanes=lanes, base=options.api_base, token=options.token)
-        self._passing = Passing(api=self._api, manners=self._manners)
+        self._passing = BestEffort(api=self._api, manners=self._manners)
         self._receiving = Receiving(
             api=self._api, options=options, clock=clock, passing=self._passing, on_back=on_back
         )
@@ -140,7 +140,7 @@ class TelegramChannel:
                 is_lack = shortage_in(error) is not None
                 return Later(wait_ms=0, reason=f"not now: {error.strerror}", is_lack=is_lack)
             return Refused(reason=f"the file can not be read: {error.strerror}")
-        self._passing.heed(delivery.route.chat, answer)
+        self._passing.note_429(delivery.route.chat, answer)
         return outcome_of(answer)
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
@@ -215,7 +215,7 @@ class TelegramChannel:
             )
             if answer.error_code != TOO_MANY:
                 return answer
-            self._passing.heed(delivery.route.chat, answer)
+            self._passing.note_429(delivery.route.chat, answer)
             if tries == PROBE_TRIES or wait_ms_of(answer) > PROBE_WAIT_MS_MAX:
                 raise TooMany(answer)
             await sleep(wait_ms_of(answer) / 1000)

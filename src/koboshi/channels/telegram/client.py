@@ -11,7 +11,7 @@ import msgspec
 from koboshi import __version__
 from koboshi.channels.telegram.types import Answer
 from koboshi.domain.resource_exhaustion import shortage_behind
-from koboshi.http_pool import Lanes
+from koboshi.http_pool import HttpPool
 
 _answer = msgspec.json.Decoder(Answer)
 _HEADERS = {
@@ -46,7 +46,7 @@ class NoAnswer(Exception):
 class BotApi:
     """One bot. The token is part of every address, so no address is ever shown."""
 
-    lanes: Lanes
+    lanes: HttpPool
     base: str
     token: str = field(repr=False)
 

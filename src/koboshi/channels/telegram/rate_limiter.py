@@ -38,7 +38,7 @@ class Bucket:
 
 
 @dataclass(slots=True)
-class Manners:
+class RateLimiter:
     """`per_second` is for all chats together; 0 means that we have no limits of our own."""
 
     clock: Clock
@@ -72,7 +72,7 @@ class Manners:
         if wait:
             await sleep(wait)
 
-    def be_quiet(self, chat: str, seconds: float) -> None:
+    def pause_until(self, chat: str, seconds: float) -> None:
         self._quiet[chat] = self.clock.monotonic() + seconds
 
     def may_show(self, chat: str) -> bool:

@@ -17,7 +17,7 @@ from anyio import CapacityLimiter, create_task_group, current_time, sleep
 from anyio.abc import TaskGroup
 
 from koboshi.channels.common.serving import one_of
-from koboshi.channels.telegram.best_effort import Passing
+from koboshi.channels.telegram.best_effort import BestEffort
 from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
 from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_offset, pieces_of
 from koboshi.channels.telegram.options import TelegramOptions
@@ -98,7 +98,7 @@ class Receiving:
     api: BotApi
     options: TelegramOptions
     clock: Clock
-    passing: Passing
+    passing: BestEffort
     on_back: Callable[[], None] = lambda: None
     """Called when the platform can be had again."""
     _trouble: str | None = "not connected yet"

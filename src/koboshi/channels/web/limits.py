@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from koboshi.channels.common.http_limits import Patience
+from koboshi.channels.common.http_limits import HttpLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class WebLimits:
     """The longest wait for a hint that may have been lost."""
 
     # All of it together.
-    patience: Patience = Patience()  # noqa: RUF009  (frozen)
+    patience: HttpLimits = HttpLimits()  # noqa: RUF009  (frozen)
     followers_max: int = 256
     connections_max: int = 1_024
     goodbye_s: int = 2

@@ -6,7 +6,7 @@ import anyio
 
 from koboshi import logs
 from koboshi.app.probe import (
-    Disappointed,
+    ProbeFailed,
     WebhookStanding,
     clock_ahead_s,
     hears_groups,
@@ -54,7 +54,7 @@ def _bot(bot: TelegramConfig) -> Iterator[Finding]:
         if bot.webhook_url:
             standing = anyio.run(webhook_standing, bot)
             yield from judged_webhook(bot.webhook_url, standing)
-    except Disappointed as error:
+    except ProbeFailed as error:
         yield Finding(severity=Severity.ERROR, words=str(error), remedy=REMEDY)
 
 
@@ -92,7 +92,7 @@ def judged_webhook(url: str, standing: WebhookStanding) -> Iterator[Finding]:
 def _model(config: Config) -> Finding:
     try:
         return _ok(f"{config.model.name} says: {anyio.run(try_model, config)}")
-    except Disappointed as error:
+    except ProbeFailed as error:
         remedy = remedy_for_model(error.status, config.model)
         return Finding(severity=Severity.ERROR, words=str(error), remedy=remedy)
 

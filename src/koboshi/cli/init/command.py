@@ -143,13 +143,13 @@ def _call_telegram(config: Config, _answers: Answers) -> str:
     """Why the bot can not be used; empty if it can, or there is none to try."""
     import anyio
 
-    from koboshi.app.probe import Disappointed, try_telegram
+    from koboshi.app.probe import ProbeFailed, try_telegram
 
     for channel in config.enabled_channels:
         if isinstance(channel, TelegramConfig) and _is_known(channel.token):
             try:
                 click.echo(f"telegram: the bot is @{anyio.run(try_telegram, channel)}", err=True)
-            except Disappointed as error:
+            except ProbeFailed as error:
                 return str(error)
     return ""
 
@@ -158,13 +158,13 @@ def _call_model(config: Config, answers: Answers) -> str:
     """Why the model can not be used; empty if it can, or its key is not here to try it."""
     import anyio
 
-    from koboshi.app.probe import Disappointed, try_model
+    from koboshi.app.probe import ProbeFailed, try_model
 
     if answers.provider == "scripted" or (answers.api_key_env and not _is_set(answers)):
         return ""
     try:
         said = anyio.run(try_model, config)
-    except Disappointed as error:
+    except ProbeFailed as error:
         return str(error)
     click.echo(escaped(f"model: {config.model.name} says: {said}"), err=True)
     return ""

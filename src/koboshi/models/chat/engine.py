@@ -13,7 +13,7 @@ from anyio import CancelScope, current_time, move_on_after
 
 from koboshi import __version__
 from koboshi.domain.errors import ModelBusy, ModelRefused
-from koboshi.http_pool import Lanes
+from koboshi.http_pool import HttpPool
 from koboshi.models.chat.chunks import StreamError
 from koboshi.models.chat.events import EventReader, LineTooLong
 from koboshi.models.chat.failures import (
@@ -94,7 +94,7 @@ class StreamEngine:
         self._limits = limits
         # The engine watches how long everything takes but connecting.
         timeout = httpx2.Timeout(None, connect=limits.connect_s)
-        self._lanes = Lanes(
+        self._lanes = HttpPool(
             count_max=REQUESTS_MAX, timeout=timeout, follow_redirects=True, transport=transport
         )
         self._extensions = {"timeout": timeout.as_dict()}

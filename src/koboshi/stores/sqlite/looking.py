@@ -9,7 +9,7 @@ import apsw
 
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.people import PairingLimits
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.transaction import Look, Outcome
@@ -22,7 +22,7 @@ from koboshi.stores.sqlite.transaction import SqliteReading
 
 
 @contextmanager
-def looked_at(home: Path, *, world: World, clock: Clock, who: str) -> Iterator[ViewVerbs]:
+def looked_at(home: Path, *, world: BootConfig, clock: Clock, who: str) -> Iterator[ViewVerbs]:
     """The views of a home that this process owns meanwhile. Nothing they are asked ever waits.
 
     Raises what `open_store` raises for who only looks: HomeHeld at once when a gateway runs.

@@ -12,7 +12,7 @@ from anyio import CancelScope, to_thread
 from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.domain.people import PairingLimits
-from koboshi.domain.recovery import World
+from koboshi.domain.recovery import BootConfig
 from koboshi.domain.timing import Timing
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.accept import InboxVerbs
@@ -165,7 +165,7 @@ class SqliteStore:
 async def open_store(
     home: Path,
     *,
-    world: World,
+    world: BootConfig,
     clock: Clock,
     wakeups: Wakeups,
     options: StoreOptions = StoreOptions(),  # noqa: B008  (frozen)
@@ -216,7 +216,7 @@ async def open_store(
     )
 
 
-def _context(world: World, options: StoreOptions) -> VerbContext:
+def _context(world: BootConfig, options: StoreOptions) -> VerbContext:
     return VerbContext(
         world=world,
         waiting_max=options.waiting_max,
