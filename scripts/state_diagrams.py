@@ -5,9 +5,14 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+from koboshi.domain import inbox, outbox, process, turn, watch
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId
+from koboshi.domain.inbox import EntryState
+from koboshi.domain.machine import Machine
 from koboshi.domain.outbox import (
     MOVES_MAX,
     UNSETTLED,
@@ -28,7 +33,7 @@ from koboshi.domain.outbox import (
 )
 from koboshi.domain.process import ENDED, ProcessState
 from koboshi.domain.route import Route
-from koboshi.domain.turn import CLOSED, OPEN, TRANSITIONS, TurnEvent, TurnState
+from koboshi.domain.turn import CLOSED, OPEN, TurnState
 from koboshi.domain.watch import WatcherKind, WatcherState
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "state-machines.md"
@@ -38,27 +43,31 @@ TEMPLATE = """\
 
 # State machines
 
+Turns, entries, deliveries, processes and watchers each have a stored state, and one table of what
+may follow what (`src/koboshi/domain/machine.py`). Every statement that sets a state passes the door
+in `src/koboshi/kernel/moves.py`, which asks `advance()` of the machine first. Every pair of state
+and event that is not in a table is refused as a bug, and changes nothing.
+
 ## Turns
 
-A turn is one unit of agent work, from what woke it to its answer. `advance()` in
-`src/koboshi/domain/turn.py` is the only door from one state to the next. A session has at most one
-open turn; closed states have no way out.
+A turn is one unit of agent work, from what woke it to its answer (`src/koboshi/domain/turn.py`). A
+session has at most one open turn; closed states have no way out.
 
-```mermaid
-{turn_diagram}
-```
+{turn}
 
-{turn_states}
+## Entries
 
-{transition_count} transitions; every other pair of state and event is refused as a bug.
+An entry is what arrived: a message, a command, a report about a process, or what is ignored
+(`src/koboshi/domain/inbox.py`).
 
-{transitions}
+{entry}
 
 ## Deliveries
 
-A delivery is one part of one text owed to a person. A settled one never changes.
+A delivery is one part of one text owed to a person (`src/koboshi/domain/outbox.py`). A settled one
+never changes. One that is held is not sent before the operator says so.
 
-{delivery_states}
+{delivery}
 
 What an attempt to send makes of it:
 
@@ -70,53 +79,73 @@ How a send of unknown outcome is resolved, by what the platform can do:
 
 ## Processes
 
-A process is a program started by a tool, under its runner.
+A process is a program started by a tool, under its runner (`src/koboshi/domain/process.py`).
 
-{process_states}
+{process}
 
 ## Watchers
 
-A watcher looks at a process; what it says is a report. Only an armed one says anything.
-Kinds: {watcher_kinds}.
+A watcher looks at a process; what it says is a report (`src/koboshi/domain/watch.py`). Only an
+armed one says anything. Kinds: {watcher_kinds}.
 
-{watcher_states}
+{watcher}
 """
 
 
 def render() -> str:
     """The whole page, as the code stands now."""
     return TEMPLATE.format(
-        turn_diagram=turn_diagram(),
-        turn_states=states_table(TurnState, {"open": OPEN, "closed": CLOSED}),
-        transition_count=len(TRANSITIONS),
-        transitions=table(
-            ("event", "from", "to"),
-            (
-                (f"`{event}`", f"`{before}`", f"`{TRANSITIONS[before, event]}`")
-                for event in TurnEvent
-                for before in TurnState
-                if (before, event) in TRANSITIONS
-            ),
+        turn=machine_section(
+            turn.MACHINE, states_table(TurnState, {"open": OPEN, "closed": CLOSED})
         ),
-        delivery_states=states_table(DeliveryState, {"unsettled": UNSETTLED}, "settled"),
+        entry=machine_section(inbox.MACHINE, states_table(EntryState, {})),
+        delivery=machine_section(
+            outbox.MACHINE, states_table(DeliveryState, {"unsettled": UNSETTLED}, "settled")
+        ),
         outcomes=outcomes_table(),
         resolutions=resolutions_table(),
-        process_states=states_table(ProcessState, {"ended": ENDED}, "not ended"),
+        process=machine_section(
+            process.MACHINE, states_table(ProcessState, {"ended": ENDED}, "not ended")
+        ),
         watcher_kinds=", ".join(f"`{kind}`" for kind in WatcherKind),
-        watcher_states=states_table(WatcherState, {}),
+        watcher=machine_section(watch.MACHINE, states_table(WatcherState, {})),
     )
 
 
-def turn_diagram() -> str:
+def machine_section(machine: Machine[Any, Any], states: str) -> str:
+    """The diagram of a machine, what its states mean, and its whole table."""
+    transitions = table(
+        ("event", "from", "to"),
+        (
+            (f"`{event}`", f"`{before}`", f"`{machine.transitions[before, event]}`")
+            for event in dict.fromkeys(event for _before, event in machine.transitions)
+            for before in states_of(machine)
+            if (before, event) in machine.transitions
+        ),
+    )
+    count = f"{len(machine.transitions)} transitions."
+    return "\n\n".join((f"```mermaid\n{diagram(machine)}\n```", states, count, transitions))
+
+
+def diagram(machine: Machine[Any, Any]) -> str:
     """A mermaid diagram with one arrow for each pair of states, named by all its events."""
-    lines = ["stateDiagram-v2", f"    [*] --> {TurnState.QUEUED}"]
-    for before in TurnState:
-        for after in TurnState:
-            events = [event for event in TurnEvent if TRANSITIONS.get((before, event)) is after]
-            if events:
-                lines.append(f"    {before} --> {after}: {', '.join(events)}")
-    lines += [f"    {state} --> [*]" for state in TurnState if state in CLOSED]
+    lines = ["stateDiagram-v2"]
+    states = states_of(machine)
+    lines += [f"    [*] --> {state}" for state in states if state in machine.begins]
+    for before, after in product(states, states):
+        ways = machine.transitions.items()
+        events = [way[1] for way, leads in ways if (way[0], leads) == (before, after)]
+        if events:
+            lines.append(f"    {before} --> {after}: {', '.join(events)}")
+    left = {before for before, _event in machine.transitions}
+    lines += [f"    {state} --> [*]" for state in states if state not in left]
     return "\n".join(lines)
+
+
+def states_of(machine: Machine[Any, Any]) -> list[StrEnum]:
+    """All states, in the order of the source."""
+    first: StrEnum = min(machine.begins)
+    return list(type(first))
 
 
 def states_table(

@@ -84,7 +84,7 @@ def test_nothing_owed_is_sent_by_itself_and_the_operator_is_told(tmp_path: Path)
 
     with gateway(home, command=OFTEN) as one:
         one.wait_state(one.say("ann", "echo a third"), "done")
-        assert outbox(home)[0] == ("owed", 0), "it was sent by itself"
+        assert outbox(home)[0] == ("held", 0), "it was sent by itself"
         (warning,) = [each["warning"] for each in one.events("startup_warning")]
         status, doctor = told(home)
         for words in (warning, status.out, doctor.out, page_says(one)):
@@ -158,7 +158,7 @@ def test_a_start_that_is_killed_over_it_lets_nothing_out(tmp_path: Path, point: 
 
     with gateway(home, command=OFTEN) as one:
         one.wait_state(one.say("ann", "echo a third"), "done")
-        assert outbox(home)[0] == ("owed", 0)
+        assert outbox(home)[0] == ("held", 0)
         (warning,) = [each["warning"] for each in one.events("startup_warning")]
         assert WENT_BACK in warning
         assert page_says(one).count(WENT_BACK) == 1
@@ -208,7 +208,7 @@ def test_a_whole_home_from_elsewhere_is_started_with_its_outbox_held(tmp_path: P
         one.say("ann", "echo a third")
         one.wait_serving(times=2)
         until(lambda: [state for state, _ in outbox(home)][2:] == ["delivered"], "it is sent")
-        assert outbox(home) == [("owed", 0), ("delivered", 0), ("delivered", 0)]
+        assert outbox(home) == [("held", 0), ("delivered", 0), ("delivered", 0)]
         assert "1 held" in koboshi("status", home=home).out
         warnings = [each["warning"] for each in one.events("startup_warning")]
         assert warnings == ["1 owed and held: `koboshi outbox release` sends it"] * 2

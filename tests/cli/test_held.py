@@ -24,7 +24,7 @@ def test_held_until_released(tmp_path: Path) -> None:
     with gateway(home) as one:
         # A later answer goes out: what is held does not silence the chat.
         one.wait_state(one.say("ann", "echo another"), "done")
-        assert outbox(home)[0] == ("owed", 0)
+        assert outbox(home)[0] == ("held", 0)
         told = koboshi("status", home=home).out
         assert "owed       1 delivery, 1 held: `koboshi outbox release`" in told
         released = koboshi("outbox", "release", "d1", "--json", home=home)

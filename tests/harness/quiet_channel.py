@@ -5,8 +5,8 @@ from pathlib import Path
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import TurnId
-from koboshi.domain.outbox import split_text
 from koboshi.domain.route import Route
+from koboshi.domain.splitting import split_text
 
 
 class QuietChannel:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from koboshi.domain.errors import ModelBusy
-from koboshi.domain.outbox import split_text
 from koboshi.domain.resource_exhaustion import Shortage, shortage_in
+from koboshi.domain.splitting import split_text
 from koboshi.runtime.turn import PAUSE_S_MAX
 from tests.harness.invariants import answers, check_rows
 from tests.harness.platform import FakeChannel

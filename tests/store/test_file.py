@@ -433,7 +433,7 @@ async def test_what_a_restored_past_owes_is_held(tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / NAME))
     rows = connection.execute("SELECT state, ambiguous, reason FROM outbox").get
     connection.close()
-    assert rows == [("owed", 1, "held after a restore")] * 2
+    assert rows == [("held", 1, "held after a restore")] * 2
 
 
 async def test_what_is_said_after_a_restore_goes_out(tmp_path: Path) -> None:

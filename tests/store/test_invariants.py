@@ -263,7 +263,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "outbox": [
         (
-            "CHECK state IN ('draft', 'owed', 'sending', 'delivered', 'rejected', 'abandoned')",
+            "CHECK state IN ('draft', 'owed', 'sending', 'held', 'delivered', 'rejected', "
+            "'abandoned')",
             f"{OUTBOX} (1, 'x', 1, 1, '', '', 'lost', 1, 1, NULL, NULL, NULL)",
         ),
         ("CHECK ambiguous IN (0, 1)", "UPDATE outbox SET ambiguous = 2 WHERE settled_ms IS NULL"),
@@ -292,6 +293,11 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         (
             "CHECK state NOT IN ('rejected', 'abandoned') OR reason IS NOT NULL",
             f"{OUTBOX} (1, 'x', 1, 1, '', '', 'abandoned', 1, 1, NULL, 1, NULL)",
+        ),
+        (
+            "CHECK state <> 'held' OR not_before_ms = 0",
+            f"{OUTBOX} (1, 'x', 1, 1, '', '', 'held', 1, 1, NULL, NULL, NULL); "
+            "UPDATE outbox SET not_before_ms = 1 WHERE state = 'held'",
         ),
         (
             "CHECK part BETWEEN 1 AND parts",

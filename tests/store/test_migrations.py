@@ -22,6 +22,10 @@ from tests.store.victim import open_here
 NAME = "koboshi.db"
 ADDED = "ALTER TABLE turns ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';"
 
+WAS_HELD = "settled_ms IS NULL AND not_before_ms >= 4611686018427387904"
+HELD_STATE = f"CASE WHEN {WAS_HELD} THEN 'held' ELSE state END"
+HELD_TIME = f"CASE WHEN {WAS_HELD} THEN 0 ELSE not_before_ms END"
+
 golden = pytest.mark.parametrize("lay_out", GOLDEN.values(), ids=GOLDEN)
 
 
@@ -61,7 +65,8 @@ def with_script(monkeypatch: pytest.MonkeyPatch, script: str) -> int:
 
 
 def test_the_golden_database_has_every_state(tmp_path: Path) -> None:
-    """Otherwise it would prove little. A draft is a state that no version has ever stored."""
+    """Otherwise it would prove little. A draft is a state that no version has ever stored, and held
+    is one of later versions."""
     lay_out_every_state(tmp_path)
     connection = apsw.Connection(str(tmp_path / NAME))
     assert connection.pragma("user_version") == FIRST_VERSION
@@ -70,7 +75,7 @@ def test_the_golden_database_has_every_state(tmp_path: Path) -> None:
         return {str(state) for (state,) in rows_of(connection, table, "DISTINCT state")}
 
     assert states("turns") == set(TurnState)
-    assert states("outbox") == set(DeliveryState) - {DeliveryState.DRAFT}
+    assert states("outbox") == set(DeliveryState) - {DeliveryState.DRAFT, DeliveryState.HELD}
     assert states("processes") == set(ProcessState)
     assert states("watchers") == {"armed", "fired", "disarmed"}
     assert states("inbox") == {"waiting", "attached", "handled", "dropped", "ignored"}
@@ -95,7 +100,7 @@ def test_a_migrated_database_has_the_schema_of_a_new_one(
 
 @golden
 def test_a_migration_keeps_every_row(tmp_path: Path, lay_out: Callable[[Path], None]) -> None:
-    """Every value of every column that both versions have."""
+    """Every value of every column that both versions have. Held was a time once."""
     lay_out(tmp_path / "home")
     lay_out(tmp_path / "before")
     before = apsw.Connection(str(tmp_path / "before" / NAME))
@@ -104,11 +109,51 @@ def test_a_migration_keeps_every_row(tmp_path: Path, lay_out: Callable[[Path], N
     kept = columns_of(migrated)
     for table, columns in columns_of(before).items():
         common = ", ".join(column for column in columns if column in kept[table])
-        assert rows_of(migrated, table, common) == rows_of(before, table, common), table
+        was = common
+        if table == "outbox":
+            changed = {"state": HELD_STATE, "not_before_ms": HELD_TIME}
+            was = ", ".join(changed.get(column, column) for column in common.split(", "))
+        assert rows_of(migrated, table, common) == rows_of(before, table, was), table
     assert migrated.pragma("integrity_check") == "ok"
     assert not migrated.execute("PRAGMA foreign_key_check").fetchall()
     migrated.close()
     before.close()
+
+
+@golden
+def test_what_was_held_by_a_time_that_never_comes_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lay_out: Callable[[Path], None]
+) -> None:
+    """Issue 14, point 3: a held delivery was once owed at 2**62. What waits for a time,
+    and what has ended, stays as it is, and no line of the journal is written."""
+    lay_out(tmp_path)
+    known = migration_scripts()
+    (version,) = (number for number, script in known.items() if "TABLE outbox_held" in script)
+    with monkeypatch.context() as earlier:
+        older = {number: script for number, script in known.items() if number < version}
+        earlier.setattr(migrate_module, "migration_scripts", lambda: older)
+        earlier.setattr(migrate_module, "newest_version", lambda: version - 1)
+        connection = open_writer(tmp_path / NAME)
+    connection.execute(
+        "INSERT INTO outbox (session_id, cause, part, parts, text, anchor, state, ambiguous,"
+        " not_before_ms, wait_ms, reason, created_ms, changed_ms, settled_ms) VALUES"
+        " (1, 'a', 1, 1, '', '', 'owed', 1, 4611686018427387904, 0, 'held: x', 1, 1, NULL),"
+        " (1, 'b', 1, 1, '', '', 'owed', 0, 4611686018427387903, 7, 'later', 1, 1, NULL),"
+        " (1, 'c', 1, 1, '', '', 'abandoned', 1, 4611686018427387904, 0, 'dropped', 1, 1, 2)"
+    )
+    columns = ", ".join(columns_of(connection)["outbox"])
+    others = f"outbox WHERE NOT ({WAS_HELD})"
+    before = rows_of(connection, others, columns), rows_of(connection, "journal", "*")
+    connection.close()
+
+    migrated = open_writer(tmp_path / NAME)
+    others = "outbox WHERE state <> 'held'"
+    assert (rows_of(migrated, others, columns), rows_of(migrated, "journal", "*")) == before
+    state = "state, ambiguous, not_before_ms, wait_ms, reason"
+    assert rows_of(migrated, "outbox WHERE cause = 'a'", state) == [("held", 1, 0, 0, "held: x")]
+    assert migrated.pragma("integrity_check") == "ok"
+    assert not migrated.execute("PRAGMA foreign_key_check").fetchall()
+    migrated.close()
 
 
 def test_the_scripts_are_numbered_without_gaps() -> None:

@@ -263,7 +263,7 @@ async def test_a_delivery_that_is_held_waits_for_no_time(home: Home) -> None:
     await settle(home, await home.take_delivery(), held("it may have arrived"))
 
     (row,) = await home.deliveries(claim.turn_id)
-    assert (row.state, row.due_ms) == ("owed", None)
+    assert (row.state, row.due_ms) == ("held", None)
 
 
 async def test_a_restart_does_not_shorten_a_pause_that_the_platform_asked_for(home: Home) -> None:

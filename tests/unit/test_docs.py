@@ -3,14 +3,18 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from koboshi.config.schema import SCHEMA, keys_below
+from koboshi.domain import inbox, outbox, process, turn, watch
+from koboshi.domain.inbox import EntryState
+from koboshi.domain.machine import Machine
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.process import ProcessState
 from koboshi.domain.recovery import RULES, Rule
-from koboshi.domain.turn import TRANSITIONS, TurnState
+from koboshi.domain.turn import TurnState
 from koboshi.domain.watch import WatcherState
 from koboshi.runtime.metric_table import METRICS
 from scripts import reference_tables, rules_table, state_diagrams
@@ -21,6 +25,8 @@ PAGES = {
     "recovery-rules": (rules_table.PAGE, rules_table.render),
     "reference": (reference_tables.PAGE, reference_tables.render),
 }
+
+MACHINES = (turn.MACHINE, inbox.MACHINE, outbox.MACHINE, process.MACHINE, watch.MACHINE)
 
 
 @pytest.mark.parametrize("page, render", PAGES.values(), ids=PAGES)
@@ -35,25 +41,34 @@ def test_a_page_is_the_same_however_often_it_is_drawn(
     assert render() == render()
 
 
-def test_the_table_of_turns_holds_every_transition() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| `(\w+)` \| `(\w+)` \|$", state_diagrams.render(), re.M)
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+def test_the_table_of_a_machine_holds_every_transition(machine: Machine[Any, Any]) -> None:
+    """Issue 14, point 3: all five machines are drawn."""
+    section = state_diagrams.machine_section(machine, "")
+    rows = re.findall(r"^\| `([\w-]+)` \| `(\w+)` \| `(\w+)` \|$", section, re.M)
 
     assert sorted(rows) == sorted(
-        (event, before, after) for (before, event), after in TRANSITIONS.items()
+        (event, before, after) for (before, event), after in machine.transitions.items()
     )
 
 
-def test_the_diagram_of_turns_holds_every_transition() -> None:
-    arrows = re.findall(r"^    (\w+) --> (\w+): (.+)$", state_diagrams.turn_diagram(), re.M)
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+def test_the_diagram_of_a_machine_holds_every_transition(machine: Machine[Any, Any]) -> None:
+    """Issue 14, point 3: all five machines are drawn."""
+    diagram = state_diagrams.diagram(machine)
+    arrows = re.findall(r"^    (\w+) --> (\w+): (.+)$", diagram, re.M)
 
+    assert f"```mermaid\n{diagram}\n```" in state_diagrams.render()
     assert sorted(
         (before, event, after) for before, after, events in arrows for event in events.split(", ")
-    ) == sorted((before, event, after) for (before, event), after in TRANSITIONS.items())
+    ) == sorted((before, event, after) for (before, event), after in machine.transitions.items())
 
 
-@pytest.mark.parametrize("states", [TurnState, DeliveryState, ProcessState, WatcherState])
+@pytest.mark.parametrize(
+    "states", [TurnState, EntryState, DeliveryState, ProcessState, WatcherState]
+)
 def test_every_state_has_a_line_of_its_own(
-    states: type[TurnState | DeliveryState | ProcessState | WatcherState],
+    states: type[TurnState | EntryState | DeliveryState | ProcessState | WatcherState],
 ) -> None:
     page = state_diagrams.render()
 

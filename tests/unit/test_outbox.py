@@ -29,9 +29,9 @@ from koboshi.domain.outbox import (
     after_send,
     ending_of,
     resolution_of,
-    split_text,
 )
 from koboshi.domain.route import Route
+from koboshi.domain.splitting import split_text
 
 NOW_MS = 1_000_000
 LIMITS = DeliveryLimits(age_ms_max=600_000, wait_ms_max=60_000)

@@ -91,6 +91,22 @@ def test_a_question_that_could_not_be_sent_is_told_before_that_it_waits() -> Non
     )
 
 
+@pytest.mark.parametrize("state, event", [("waiting", "asked"), ("answered", "answered")])
+def test_words_that_are_held_are_told_with_both_ways_out(state: str, event: str) -> None:
+    """Issue 14, point 3: they were told as words whose channel cannot be reached."""
+    verdict = Verdict(kind=VerdictKind.STAND, rule="question-open", because="it waits")
+    part = owed("held", attempts=1, reason="it may have arrived")
+
+    told = why_turn(turn(state, event, verdict=verdict, question="tea?", owed=part))
+
+    what = "its question" if state == "waiting" else "the answer"
+    assert told.words == (
+        f"{what} is stored, and held until the operator decides: it may have arrived"
+    )
+    assert "koboshi outbox release d" in told.remedy
+    assert "koboshi outbox drop d" in told.remedy
+
+
 @pytest.mark.parametrize(
     "part,words,has_remedy",
     [
@@ -98,6 +114,7 @@ def test_a_question_that_could_not_be_sent_is_told_before_that_it_waits() -> Non
         (owed("owed", is_running=False), "owed; no gateway runs to send it", True),
         (owed("owed", attempts=1, reason="busy"), "owed; 1 try so far: busy", True),
         (owed("sending"), "being sent now", False),
+        (owed("held", reason="it may"), "held until the operator decides: it may", True),
         (owed("delivered", attempts=1), "delivered with 1 try", False),
         (owed("rejected", reason="blocked"), "refused by the platform: blocked", True),
         (owed("abandoned", reason="too old"), "given up: too old", True),

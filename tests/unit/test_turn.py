@@ -82,7 +82,7 @@ def test_an_event_that_is_not_in_the_table_is_refused(pair: tuple[TurnState, Tur
 
 
 def test_a_refusal_names_the_state_and_the_event() -> None:
-    with pytest.raises(IllegalTransition, match="a done turn can not be claimed"):
+    with pytest.raises(IllegalTransition, match="the turn is done: claimed is no way"):
         advance(TurnState.DONE, TurnEvent.CLAIMED)
 
 

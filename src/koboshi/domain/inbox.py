@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import EntryId, Generation, ProcessId, Seq, SessionId, TurnId, shown
+from koboshi.domain.machine import Machine, transitions_of
 from koboshi.domain.session import Busy
 from koboshi.domain.transcript import Choice, Question
 from koboshi.domain.turn import TurnState
@@ -20,11 +21,37 @@ class EntryKind(StrEnum):
 
 
 class EntryState(StrEnum):
-    WAITING = "waiting"
+    WAITING = "waiting"  # for its turn
     ATTACHED = "attached"  # it belongs to a turn
     HANDLED = "handled"  # a command with its effect and reply; a report that a person was told
     DROPPED = "dropped"  # with a reason
     IGNORED = "ignored"  # with a reason
+
+
+class EntryEvent(StrEnum):
+    ATTACHED = "attached"
+    HANDLED = "handled"
+    DROPPED = "dropped"
+    CUT = "cut"
+
+
+TRANSITIONS = transitions_of(
+    {
+        EntryEvent.ATTACHED: {EntryState.WAITING: EntryState.ATTACHED},
+        EntryEvent.HANDLED: {EntryState.WAITING: EntryState.HANDLED},
+        EntryEvent.DROPPED: {EntryState.WAITING: EntryState.DROPPED},
+        EntryEvent.CUT: {EntryState.WAITING: EntryState.DROPPED},
+    }
+)
+
+MACHINE = Machine(
+    name="entry",
+    # A command has its effect, and a stranger's message its refusal, in the transaction that
+    # stores it.
+    begins=frozenset({EntryState.WAITING, EntryState.HANDLED, EntryState.IGNORED}),
+    transitions=TRANSITIONS,
+)
+advance = MACHINE.advance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

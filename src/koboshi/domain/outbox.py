@@ -6,26 +6,63 @@ from typing import TypeAlias, assert_never
 
 from koboshi.domain.files import OutFile
 from koboshi.domain.ids import DeliveryId, SessionId, TurnId
+from koboshi.domain.machine import Machine, transitions_of
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Choice
 
 
 class DeliveryState(StrEnum):
     DRAFT = "draft"  # shown while it grows; not yet owed
-    OWED = "owed"
+    OWED = "owed"  # it is sent when its time has come
     SENDING = "sending"  # under one worker; if that dies, nobody knows whether it arrived
-    DELIVERED = "delivered"
+    HELD = "held"  # it may have arrived, and is not sent before the operator says so
+    DELIVERED = "delivered"  # the platform has taken it
     REJECTED = "rejected"  # the platform will never take it
     ABANDONED = "abandoned"  # given up by us, with a reason
 
 
-UNSETTLED = frozenset({DeliveryState.DRAFT, DeliveryState.OWED, DeliveryState.SENDING})
+class DeliveryEvent(StrEnum):
+    CLAIMED = "claimed"
+    DELIVERED = "delivered"
+    REJECTED = "rejected"
+    POSTPONED = "postponed"
+    HELD = "held"
+    RELEASED = "released"
+    GAVE_UP = "gave-up"
+    WITHDRAWN = "withdrawn"  # what it speaks of is over: its turn, or the wait of a message
+    OUTLIVED = "outlived"  # its boot is over, and it spoke of that boot only
+    DROPPED = "dropped"
+
+
 SETTLED = frozenset(
     {DeliveryState.DELIVERED, DeliveryState.REJECTED, DeliveryState.ABANDONED},
 )
+UNSETTLED = frozenset(DeliveryState) - SETTLED
+_TAKEN_UP = (DeliveryState.OWED, DeliveryState.SENDING)
+_NOT_UNDER_WAY = sorted(UNSETTLED - {DeliveryState.SENDING})
 
-HELD_MS = 2**62
-"""A time that never comes: a held delivery waits for the operator."""
+TRANSITIONS = transitions_of(
+    {
+        # One that is being sent is taken over from a worker that is gone.
+        DeliveryEvent.CLAIMED: dict.fromkeys(_TAKEN_UP, DeliveryState.SENDING),
+        DeliveryEvent.DELIVERED: {DeliveryState.SENDING: DeliveryState.DELIVERED},
+        DeliveryEvent.REJECTED: {DeliveryState.SENDING: DeliveryState.REJECTED},
+        DeliveryEvent.POSTPONED: {DeliveryState.SENDING: DeliveryState.OWED},
+        DeliveryEvent.HELD: dict.fromkeys((*_TAKEN_UP, DeliveryState.HELD), DeliveryState.HELD),
+        DeliveryEvent.RELEASED: {DeliveryState.HELD: DeliveryState.OWED},
+        DeliveryEvent.GAVE_UP: dict.fromkeys(_TAKEN_UP, DeliveryState.ABANDONED),
+        DeliveryEvent.WITHDRAWN: dict.fromkeys(_NOT_UNDER_WAY, DeliveryState.ABANDONED),
+        DeliveryEvent.OUTLIVED: dict.fromkeys(sorted(UNSETTLED), DeliveryState.ABANDONED),
+        DeliveryEvent.DROPPED: dict.fromkeys(sorted(UNSETTLED), DeliveryState.ABANDONED),
+    }
+)
+
+MACHINE = Machine(
+    name="delivery",
+    begins=frozenset({DeliveryState.DRAFT, DeliveryState.OWED}),
+    transitions=TRANSITIONS,
+)
+advance = MACHINE.advance
 
 STRIKES_MAX = 5
 """A delivery is poisoned when its outcome was unknown so often while others were accepted."""
@@ -160,6 +197,13 @@ class Settle:
     may_be_there: bool = False
     """It was given up while nobody knows whether it arrived."""
 
+    @property
+    def event(self) -> DeliveryEvent:
+        """What happened to a delivery that ends like this."""
+        if self.state is DeliveryState.ABANDONED:
+            return DeliveryEvent.GAVE_UP
+        return DeliveryEvent(self.state)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postpone:
@@ -172,6 +216,12 @@ class Postpone:
     """The platform wants quiet in the whole chat, not only of this delivery."""
     is_unsure: bool = False
     """The outcome of this very attempt is unknown."""
+    is_held: bool = False
+    """No time brings it back: the operator does."""
+
+    @property
+    def event(self) -> DeliveryEvent:
+        return DeliveryEvent.HELD if self.is_held else DeliveryEvent.POSTPONED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,33 +354,6 @@ def _doubled(first_ms: int, times: int, most_ms: int) -> int:
     return int(min(first_ms * 2 ** min(max(times, 0), 20), most_ms))
 
 
-def split_text(text: str, limit: int) -> tuple[str, ...]:
-    """Split `text` into parts of at most `limit` characters, at paragraph ends where possible.
-
-    Joining the parts gives `text` back. Raises ValueError if `limit` is below 100.
-    """
-    if limit < 100:
-        raise ValueError("parts of less than 100 characters cannot be read")
-    parts: list[str] = []
-    begin = 0
-    while len(text) - begin > limit:
-        end = _good_end(text, begin, begin + limit)
-        parts.append(text[begin:end])
-        begin = end
-    parts.append(text[begin:])
-    return tuple(parts)
-
-
-def _good_end(text: str, begin: int, end: int) -> int:
-    """The best place in the second half of `text[begin:end]` to end a part."""
-    half = begin + (end - begin) // 2
-    for mark in ("\n\n", "\n", ". ", " "):
-        place = text.rfind(mark, half, end)
-        if place >= 0:
-            return place + len(mark)
-    return end
-
-
 class Resolution(StrEnum):
     """How a send of unknown outcome is resolved."""
 
@@ -351,4 +374,4 @@ def resolution_of(*, is_idempotent: bool, finds_sent: bool, holds: bool) -> Reso
 
 def held(reason: str) -> Postpone:
     """It is not sent before the operator says so."""
-    return Postpone(wait_ms=HELD_MS, is_ambiguous=True, reason=reason)
+    return Postpone(wait_ms=0, is_ambiguous=True, is_held=True, reason=reason)

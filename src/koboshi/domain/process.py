@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from koboshi.domain.ids import CallId, Generation, ProcessId, SessionId, TurnId
+from koboshi.domain.machine import Machine, transitions_of
 
 
 class ProcessState(StrEnum):
@@ -14,7 +15,32 @@ class ProcessState(StrEnum):
     LOST = "lost"  # it ended, or never began, and nobody saw how
 
 
+class ProcessEvent(StrEnum):
+    """An end has the name of the state that it leads to."""
+
+    BORN = "born"
+    EXITED = "exited"
+    KILLED = "killed"
+    LOST = "lost"
+
+
 ENDED = frozenset({ProcessState.EXITED, ProcessState.KILLED, ProcessState.LOST})
+_ALIVE = (ProcessState.STARTING, ProcessState.RUNNING)
+
+TRANSITIONS = transitions_of(
+    {
+        ProcessEvent.BORN: {ProcessState.STARTING: ProcessState.RUNNING},
+        # One that ended while the gateway was down was never seen running.
+        ProcessEvent.EXITED: dict.fromkeys(_ALIVE, ProcessState.EXITED),
+        ProcessEvent.KILLED: dict.fromkeys(_ALIVE, ProcessState.KILLED),
+        ProcessEvent.LOST: dict.fromkeys(_ALIVE, ProcessState.LOST),
+    }
+)
+
+MACHINE = Machine(
+    name="process", begins=frozenset({ProcessState.STARTING}), transitions=TRANSITIONS
+)
+advance = MACHINE.advance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

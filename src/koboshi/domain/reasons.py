@@ -41,7 +41,9 @@ class OwedPart:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it was tried, or can not be."""
+        """Whether it was tried, or cannot be, or is held."""
+        if self.state == DeliveryState.HELD:
+            return True
         return self.state == DeliveryState.OWED and bool(self.attempts or self.trouble)
 
 
@@ -171,6 +173,9 @@ def why_delivery(owed: OwedPart) -> Reason:
         case DeliveryState.SENDING:
             words = "the gateway died while sending it; nobody knows whether it arrived"
             return Reason(words=words, remedy=f"{START}; it finds out before it sends it again")
+        case DeliveryState.HELD:
+            words = _because("held until the operator decides", owed.reason)
+            return Reason(words=words, remedy=_to_let_go(owed))
         case DeliveryState.DELIVERED:
             return Reason(words=f"delivered with {tries}")
         case DeliveryState.REJECTED:
@@ -188,6 +193,13 @@ def _to_reach(owed: OwedPart) -> str:
     return (
         f"{begin}; `koboshi doctor --online` tries the channel, `koboshi outbox retry {owed.name}` "
         f"sends it at once, `koboshi outbox drop {owed.name}` gives it up"
+    )
+
+
+def _to_let_go(owed: OwedPart) -> str:
+    return (
+        f"`koboshi outbox release {owed.name}`, or Retry on the page, sends it, marked as a "
+        f"possible duplicate; `koboshi outbox drop {owed.name}` gives it up"
     )
 
 
@@ -234,7 +246,7 @@ def _not_arrived(turn: TurnStanding, owed: OwedPart) -> Reason:
     what = "its question" if turn.state == TurnState.WAITING else "the answer"
     found = why_delivery(owed)
     match owed.state:
-        case DeliveryState.SENDING | DeliveryState.DRAFT:
+        case DeliveryState.SENDING | DeliveryState.DRAFT | DeliveryState.HELD:
             words = f"{what} is stored, and {found.words}"
         case DeliveryState.OWED if owed.is_stuck:
             tries = f"{owed.attempts} tries" if owed.attempts != 1 else "1 try"

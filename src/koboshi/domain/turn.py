@@ -1,17 +1,14 @@
 """The life of a turn, as one table.
 
 A turn is one unit of agent work, from what woke it to its answer. Everything that changes where a
-turn stands goes through `advance()`; the SQL repeats the condition, so that a bug in either is a
-refused write and not a wrong state. The diagram in `docs/state-machines.md` is drawn from
-`TRANSITIONS`.
+turn stands goes through `advance()`, as `machine.py` says.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 
-from koboshi.domain.errors import IllegalTransition
 from koboshi.domain.ids import Epoch, Generation, SessionId, TurnId, WorkerId
+from koboshi.domain.machine import Machine, transitions_of
 
 
 class TurnState(StrEnum):
@@ -56,51 +53,38 @@ CLOSED = frozenset({TurnState.DONE, TurnState.STOPPED, TurnState.FAILED})
 """No way leads out of these."""
 
 
-def _table() -> dict[tuple[TurnState, TurnEvent], TurnState]:
-    state, event = TurnState, TurnEvent
-    ways: dict[TurnEvent, dict[TurnState, TurnState]] = {
-        event.CLAIMED: {state.QUEUED: state.RUNNING},
-        event.STEPPED: {state.RUNNING: state.RUNNING},
-        event.ASKED: {state.RUNNING: state.WAITING},
-        event.REPLIED: {state.WAITING: state.QUEUED},
-        event.DECLINED: {state.WAITING: state.STOPPED},
-        event.EXPIRED: {state.WAITING: state.STOPPED},
-        event.ANSWERED: {state.RUNNING: state.ANSWERED},
-        event.SETTLED: {state.ANSWERED: state.DONE},
-        event.RELEASED: {state.RUNNING: state.QUEUED},
-        event.POSTPONED: {state.RUNNING: state.QUEUED},
-        event.INTERRUPTED: {state.RUNNING: state.STOPPED, state.QUEUED: state.STOPPED},
-        event.ERRED: {state.RUNNING: state.FAILED},
-        event.CUT: dict.fromkeys(sorted(OPEN), state.STOPPED),
-        event.DROPPED: dict.fromkeys(sorted(OPEN), state.STOPPED),
-        event.RESUMED: dict.fromkeys(sorted(OPEN), state.QUEUED),
-        event.PROMPTED: dict.fromkeys(
-            (state.QUEUED, state.RUNNING, state.SUSPENDED), state.WAITING
-        ),
-        event.PARKED: dict.fromkeys((state.QUEUED, state.RUNNING), state.SUSPENDED),
-        event.CLEARED: {
-            **dict.fromkeys(sorted(OPEN), state.STOPPED),
-            state.ANSWERED: state.DONE,
+TRANSITIONS = transitions_of(
+    {
+        TurnEvent.CLAIMED: {TurnState.QUEUED: TurnState.RUNNING},
+        TurnEvent.STEPPED: {TurnState.RUNNING: TurnState.RUNNING},
+        TurnEvent.ASKED: {TurnState.RUNNING: TurnState.WAITING},
+        TurnEvent.REPLIED: {TurnState.WAITING: TurnState.QUEUED},
+        TurnEvent.DECLINED: {TurnState.WAITING: TurnState.STOPPED},
+        TurnEvent.EXPIRED: {TurnState.WAITING: TurnState.STOPPED},
+        TurnEvent.ANSWERED: {TurnState.RUNNING: TurnState.ANSWERED},
+        TurnEvent.SETTLED: {TurnState.ANSWERED: TurnState.DONE},
+        TurnEvent.RELEASED: {TurnState.RUNNING: TurnState.QUEUED},
+        TurnEvent.POSTPONED: {TurnState.RUNNING: TurnState.QUEUED},
+        TurnEvent.INTERRUPTED: {
+            TurnState.RUNNING: TurnState.STOPPED,
+            TurnState.QUEUED: TurnState.STOPPED,
         },
-        event.GAVE_UP: dict.fromkeys((state.QUEUED, state.RUNNING, state.SUSPENDED), state.FAILED),
+        TurnEvent.ERRED: {TurnState.RUNNING: TurnState.FAILED},
+        TurnEvent.CUT: dict.fromkeys(sorted(OPEN), TurnState.STOPPED),
+        TurnEvent.DROPPED: dict.fromkeys(sorted(OPEN), TurnState.STOPPED),
+        TurnEvent.RESUMED: dict.fromkeys(sorted(OPEN), TurnState.QUEUED),
+        TurnEvent.PROMPTED: dict.fromkeys(sorted(OPEN - {TurnState.WAITING}), TurnState.WAITING),
+        TurnEvent.PARKED: dict.fromkeys((TurnState.QUEUED, TurnState.RUNNING), TurnState.SUSPENDED),
+        TurnEvent.CLEARED: {
+            **dict.fromkeys(sorted(OPEN), TurnState.STOPPED),
+            TurnState.ANSWERED: TurnState.DONE,
+        },
+        TurnEvent.GAVE_UP: dict.fromkeys(sorted(OPEN - {TurnState.WAITING}), TurnState.FAILED),
     }
-    return {
-        (before, happened): after
-        for happened, moves in ways.items()
-        for before, after in moves.items()
-    }
+)
 
-
-TRANSITIONS = MappingProxyType(_table())
-"""The only definition of what may follow what."""
-
-
-def advance(state: TurnState, event: TurnEvent) -> TurnState:
-    """The state that follows `state` at `event`. Raises IllegalTransition if there is none."""
-    try:
-        return TRANSITIONS[state, event]
-    except KeyError:
-        raise IllegalTransition(f"a {state} turn can not be {event}") from None
+MACHINE = Machine(name="turn", begins=frozenset({TurnState.QUEUED}), transitions=TRANSITIONS)
+advance = MACHINE.advance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from koboshi.domain.durations import duration
 from koboshi.domain.ids import ProcessId, WatcherId, shown
+from koboshi.domain.machine import Machine, transitions_of
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.text import plain
@@ -18,9 +19,27 @@ class WatcherKind(StrEnum):
 
 
 class WatcherState(StrEnum):
-    ARMED = "armed"
+    ARMED = "armed"  # it looks, or waits for the end
+    FIRED = "fired"  # it has said the end
+    DISARMED = "disarmed"  # nobody needs it any more
+
+
+class WatcherEvent(StrEnum):
+    EXAMINED = "examined"
     FIRED = "fired"
     DISARMED = "disarmed"
+
+
+TRANSITIONS = transitions_of(
+    {
+        WatcherEvent.EXAMINED: {WatcherState.ARMED: WatcherState.ARMED},
+        WatcherEvent.FIRED: {WatcherState.ARMED: WatcherState.FIRED},
+        WatcherEvent.DISARMED: {WatcherState.ARMED: WatcherState.DISARMED},
+    }
+)
+
+MACHINE = Machine(name="watcher", begins=frozenset({WatcherState.ARMED}), transitions=TRANSITIONS)
+advance = MACHINE.advance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,9 +173,14 @@ def examine(
     noisy = watcher.noisy + 1 if left_out else 0
     moved = replace(moved, reports=watcher.reports + 1, noisy=noisy)
     if noisy >= NOISY_MAX:
-        moved = replace(moved, state=WatcherState.DISARMED)
+        moved = disarmed(moved)
         shown_lines.append("Too many lines match: I stop looking for them and only say its end.")
     return Finding(watcher=moved, output="\n".join(shown_lines))
+
+
+def disarmed(watcher: Watcher) -> Watcher:
+    """It looks no more."""
+    return replace(watcher, state=advance(watcher.state, WatcherEvent.DISARMED))
 
 
 def is_due(watcher: Watcher, process: Process, now_ms: int, limits: ReportLimits) -> bool:

@@ -39,6 +39,7 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text
 from koboshi.kernel.joining import join_backlog
 from koboshi.kernel.loading import fenced
+from koboshi.kernel.moves import move
 from koboshi.kernel.read import read_turn
 from koboshi.kernel.record import add_step, enqueue_delivery, move_turn
 from koboshi.kernel.recovery import apply_verdict
@@ -103,8 +104,10 @@ def lets_through(tx: Transaction, context: VerbContext, turn_id: TurnId) -> bool
 
 
 def take(tx: Transaction, claim: Claim) -> None:
-    touched = tx.change(
+    touched = move(
+        tx,
         "turn_claim",
+        TurnEvent.CLAIMED,
         turn_id=claim.turn_id,
         epoch=claim.epoch - 1,
         worker_id=claim.worker_id,

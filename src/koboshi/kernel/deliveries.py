@@ -3,12 +3,12 @@
 from typing import assert_never
 
 from koboshi.domain.errors import Fenced
-from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, WorkerId
+from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, TurnId, WorkerId
 from koboshi.domain.outbox import (
-    HELD_MS,
     STRIKES_MAX,
     Delivery,
     DeliveryChange,
+    DeliveryEvent,
     DeliveryLimits,
     DeliveryState,
     GivenUp,
@@ -21,8 +21,9 @@ from koboshi.domain.outbox import (
 from koboshi.domain.route import Route
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import delivery_of, file_of, maybe_number, number, text
+from koboshi.kernel.moves import move, move_from, move_one
 from koboshi.kernel.notices import tell_of_loss
-from koboshi.kernel.sessions import move_session
+from koboshi.kernel.sessions import move_session, settle_turn
 from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Value, Writer
 from koboshi.ports.outbox import Due
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
@@ -169,8 +170,10 @@ def _claim(
         if overtaking is None:
             return wait_ms if wait_ms > 0 else None
         delivery = _delivery_at(tx, overtaking, worker_id)
-    tx.change(
+    move(
+        tx,
         "delivery_send",
+        DeliveryEvent.CLAIMED,
         delivery_id=delivery.delivery_id,
         worker_id=worker_id,
         ambiguous=int(delivery.is_ambiguous),
@@ -187,10 +190,11 @@ def _delivery_at(tx: Transaction, row: Row, worker_id: WorkerId) -> Delivery:
 def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
     """End a delivery that is not tried again, and tell the person where they are to know."""
     assert ending.reason is not None
-    tx.change(
+    move(
+        tx,
         "delivery_give_up",
+        ending.event,
         delivery_id=delivery.delivery_id,
-        state=ending.state,
         reason=ending.reason,
         now=tx.now_ms,
     )
@@ -208,12 +212,7 @@ def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
 
 def _settle_turn(tx: Transaction, delivery: Delivery) -> None:
     if delivery.turn_id is not None:
-        tx.change(
-            "turn_settle",
-            turn_id=delivery.turn_id,
-            session_id=delivery.session_id,
-            now=tx.now_ms,
-        )
+        settle_turn(tx, delivery.session_id, delivery.turn_id)
 
 
 def _quiet_until(tx: Transaction, row: Row) -> int:
@@ -227,12 +226,14 @@ def _settle(
     delivery_id = delivery.delivery_id
     tx.hints.add(JOURNAL)
     match change:
-        case Settle(state=state, platform_id=platform_id, reason=reason):
-            touched = tx.change(
+        case Settle(platform_id=platform_id, reason=reason):
+            touched = move_from(
+                tx,
                 "delivery_settle",
+                change.event,
+                DeliveryState.SENDING,
                 delivery_id=delivery_id,
                 worker_id=worker_id,
-                state=state,
                 platform_id=platform_id,
                 reason=reason,
                 may_be_there=int(change.may_be_there),
@@ -262,6 +263,8 @@ def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
     tx.hints.update((OUTBOX, OUTBOX_SOONER))
     if tx.change("delivery_hasten", delivery_id=delivery_id, now=tx.now_ms):
         return delivery_id
+    if _let_go(tx, delivery_id):
+        return delivery_id
     # A settled row never changes: the new one is known by its cause, and there is one for each.
     tx.change("delivery_again", delivery_id=delivery_id, now=tx.now_ms)
     row = tx.row("delivery_retried", delivery_id=delivery_id)
@@ -270,16 +273,27 @@ def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
 
 def _release(tx: Transaction, delivery_id: DeliveryId | None) -> int:
     tx.hints.update((OUTBOX, OUTBOX_SOONER))
-    released = tx.change(
-        "deliveries_release", delivery_id=delivery_id, held_ms=HELD_MS, now=tx.now_ms
-    )
-    tx.change("gaps_settle", held_ms=HELD_MS, now=tx.now_ms)
+    released = _let_go(tx, delivery_id)
+    tx.change("gaps_settle", now=tx.now_ms)
     return released
 
 
+def _let_go(tx: Transaction, delivery_id: DeliveryId | None) -> int:
+    """What is held, one or all, is owed again."""
+    values: dict[str, Value] = {"delivery_id": delivery_id, "now": tx.now_ms}
+    return move(tx, "deliveries_release", DeliveryEvent.RELEASED, **values)
+
+
+def hold_outbox(tx: Transaction, reason: str) -> None:
+    """Nothing that is owed now is sent before the operator says so."""
+    move(tx, "outbox_hold", DeliveryEvent.HELD, reason=reason)
+
+
 def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) -> bool:
-    row = tx.row(
+    row = move_one(
+        tx,
         "delivery_drop",
+        DeliveryEvent.DROPPED,
         delivery_id=delivery_id,
         worker_id=worker_id,
         reason=BY_OPERATOR,
@@ -287,11 +301,11 @@ def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) 
     )
     if row is None:
         return False
-    tx.change("gaps_settle", held_ms=HELD_MS, now=tx.now_ms)
+    tx.change("gaps_settle", now=tx.now_ms)
     # What stands behind it is due now, and a turn that owed nothing else is done.
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
     if row[1] is not None:
-        tx.change("turn_settle", session_id=row[0], turn_id=row[1], now=tx.now_ms)
+        settle_turn(tx, SessionId(number(row[0])), TurnId(number(row[1])))
     return True
 
 
@@ -299,13 +313,15 @@ def _postpone(tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: 
     strike = int(_is_strike(tx, delivery, change))
     # One that is poisoned ends at once: its session waits behind it.
     wait_ms = 0 if strike and delivery.strikes + strike >= STRIKES_MAX else change.wait_ms
-    is_held = wait_ms >= HELD_MS
-    touched = tx.change(
+    touched = move_from(
+        tx,
         "delivery_postpone",
+        change.event,
+        DeliveryState.SENDING,
         delivery_id=delivery.delivery_id,
         worker_id=worker_id,
-        not_before_ms=HELD_MS if is_held else tx.now_ms + wait_ms,
-        wait_ms=0 if is_held else wait_ms,
+        not_before_ms=0 if change.is_held else tx.now_ms + wait_ms,
+        wait_ms=wait_ms,
         ambiguous=int(change.is_ambiguous),
         unsure=int(change.is_unsure),
         strike=strike,

@@ -3,7 +3,6 @@
 import json
 
 from koboshi.domain.ids import WorkerId
-from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.timing import BOUNDS_S
 from koboshi.kernel.decode import maybe_number, number, text
 from koboshi.kernel.transaction import Reading, Row
@@ -16,7 +15,7 @@ def tally_since(tx: Reading, worker_id: WorkerId, after: int | None) -> Tally:
     newest = tx.number("view_newest_line")
     begin = _begin(tx, worker_id) if after is None else after
     span = {"after": begin, "newest": newest}
-    (now,) = tx.rows("tally_now", held_ms=HELD_MS)
+    (now,) = tx.rows("tally_now")
     return Tally(
         place=newest,
         happened=tuple(_happened(row) for row in tx.rows("tally_lines", **span)),

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from koboshi.domain.errors import BackgroundFull, Fenced
 from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId
-from koboshi.domain.process import Birth, Process, ProcessState
+from koboshi.domain.process import Birth, Process, ProcessEvent, ProcessState
 from koboshi.domain.turn import Claim
-from koboshi.domain.watch import Finding, Watcher, WatcherSpec
+from koboshi.domain.watch import Finding, Watcher, WatcherEvent, WatcherSpec
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, process_of, text, watcher_of
+from koboshi.kernel.moves import move
 from koboshi.kernel.reports import file_end, file_finding
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
 from koboshi.ports.wakeups import JOURNAL, PROCESSES
@@ -67,8 +68,10 @@ class ProcessVerbs:
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None:
         def operation(tx: Transaction) -> None:
-            is_new = tx.change(
+            is_new = move(
+                tx,
                 "process_born",
+                ProcessEvent.BORN,
                 process_id=process_id,
                 pid=birth.pid,
                 birth=f"{birth.boot_id}/{birth.start_ticks}",
@@ -89,10 +92,11 @@ class ProcessVerbs:
         output: str = "",
     ) -> None:
         def operation(tx: Transaction) -> None:
-            has_ended = tx.change(
+            has_ended = move(
+                tx,
                 "process_ended",
+                ProcessEvent(state),
                 process_id=process_id,
-                state=state,
                 exit_code=exit_code,
                 reason=reason,
                 ended_ms=ended_ms,
@@ -202,7 +206,7 @@ def ask_end(tx: Transaction, process_id: ProcessId) -> None:
 def mark_exit_read(tx: Transaction, process_id: ProcessId, by: str) -> None:
     """The model was shown how it ended: nobody needs to be told any more."""
     tx.change("process_exit_read", process_id=process_id, by=by)
-    tx.change("watchers_disarm_of", process_id=process_id)
+    move(tx, "watchers_disarm_of", WatcherEvent.DISARMED, process_id=process_id)
 
 
 def mark_log_size(tx: Transaction, turn_id: TurnId, process_id: ProcessId, log_size: int) -> None:

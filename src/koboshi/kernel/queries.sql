@@ -70,10 +70,11 @@ WHERE closed_ms IS NULL AND state = 'running' AND worker_id = :worker_id ORDER B
 -- name: farewells_abandon
 -- What a worker that is gone wanted to say about its own end, and about what it did just then.
 -- One that was being sent may be there: it must not be taken for another that is looked for.
-UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = 'the restart is over',
+UPDATE outbox SET state = :after, worker_id = NULL, reason = 'the restart is over',
                   settled_ms = :now, changed_ms = :now,
                   ambiguous = CASE WHEN state = 'sending' THEN 1 ELSE ambiguous END
-WHERE settled_ms IS NULL AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
+WHERE settled_ms IS NULL AND state IN ('draft', 'owed', 'sending', 'held')
+    AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
 
 -- name: turn_hold
 -- It is not tried before a moment; nothing else changes.
@@ -87,10 +88,10 @@ WHERE closed_ms IS NULL AND state = 'queued' AND (recoveries > 0 AND event <> 'r
     AND not_before_ms > :now AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_outbox
--- The same for what is owed; what is held has no length.
+-- The same for what is owed; what is held waits for no time.
 UPDATE outbox SET not_before_ms = :now + wait_ms
 WHERE settled_ms IS NULL AND not_before_ms > 0 AND not_before_ms > :now
-    AND not_before_ms < 4611686018427387904 AND not_before_ms > :now + wait_ms;
+    AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_quiet
 -- The same for chats that want quiet.
@@ -381,19 +382,18 @@ WHERE turn_id = :turn_id AND kind = 'message' ORDER BY entry_id DESC LIMIT 1;
 
 -- name: entry_attach
 -- It belongs to a turn now.
-UPDATE inbox SET state = 'attached', turn_id = :turn_id, changed_ms = :now
+UPDATE inbox SET state = :after, turn_id = :turn_id, changed_ms = :now
 WHERE entry_id = :entry_id AND state = 'waiting';
 
 -- name: entry_drop
 -- It will not be taken up, for a reason.
-UPDATE inbox SET state = 'dropped', reason = :reason, changed_ms = :now
+UPDATE inbox SET state = :after, reason = :reason, changed_ms = :now
 WHERE entry_id = :entry_id AND state = 'waiting';
 
 -- name: queued_notice_abandon
 -- That a message waits is not said any more, unless it is being said right now.
-UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = :reason, settled_ms = :now,
-    changed_ms = :now
-WHERE session_id = :session_id AND settled_ms IS NULL AND state = 'owed'
+UPDATE outbox SET state = :after, reason = :reason, settled_ms = :now, changed_ms = :now
+WHERE session_id = :session_id AND settled_ms IS NULL AND state IN ('draft', 'owed', 'held')
     AND cause = 'queued:' || :entry_id;
 
 -- name: entry_picked_before
@@ -430,7 +430,7 @@ SELECT newest_entry FROM turns WHERE turn_id = :turn_id;
 
 -- name: entries_cut
 -- A cut drops what waited before it; the end of a process is still told to the person.
-UPDATE inbox SET state = 'dropped', reason = 'cut', changed_ms = :now
+UPDATE inbox SET state = :after, reason = 'cut', changed_ms = :now
 WHERE session_id = :session_id AND state = 'waiting'
     AND NOT (kind = 'report' AND json_extract(body, '$.kind') = 'exit');
 
@@ -453,7 +453,7 @@ ORDER BY 1;
 
 -- name: entry_handle
 -- The person was told of it; no turn is.
-UPDATE inbox SET state = 'handled', changed_ms = :now
+UPDATE inbox SET state = :after, changed_ms = :now
 WHERE entry_id = :entry_id AND state = 'waiting';
 
 -- name: reports_waiting_of
@@ -549,7 +549,7 @@ ORDER BY not_before_ms LIMIT 1;
 
 -- name: turn_claim
 -- One worker takes it; every write of an earlier epoch is worthless from here on.
-UPDATE turns SET state = 'running', event = 'claimed', rule = NULL, reason = NULL,
+UPDATE turns SET state = :after, event = :event, rule = NULL, reason = NULL,
     epoch = epoch + 1, worker_id = :worker_id, changed_ms = :now
 WHERE turn_id = :turn_id AND state = 'queued' AND epoch = :epoch;
 
@@ -591,7 +591,7 @@ WHERE turn_id = :turn_id AND effect = 'resumable' AND started_ms IS NULL AND ski
 SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 
 -- name: turn_move
--- From one state to another; the only statement beside `turn_claim` that changes a state.
+-- From one state to another.
 UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason, worker_id = NULL,
     question_seq = :question_seq, expires_ms = :expires_ms, closed_ms = :closed_ms,
     changed_ms = :now, not_before_ms = :not_before_ms, wait_ms = max(0, :not_before_ms - :now),
@@ -606,7 +606,7 @@ WHERE turn_id = :turn_id AND state = :before AND epoch = :epoch;
 
 -- name: turn_settle
 -- Nothing of an answered turn is left to deliver.
-UPDATE turns SET state = 'done', event = 'settled', rule = NULL, closed_ms = :now,
+UPDATE turns SET state = :after, event = :event, rule = NULL, closed_ms = :now,
     changed_ms = :now
 WHERE turn_id = :turn_id AND state = 'answered'
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL
@@ -814,14 +814,14 @@ WHERE session_id = :session_id AND cause = :cause ORDER BY part;
 SELECT text FROM outbox WHERE turn_id = :turn_id AND state <> 'abandoned';
 
 -- name: delivery_head
--- The oldest unsettled delivery of a session, with where it goes. One that is held after a restore
--- does not hold up what is said since.
+-- The oldest unsettled delivery of a session, with where it goes. One that is held does not hold up
+-- what is said since.
 SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
        o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
        o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
        o.tried_by, o.unsure, o.strikes, o.wait_ms
 FROM outbox AS o JOIN sessions AS s USING (session_id)
-WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.not_before_ms < 4611686018427387904
+WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state <> 'held'
 ORDER BY o.delivery_id LIMIT 1;
 
 -- name: delivery_overtaking
@@ -837,34 +837,34 @@ ORDER BY o.delivery_id LIMIT 1;
 
 -- name: delivery_send
 -- It is about to be sent: until it is settled, nobody knows whether it arrived.
-UPDATE outbox SET state = 'sending', worker_id = :worker_id, attempts = attempts + 1,
+UPDATE outbox SET state = :after, worker_id = :worker_id, attempts = attempts + 1,
     ambiguous = :ambiguous, changed_ms = :now, tried_by = :worker_id,
     tried_seq = CASE attempts WHEN 0 THEN (SELECT coalesce(max(seq), 0) FROM journal)
                               ELSE tried_seq END,
     sent_seq = CASE attempts WHEN 0 THEN (SELECT coalesce(max(seq), 0) FROM journal)
                              ELSE sent_seq END
-WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
+WHERE delivery_id = :delivery_id AND state IN ('owed', 'sending');
 
 -- name: delivery_settle
 -- How it ended.
-UPDATE outbox SET state = :state, worker_id = NULL, platform_id = :platform_id, reason = :reason,
+UPDATE outbox SET state = :after, worker_id = NULL, platform_id = :platform_id, reason = :reason,
     settled_ms = :now, changed_ms = :now, ambiguous = max(ambiguous, :may_be_there),
     settled_seq = (SELECT coalesce(max(seq), 0) FROM journal)
-WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
+WHERE delivery_id = :delivery_id AND state = :before AND worker_id = :worker_id;
 
 -- name: delivery_give_up
 -- It ends before it is tried again.
-UPDATE outbox SET state = :state, worker_id = NULL, reason = :reason, settled_ms = :now,
+UPDATE outbox SET state = :after, worker_id = NULL, reason = :reason, settled_ms = :now,
     changed_ms = :now
-WHERE delivery_id = :delivery_id AND settled_ms IS NULL;
+WHERE delivery_id = :delivery_id AND state IN ('owed', 'sending');
 
 -- name: delivery_postpone
--- Owed again, later.
-UPDATE outbox SET state = 'owed', worker_id = NULL, not_before_ms = :not_before_ms,
+-- Owed again, later; or held.
+UPDATE outbox SET state = :after, worker_id = NULL, not_before_ms = :not_before_ms,
     wait_ms = :wait_ms, ambiguous = :ambiguous, reason = :reason, changed_ms = :now,
     unsure = unsure + :unsure, strikes = strikes + :strike,
     tried_seq = (SELECT coalesce(max(seq), 0) FROM journal)
-WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
+WHERE delivery_id = :delivery_id AND state = :before AND worker_id = :worker_id;
 
 -- name: channel_accepted_lately
 -- Whether the channel of a delivery accepted another one since the last attempt. The newest lines
@@ -875,11 +875,10 @@ WHERE j.seq > (SELECT tried_seq FROM outbox WHERE delivery_id = :delivery_id)
     AND j.subject = 'delivery' AND j.event = 'delivered' AND s.channel = :channel LIMIT 1;
 
 -- name: deliveries_hasten
--- The channel is back: what was provably not sent is due now. What is held, and what is of unknown
--- outcome, keeps its time.
+-- The channel is back: what was provably not sent is due now. What is of unknown outcome keeps its
+-- time.
 UPDATE outbox SET not_before_ms = 0, wait_ms = 0
-WHERE settled_ms IS NULL AND not_before_ms > 0 AND not_before_ms < 4611686018427387904
-    AND state = 'owed' AND ambiguous = 0
+WHERE settled_ms IS NULL AND not_before_ms > 0 AND state = 'owed' AND ambiguous = 0
     AND (SELECT channel FROM sessions WHERE session_id = outbox.session_id) = :channel;
 
 -- name: notice_open
@@ -947,9 +946,9 @@ WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_i
 
 -- name: deliveries_abandon
 -- A turn was ended: what it still owed is not said, except what may already be on its way.
-UPDATE outbox SET state = 'abandoned', reason = :reason, settled_ms = :now, changed_ms = :now
+UPDATE outbox SET state = :after, reason = :reason, settled_ms = :now, changed_ms = :now
 WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
-    AND state IN ('draft', 'owed') AND ambiguous = 0 AND labelled = 0;
+    AND state IN ('draft', 'owed', 'held') AND ambiguous = 0 AND labelled = 0;
 
 -- name: answers_unsent
 -- How many parts of a session's answers have certainly not been sent, and how many may have been.
@@ -971,11 +970,17 @@ UPDATE outbox SET not_before_ms = 0, wait_ms = 0, labelled = max(labelled, ambig
 WHERE delivery_id = :delivery_id AND state = 'owed';
 
 -- name: deliveries_release
--- What is held, one or all, is due now; what may have arrived before is labelled.
-UPDATE outbox SET not_before_ms = 0, wait_ms = 0, labelled = max(labelled, ambiguous), ambiguous = 0,
-    strikes = 0, reason = NULL, changed_ms = :now
-WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms
+-- What is held, one or all, is owed again and due now; what may have arrived before is labelled.
+UPDATE outbox SET state = :after, labelled = max(labelled, ambiguous), ambiguous = 0, strikes = 0,
+    reason = NULL, changed_ms = :now
+WHERE settled_ms IS NULL AND state = 'held'
     AND (:delivery_id IS NULL OR delivery_id = :delivery_id);
+
+-- name: outbox_hold
+-- Nothing that is owed goes out by itself any more: it may have arrived since.
+UPDATE outbox SET state = :after, worker_id = NULL, not_before_ms = 0, wait_ms = 0, ambiguous = 1,
+    reason = :reason
+WHERE settled_ms IS NULL AND state IN ('owed', 'sending', 'held');
 
 -- name: delivery_again
 -- What was rejected or abandoned is owed once more; the row that ended stays as it is.
@@ -996,9 +1001,9 @@ WHERE old.delivery_id = :delivery_id;
 
 -- name: delivery_drop
 -- What is owed is not said, unless this boot is saying it right now.
-UPDATE outbox SET state = 'abandoned', worker_id = NULL, reason = :reason, settled_ms = :now,
+UPDATE outbox SET state = :after, worker_id = NULL, reason = :reason, settled_ms = :now,
     changed_ms = :now
-WHERE delivery_id = :delivery_id AND settled_ms IS NULL
+WHERE delivery_id = :delivery_id AND state IN ('draft', 'owed', 'sending', 'held')
     AND (state <> 'sending' OR worker_id IS NOT :worker_id)
 RETURNING session_id, turn_id;
 
@@ -1013,10 +1018,10 @@ ORDER BY delivery_id DESC LIMIT 1;
 
 -- name: progress_abandon
 -- A turn is not worked on any more: that it is must not be said after it.
-UPDATE outbox SET state = 'abandoned', reason = 'the work is over', settled_ms = :now,
+UPDATE outbox SET state = :after, reason = 'the work is over', settled_ms = :now,
                   changed_ms = :now
 WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND settled_ms IS NULL
-    AND turn_id = :turn_id AND state = 'owed' AND cause LIKE 'progress:%';
+    AND turn_id = :turn_id AND state IN ('draft', 'owed', 'held') AND cause LIKE 'progress:%';
 
 -- name: deliveries_move
 -- The chat moved to where a session is already: what is owed is said there.
@@ -1045,7 +1050,7 @@ WITH owed AS (
     SELECT session_id, max(delivery_id) AS newest, min(delivery_id) AS head,
            min(CASE WHEN cause GLOB 'command:*' AND ambiguous = 0 THEN not_before_ms END) AS reply_ms
     FROM outbox INDEXED BY outbox_unsettled
-    WHERE settled_ms IS NULL AND state <> 'draft' AND not_before_ms < 4611686018427387904
+    WHERE settled_ms IS NULL AND state NOT IN ('draft', 'held')
     GROUP BY session_id
 )
 SELECT owed.newest, owed.session_id, s.channel, s.chat, s.thread,
@@ -1060,8 +1065,7 @@ LEFT JOIN quiet AS q ON q.channel = s.channel AND q.chat = s.chat;
 -- Sessions to which something is owed that came after a delivery.
 SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread, 0, 0, NULL
 FROM outbox AS o JOIN sessions AS s USING (session_id)
-WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state <> 'draft'
-    AND o.not_before_ms < 4611686018427387904
+WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state NOT IN ('draft', 'held')
 GROUP BY o.session_id;
 
 -- name: deliveries_unsettled_count
@@ -1080,14 +1084,14 @@ ON CONFLICT (turn_id, call_id) DO NOTHING;
 
 -- name: process_born
 -- It runs; what it is known by.
-UPDATE processes SET state = 'running', pid = :pid, birth = :birth
+UPDATE processes SET state = :after, pid = :pid, birth = :birth
 WHERE process_id = :process_id AND state = 'starting';
 
 -- name: process_ended
 -- How it ended, once.
-UPDATE processes SET state = :state, exit_code = :exit_code, reason = :reason,
+UPDATE processes SET state = :after, exit_code = :exit_code, reason = :reason,
     ended_ms = :ended_ms
-WHERE process_id = :process_id AND ended_ms IS NULL;
+WHERE process_id = :process_id AND state IN ('starting', 'running');
 
 -- name: process_ask_end
 -- Somebody wants it ended.
@@ -1114,16 +1118,16 @@ WHERE process_id = :process_id AND ended_ms IS NOT NULL AND exit_read_by IS NULL
 
 -- name: watchers_disarm_of
 -- Nothing more is said about a process.
-UPDATE watchers SET state = 'disarmed' WHERE process_id = :process_id AND state = 'armed';
+UPDATE watchers SET state = :after WHERE process_id = :process_id AND state = 'armed';
 
 -- name: watchers_disarm_output
 -- Nothing more is said about the output of a process.
-UPDATE watchers SET state = 'disarmed'
+UPDATE watchers SET state = :after
 WHERE process_id = :process_id AND state = 'armed' AND kind IN ('match', 'every');
 
 -- name: watchers_fire_of
 -- The agent will hear how a process ended, by whoever looks at that.
-UPDATE watchers SET state = 'fired', reports = reports + 1, reported_ms = :now
+UPDATE watchers SET state = :after, reports = reports + 1, reported_ms = :now
 WHERE process_id = :process_id AND state = 'armed' AND kind IN ('exit', 'every');
 
 -- name: watcher_insert
@@ -1133,7 +1137,7 @@ VALUES (:process_id, :kind, :argument, 'armed');
 
 -- name: watcher_move
 -- A watcher has examined more of the log, unless somebody else was faster.
-UPDATE watchers SET state = :state, log_offset = :log_offset, reports = :reports, noisy = :noisy,
+UPDATE watchers SET state = :after, log_offset = :log_offset, reports = :reports, noisy = :noisy,
                     reported_ms = CASE WHEN :is_heard THEN :now ELSE reported_ms END
 WHERE watcher_id = :watcher_id AND state = 'armed' AND log_offset = :old_offset
     AND reports = :old_reports;
@@ -1267,9 +1271,8 @@ WHERE closed_ms IS NULL AND state = 'suspended'
   AND rule IN ('person-not-allowed', 'channel-unknown');
 
 -- name: count_held
--- How much is owed and held until somebody says so.
-SELECT count(*) FROM outbox
-WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms;
+-- How much is held until the operator decides.
+SELECT count(*) FROM outbox WHERE settled_ms IS NULL AND state = 'held';
 
 -- name: journal_newest_line
 -- The newest line and when it was written.
@@ -1292,7 +1295,7 @@ SELECT gap FROM holds WHERE gap IS NOT NULL AND settled_ms IS NULL ORDER BY hold
 UPDATE holds SET settled_ms = :now
 WHERE gap IS NOT NULL AND settled_ms IS NULL AND NOT EXISTS (
     SELECT 1 FROM outbox INDEXED BY outbox_unsettled
-    WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms);
+    WHERE settled_ms IS NULL AND state = 'held');
 
 -- name: tally_begin
 -- The journal line with which a boot began; looked for from the newest on.
@@ -1354,7 +1357,7 @@ GROUP BY 1, 2, 3, 4;
 SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),
        (SELECT min(created_ms) FROM outbox INDEXED BY outbox_unsettled WHERE settled_ms IS NULL),
        (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
-        WHERE settled_ms IS NULL AND state = 'owed' AND not_before_ms >= :held_ms),
+        WHERE settled_ms IS NULL AND state = 'held'),
        (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
         WHERE settled_ms IS NULL AND (ambiguous = 1 OR labelled = 1)),
        (SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL);
@@ -1687,7 +1690,7 @@ ORDER BY j.seq;
 -- name: retention_tried
 -- The oldest end of an attempt of what is still owed and not held.
 SELECT coalesce(min(tried_seq), 4611686018427387904) FROM outbox INDEXED BY outbox_unsettled
-WHERE settled_ms IS NULL AND attempts > 0 AND not_before_ms < 4611686018427387904;
+WHERE settled_ms IS NULL AND attempts > 0 AND state <> 'held';
 
 -- name: retention_lines_still
 -- Those of some lines whose sessions still have nothing open.

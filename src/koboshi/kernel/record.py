@@ -12,6 +12,7 @@ from koboshi.domain.inbox import (
     Attach,
     Drop,
     Entry,
+    EntryEvent,
     Open,
     OpenTurn,
     ReportWords,
@@ -19,6 +20,7 @@ from koboshi.domain.inbox import (
     Words,
     admit,
 )
+from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.session import Busy, Session
 from koboshi.domain.transcript import (
     KIND_OF,
@@ -33,15 +35,11 @@ from koboshi.domain.transcript import (
 from koboshi.domain.turn import CLOSED, TurnEvent, TurnState, advance
 from koboshi.domain.watch import notice
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import (
-    call_of,
-    encoded,
-    entry_of,
-    process_of,
-)
+from koboshi.kernel.decode import call_of, encoded, entry_of, process_of
 from koboshi.kernel.end_notes import end_note, retry_note
+from koboshi.kernel.moves import move, move_from
 from koboshi.kernel.read import read_open_turn, read_session, read_turn
-from koboshi.kernel.transaction import Reading, Transaction
+from koboshi.kernel.transaction import Reading, Transaction, Value
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, PROCESSES, TURNS, claim_topic
 
 
@@ -83,13 +81,13 @@ def move_turn(
 ) -> TurnState:
     """Take a turn from one state to the next. Raises Fenced if it is no longer there."""
     after = advance(before, event)
-    touched = tx.change(
+    touched = move_from(
+        tx,
         "turn_move",
+        event,
+        before,
         turn_id=turn_id,
         epoch=epoch,
-        before=before,
-        after=after,
-        event=event,
         rule=rule,
         reason=reason,
         question_seq=question_seq,
@@ -108,7 +106,7 @@ def move_turn(
     if after in (TurnState.STOPPED, TurnState.FAILED):
         _close_transcript(tx, turn_id, epoch, event, reason or "")
     if before is TurnState.RUNNING:
-        tx.change("progress_abandon", turn_id=turn_id, now=tx.now_ms)
+        move(tx, "progress_abandon", DeliveryEvent.WITHDRAWN, turn_id=turn_id, now=tx.now_ms)
         tx.hints.add(claim_topic(turn_id))
     if after is TurnState.QUEUED:
         tx.hints.add(TURNS)
@@ -210,11 +208,13 @@ def attach_entry(
 
 
 def mark_attached(tx: Transaction, entry_id: EntryId, turn_id: TurnId) -> None:
-    tx.change("entry_attach", entry_id=entry_id, turn_id=turn_id, now=tx.now_ms)
+    values = {"entry_id": entry_id, "turn_id": turn_id, "now": tx.now_ms}
+    move(tx, "entry_attach", EntryEvent.ATTACHED, **values)
 
 
 def drop_entry(tx: Transaction, entry_id: EntryId, reason: str) -> None:
-    tx.change("entry_drop", entry_id=entry_id, reason=reason, now=tx.now_ms)
+    values: dict[str, Value] = {"entry_id": entry_id, "reason": reason, "now": tx.now_ms}
+    move(tx, "entry_drop", EntryEvent.DROPPED, **values)
 
 
 def open_next(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
@@ -284,7 +284,7 @@ def _tell(tx: Transaction, context: VerbContext, entry: Entry) -> None:
     if words is None:
         drop_entry(tx, entry.entry_id, "not-wanted")
         return
-    tx.change("entry_handle", entry_id=entry.entry_id, now=tx.now_ms)
+    move(tx, "entry_handle", EntryEvent.HANDLED, entry_id=entry.entry_id, now=tx.now_ms)
     cause = f"report:{entry.entry_id}"
     enqueue_delivery(tx, entry.session_id, None, cause, (words,), anchor=entry.body.anchor)
 

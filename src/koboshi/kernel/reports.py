@@ -19,6 +19,7 @@ from koboshi.domain.watch import (
     Finding,
     Said,
     Watcher,
+    WatcherEvent,
     WatcherKind,
     WatcherState,
     headline,
@@ -26,6 +27,7 @@ from koboshi.domain.watch import (
 )
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import TurnRow, encoded, number, process_of, watcher_of
+from koboshi.kernel.moves import move
 from koboshi.kernel.read import moved_ms_of, read_open_turn, read_session, read_turn
 from koboshi.kernel.record import admission_of, attach_entry, drop_or_notify, open_turn
 from koboshi.kernel.transaction import Reading, Transaction
@@ -40,11 +42,12 @@ def file_end(tx: Transaction, context: VerbContext, process: Process, output: st
     asked to, and otherwise the person."""
     process_id = process.process_id
     if process.is_foreground or process.is_end_asked:
-        tx.change("watchers_disarm_of", process_id=process_id)
+        move(tx, "watchers_disarm_of", WatcherEvent.DISARMED, process_id=process_id)
         return
-    for_agent = bool(tx.change("watchers_fire_of", process_id=process_id, now=tx.now_ms))
+    fired = move(tx, "watchers_fire_of", WatcherEvent.FIRED, process_id=process_id, now=tx.now_ms)
+    for_agent = bool(fired)
     if for_agent:
-        tx.change("watchers_disarm_of", process_id=process_id)
+        move(tx, "watchers_disarm_of", WatcherEvent.DISARMED, process_id=process_id)
     entry = _draft(tx, process, WatcherKind.EXIT, f"{process_id}:end", output)
     assert isinstance(entry.body, ReportWords)
     _file(tx, context, replace(entry, body=replace(entry.body, for_agent=for_agent)))
@@ -72,7 +75,8 @@ def file_finding(tx: Transaction, context: VerbContext, before: Watcher, found: 
     if found.watcher.state is WatcherState.DISARMED and process.ended_ms is None:
         _promise_end(tx, process)
     if admission == Drop(reason="cut"):
-        tx.change("watchers_disarm_output", process_id=process.process_id)
+        process_id = process.process_id
+        move(tx, "watchers_disarm_output", WatcherEvent.DISARMED, process_id=process_id)
     _file(tx, context, entry)
     return True
 
@@ -86,12 +90,14 @@ def _came_too_late(tx: Reading, process: Process, found: Finding) -> bool:
 
 def _move(tx: Transaction, before: Watcher, after: Watcher, *, is_heard: bool) -> bool:
     """The watcher has examined more; not if somebody else was faster."""
-    touched = tx.change(
+    is_same = after.state is before.state
+    touched = move(
+        tx,
         "watcher_move",
+        WatcherEvent.EXAMINED if is_same else WatcherEvent(after.state),
         watcher_id=before.watcher_id,
         old_offset=before.log_offset,
         old_reports=before.reports,
-        state=after.state,
         log_offset=after.log_offset,
         reports=after.reports,
         noisy=after.noisy,

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, TurnId, shown
 from koboshi.domain.inbox import EntryKind, EntryState, Words
+from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.retry import ASKED, BY_HAND, EntryFacts, Retried, again_of
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import TurnRow, number, strangers_words_of, text, words_of
 from koboshi.kernel.end_notes import RETRY
+from koboshi.kernel.moves import move
 from koboshi.kernel.operator_action import ask_again, words_in
 from koboshi.kernel.read import (
     find_session,
@@ -30,8 +32,10 @@ def drop_by_hand(tx: Transaction, entry_id: EntryId) -> bool:
     if row is None or row[3] != EntryKind.MESSAGE or row[4] != EntryState.WAITING:
         return False
     drop_entry(tx, entry_id, BY_HAND)
-    tx.change(
+    move(
+        tx,
         "queued_notice_abandon",
+        DeliveryEvent.WITHDRAWN,
         session_id=row[1],
         entry_id=entry_id,
         reason="its message was dropped",

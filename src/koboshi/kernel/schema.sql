@@ -255,8 +255,8 @@ CREATE TABLE outbox (
     question      INTEGER,
     anchor        TEXT NOT NULL,
     file          TEXT,
-    state         TEXT NOT NULL CHECK (state IN ('draft', 'owed', 'sending', 'delivered', 'rejected',
-                                                 'abandoned')),
+    state         TEXT NOT NULL CHECK (state IN ('draft', 'owed', 'sending', 'held', 'delivered',
+                                                 'rejected', 'abandoned')),
     attempts      INTEGER NOT NULL DEFAULT 0,
     ambiguous     INTEGER NOT NULL DEFAULT 0 CHECK (ambiguous IN (0, 1)),
     labelled      INTEGER NOT NULL DEFAULT 0 CHECK (labelled IN (0, 1)),
@@ -283,6 +283,8 @@ CREATE TABLE outbox (
     CHECK ((state IN ('delivered', 'rejected', 'abandoned')) = (settled_ms IS NOT NULL)),
     -- Given up without a reason.
     CHECK (state NOT IN ('rejected', 'abandoned') OR reason IS NOT NULL),
+    -- Held, and due at a time all the same.
+    CHECK (state <> 'held' OR not_before_ms = 0),
     CHECK (part BETWEEN 1 AND parts)
 ) STRICT;
 
@@ -438,12 +440,15 @@ CREATE TRIGGER journal_call_started AFTER UPDATE OF started_ms ON calls BEGIN
            session_id, NEW.turn_id FROM turns WHERE turn_id = NEW.turn_id;
 END;
 
-CREATE TRIGGER journal_delivery AFTER UPDATE OF state ON outbox WHEN NEW.state <> 'sending' BEGIN
+-- What is held is put off as well. That it is released makes no line: it is tried next.
+CREATE TRIGGER journal_delivery AFTER UPDATE OF state ON outbox
+    WHEN NEW.state <> 'sending' AND NOT (OLD.state = 'held' AND NEW.state = 'owed')
+BEGIN
     INSERT INTO journal (at_ms, subject, number, event, before, after, reason, session_id, turn_id,
                          worker_id)
     VALUES (NEW.changed_ms, 'delivery', NEW.delivery_id,
-            CASE NEW.state WHEN 'owed' THEN 'postponed' ELSE NEW.state END, OLD.state, NEW.state,
-            NEW.reason, NEW.session_id, NEW.turn_id, OLD.worker_id);
+            CASE WHEN NEW.state IN ('owed', 'held') THEN 'postponed' ELSE NEW.state END, OLD.state,
+            NEW.state, NEW.reason, NEW.session_id, NEW.turn_id, OLD.worker_id);
 END;
 
 CREATE TRIGGER journal_process_begun AFTER INSERT ON processes BEGIN

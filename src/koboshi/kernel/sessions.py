@@ -1,11 +1,14 @@
 """Sessions and what a cut does to them."""
 
 from koboshi.domain.ids import Seq, SessionId, TurnId
+from koboshi.domain.inbox import EntryEvent
+from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.route import Route
 from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
 from koboshi.domain.turn import TurnEvent
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, number
+from koboshi.kernel.moves import move
 from koboshi.kernel.read import find_session, read_open_turn
 from koboshi.kernel.record import ask_processes_to_end, move_turn, resolve_calls
 from koboshi.kernel.telling import go_on_after, tell_ends
@@ -78,7 +81,7 @@ def cut_session(tx: Transaction, context: VerbContext, session: Session, kind: C
         abandon_deliveries(tx, session_id, turn.turn_id, by)
     elif kind is not CutKind.NEW:
         _stop_answers(tx, context, session_id)
-    tx.change("entries_cut", session_id=session_id, now=tx.now_ms)
+    move(tx, "entries_cut", EntryEvent.CUT, session_id=session_id, now=tx.now_ms)
     turn_id = None if turn is None else turn.turn_id
     ask_processes_to_end(tx, session_id, turn_id, everything=cut.ends_background)
     context_from = Seq(tx.number("step_next")) if cut.forgets_transcript else Seq(0)
@@ -99,7 +102,7 @@ def _stop_answers(tx: Transaction, context: VerbContext, session_id: SessionId) 
         turn_id = TurnId(number(row[0]))
         abandon_deliveries(tx, session_id, turn_id, "stopped by the person")
         tell_ends(tx, context, session_id, turn_id)
-        tx.change("turn_settle", turn_id=turn_id, session_id=session_id, now=tx.now_ms)
+        settle_turn(tx, session_id, turn_id)
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
 
 
@@ -107,6 +110,18 @@ def abandon_deliveries(
     tx: Transaction, session_id: SessionId, turn_id: TurnId, reason: str
 ) -> None:
     """What an ended turn still owed is not said."""
-    tx.change(
-        "deliveries_abandon", session_id=session_id, turn_id=turn_id, reason=reason, now=tx.now_ms
+    move(
+        tx,
+        "deliveries_abandon",
+        DeliveryEvent.WITHDRAWN,
+        session_id=session_id,
+        turn_id=turn_id,
+        reason=reason,
+        now=tx.now_ms,
     )
+
+
+def settle_turn(tx: Transaction, session_id: SessionId, turn_id: TurnId) -> None:
+    """An answered turn is done, if nothing of it is left to deliver."""
+    values = {"session_id": session_id, "turn_id": turn_id, "now": tx.now_ms}
+    move(tx, "turn_settle", TurnEvent.SETTLED, **values)

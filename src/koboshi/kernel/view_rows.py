@@ -1,7 +1,6 @@
 """Rows as people and programs see them."""
 
 from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId
-from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.standing import stand_words, where_message_stands
 from koboshi.domain.turn import TurnState
 from koboshi.kernel.context import VerbContext
@@ -188,7 +187,7 @@ def delivery_view(row: Row) -> DeliveryView:
     delivery_id, session_id, turn_id, cause, part, parts, state, reason = row[:8]
     attempts, platform_id, words, created_ms, settled_ms, not_before_ms = row[8:]
     turn, due_ms = maybe_number(turn_id), number(not_before_ms)
-    waits = settled_ms is None and 0 < due_ms < HELD_MS
+    waits = settled_ms is None and due_ms > 0
     return DeliveryView(
         delivery_id=DeliveryId(number(delivery_id)),
         session_id=SessionId(number(session_id)),

@@ -12,7 +12,6 @@ from koboshi.domain.ids import (
     TurnId,
     WorkerId,
 )
-from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Message, Past
@@ -105,7 +104,7 @@ class ViewVerbs:
                 sessions=tx.number("count_sessions"),
                 sqlite=self._engine,
                 breaker=breaker_now(tx, self._context)[0],
-                outbox_held=tx.number("count_held", held_ms=HELD_MS),
+                outbox_held=tx.number("count_held"),
                 gap=None if gap is None else text(gap[0]),
                 turns_unheard=tx.number("count_unheard"),
             )

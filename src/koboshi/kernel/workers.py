@@ -4,6 +4,7 @@ from typing import Protocol
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId, SessionId, WorkerId
+from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.witness import Witness
 from koboshi.domain.worker import (
     MEMORY_MS_MAX,
@@ -15,6 +16,7 @@ from koboshi.domain.worker import (
 from koboshi.kernel.clocks import cap_waits, come_back
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text, worker_of
+from koboshi.kernel.moves import move
 from koboshi.kernel.record import enqueue_delivery_once
 from koboshi.kernel.transaction import Readers, Transaction, Writer
 from koboshi.ports.wakeups import WORKERS
@@ -62,7 +64,7 @@ class WorkerVerbs:
                 **counts,
             )
             tx.change("worker_found_dead", worker_id=tx.last_id())
-            tx.change("farewells_abandon", now=tx.now_ms)
+            move(tx, "farewells_abandon", DeliveryEvent.OUTLIVED, now=tx.now_ms)
             row = tx.row("worker_newest", limit=1)
             assert row is not None
             return worker_of(row)

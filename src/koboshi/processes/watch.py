@@ -21,6 +21,7 @@ from koboshi.domain.watch import (
     Watcher,
     WatcherKind,
     WatcherState,
+    disarmed,
     examine,
     is_due,
     last_lines,
@@ -117,7 +118,7 @@ class WatchLogs:
         if not found.output:
             found = examine(found.watcher, chunk, matches, until=None, redact=redact)
         if is_last and not found.output:
-            return Finding(watcher=replace(found.watcher, state=WatcherState.DISARMED))
+            return Finding(watcher=disarmed(found.watcher))
         if found.output and piece.dropped:
             unseen = f"… {piece.dropped} bytes went by unseen …"
             return replace(found, output=f"{unseen}\n{found.output}")

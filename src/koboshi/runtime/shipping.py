@@ -15,9 +15,9 @@ from anyio import to_thread
 
 from koboshi.domain.files import SENT, OutFile
 from koboshi.domain.ids import ChannelName, TurnId
-from koboshi.domain.outbox import split_text
 from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.shipment import shipment_of
+from koboshi.domain.splitting import split_text
 from koboshi.ports.channel import Channel
 
 log = structlog.get_logger()

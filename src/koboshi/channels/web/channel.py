@@ -25,8 +25,9 @@ from koboshi.channels.web.pages import NO_PAGES, Pages
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
-from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent, split_text
+from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent
 from koboshi.domain.route import Route
+from koboshi.domain.splitting import split_text
 from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.views import Views

@@ -10,7 +10,7 @@ import { turn } from "./turn-page.js";
 import { delivery, message, messageActs, withCode } from "./why.js";
 import { health, boots } from "./well-being.js";
 
-const OWED = new Set(["draft", "owed", "sending"]);
+const OWED = new Set(["draft", "owed", "sending", "held"]);
 
 export const chip = (state, words = state) => h("span", { class: `chip state-${state}` }, words);
 const link = (target, words, more = {}) => h("a", { href: target, ...more }, words);
@@ -135,7 +135,7 @@ const outbox = {
 export function deliveryRow(delivery, context) {
   const id = idOf("delivery", delivery.delivery_id);
   const turn = delivery.turn_id ? link(`#/turns/${idOf("turn", delivery.turn_id)}`, idOf("turn", delivery.turn_id)) : null;
-  const canRetry = delivery.state === "owed" || delivery.state === "rejected" || delivery.state === "abandoned";
+  const canRetry = ["owed", "held", "rejected", "abandoned"].includes(delivery.state);
   const acts = [
     canRetry ? button("Retry", () => context.act(`outbox/${id}/retry`, `${id} is sent again.`), { "data-focus": `retry-${id}`, "aria-label": `Retry ${id}` }) : null,
     OWED.has(delivery.state) ? button("Drop", () => context.act(`outbox/${id}/drop`, `${id} was given up.`), { "data-focus": `drop-${id}`, "aria-label": `Drop ${id}` }) : null,

@@ -8,12 +8,12 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreFailed
-from koboshi.domain.outbox import HELD_MS
 from koboshi.domain.witness import Reached, Witness, gap_words, is_behind
 from koboshi.kernel.decode import number, text, worker_of
+from koboshi.kernel.deliveries import hold_outbox
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.stores.faults import CrashPoint
-from koboshi.stores.sqlite.quarantine import hold_outbox, set_processes_aside
+from koboshi.stores.sqlite.quarantine import set_processes_aside
 from koboshi.stores.sqlite.transaction import SqliteReading, SqliteTransaction
 from koboshi.stores.sqlite.witness import read_witness
 
@@ -29,7 +29,7 @@ def notice_gap(
     """
     witness = read_witness(home)
     with _transaction(connection, now_ms) as tx:
-        is_news = witness is not None and _hold_for(witness, tx, connection)
+        is_news = witness is not None and _hold_for(witness, tx)
         if is_news:
             # Before the commit: whoever dies in between finds them moved, and notices again.
             set_processes_aside(home, tx.number("newest_process"), stamp)
@@ -40,7 +40,7 @@ def notice_gap(
     return None if gap is None else text(gap[0])
 
 
-def _hold_for(witness: Witness, tx: Transaction, connection: apsw.Connection) -> bool:
+def _hold_for(witness: Witness, tx: Transaction) -> bool:
     """Whether the database is behind the witness, and no earlier start has seen to it."""
     reached = _reached(tx, witness)
     if not is_behind(witness, reached):
@@ -49,7 +49,7 @@ def _hold_for(witness: Witness, tx: Transaction, connection: apsw.Connection) ->
     words = gap_words(witness, reached)
     if not tx.change("hold_insert", cause=cause, gap=words, now=tx.now_ms):
         return False
-    hold_outbox(connection, "held: the database went back")
+    hold_outbox(tx, "held: the database went back")
     return True
 
 
@@ -57,8 +57,8 @@ def hold_as_asked(connection: apsw.Connection, now_ms: int, asked_by: str) -> in
     """Hold what is owed, once for each who asked. Returns how many deliveries are held now."""
     with _transaction(connection, now_ms) as tx:
         if tx.change("hold_insert", cause=f"asked:{asked_by}", gap=None, now=now_ms):
-            hold_outbox(connection, "held: asked for at the start")
-        return tx.number("count_held", held_ms=HELD_MS)
+            hold_outbox(tx, "held: asked for at the start")
+        return tx.number("count_held")
 
 
 def witness_of(connection: apsw.Connection) -> Witness | None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreRefused
-from koboshi.domain.outbox import HELD_MS
+from koboshi.kernel.deliveries import hold_outbox
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backup_check import prove
 from koboshi.stores.sqlite.file import DATABASE_NAME
 from koboshi.stores.sqlite.migrate import BACKUPS_NAME, migrate
-from koboshi.stores.sqlite.transaction import SqliteReading
+from koboshi.stores.sqlite.transaction import SqliteReading, SqliteTransaction
 from koboshi.stores.sqlite.witness import forget_witness
 
 QUARANTINE_NAME = "quarantine"
@@ -136,18 +136,12 @@ def _prepare(home: Path, backup: Path) -> None:
     # A backup of an earlier version is changed first: what holds its outbox is written for the
     # newest one.
     migrate(connection, copy, keeps_copy=False)
-    hold_outbox(connection, "held after a restore")
+    hold_outbox(SqliteTransaction(connection), "held after a restore")
     connection.close()
     flush_file(copy)
     _remove(home, RESTORING_NAME)
     os.rename(copy, home / RESTORING_NAME)
     flush(home)
-
-
-def hold_outbox(connection: apsw.Connection, reason: str) -> None:
-    """Nothing that is owed now is sent before somebody says so."""
-    script = Path(__file__).with_name("hold_outbox.sql").read_text(encoding="utf-8")
-    connection.execute(script, {"until_ms": HELD_MS, "reason": reason})
 
 
 def _put_in_place(home: Path, stamp: str) -> None:

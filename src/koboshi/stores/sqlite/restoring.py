@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from koboshi.domain.errors import StoreRefused
-from koboshi.domain.outbox import HELD_MS
 from koboshi.ports.clock import Clock
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backup_check import prove
@@ -61,7 +60,7 @@ async def restore_backup(
         states = {
             str(state): int(str(count)) for state, count in looking.rows("turns_alive_by_state")
         }
-        held = looking.number("count_held", held_ms=HELD_MS)
+        held = looking.number("count_held")
         witness = witness_of(connection)
         connection.close()
         if witness is not None:
