@@ -95,7 +95,7 @@ def test_one_that_has_ended_is_left_alone() -> None:
 
 
 def test_what_may_be_left_of_a_lost_one_is_ended() -> None:
-    """Issue 13, A1: nobody saw it end, so nobody says that it has."""
+    """Issue 13, A1: its end was not seen, so it is not reported as ended."""
     response = said("/jobs kill p1")
 
     assert response.end_process == LOST.process_id
