@@ -139,8 +139,7 @@ class Client:
         return await self.sees(lambda event: event.is_words(text), f"the person hears {text!r}")
 
     async def told_from_start(self, is_last: Callable[[Event], bool]) -> list[Event]:
-        """What somebody is told who follows from the start and has never been here before, up to
-        the event that is the last."""
+        """The events for a new follower, from the start up to the last one."""
         told: list[Event] = []
         address = await until(lambda: self.gateway.address, "the gateway listens")
         with fail_after(WITHIN_S):
@@ -191,7 +190,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Somebody with a hand on the rows of a gateway that may be killed at any moment."""
+    """An operator who acts on the rows of a gateway that may be killed at any moment."""
 
     gateway: Address
 

@@ -63,8 +63,8 @@ class RealDisk:
             os.close(descriptor)
 
     def plug_in_again(self) -> None:
-        """Mount what has reached the disk; the kernel replays the journal first. It is a copy:
-        whoever made a namespace meanwhile may still hold the one that was cut off."""
+        """Mount what has reached the disk; the kernel replays the journal first. It is a copy: a
+        namespace made meanwhile may still hold the one that was cut off."""
         subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
         copy = self._image.with_suffix(f"{self._image.suffix}.again")
         shutil.copyfile(self._image, copy)
@@ -116,7 +116,7 @@ def _write_until_full(descriptor: int, chunk: bytes) -> None:
 
 @contextmanager
 def failing_flush(pid: int, log: Path) -> Iterator["Strace"]:
-    """From now on every flush of the process fails with EIO. Skips where strace can not do that."""
+    """From now on every flush of the process fails with EIO. Skips where strace cannot do that."""
     with failing_calls(pid, log, calls="fdatasync,fsync", error="EIO") as strace:
         yield strace
 
@@ -126,7 +126,7 @@ def failing_calls(
     pid: int, log: Path, *, calls: str, error: str, files: Sequence[Path] = (), when: str = "1+"
 ) -> Iterator["Strace"]:
     """For the length of the block the calls of the process fail: those that concern the files, if
-    some are named, and of each thread's those that `when` tells. Skips where strace can not do
+    some are named, and of each thread's those that `when` tells. Skips where strace cannot do
     that."""
     if shutil.which("strace") is None:
         pytest.skip("system calls can not be made to fail: strace is not installed")
@@ -148,9 +148,9 @@ def failing(calls: str, error: str, files: Sequence[Path] = (), when: str = "1+"
 
 
 def killed_at_flush(number: int) -> list[str]:
-    """The program under which a gateway is killed when one of its threads is about to flush for
-    the n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where
-    strace can not do that."""
+    """The program under which a gateway is killed when one of its threads is about to flush for the
+    n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where strace
+    cannot do that."""
     if shutil.which("strace") is None:
         pytest.skip("it can not be killed within a commit: strace is not installed")
     flush = "trace=fdatasync"

@@ -130,8 +130,8 @@ def _generations_do_not_mix(rows: Rows) -> None:
 
 
 def _the_transcript_is_sound(rows: Rows) -> None:
-    """S158, S163: turns of a session do not interleave, epochs only grow, every call has one
-    result behind its reply, the answer is the last step, and nobody's words were made up."""
+    """S158, S163: turns of a session do not interleave, epochs only grow, every call has one result
+    behind its reply, the answer is the last step, and no message was made up."""
     for session in rows.sessions:
         steps = rows.of("steps", session_id=session["session_id"])
         assert _grows(step["turn_id"] for step in steps), "two turns at once"
@@ -205,7 +205,7 @@ def _every_delivery_is_settled_in_order(rows: Rows) -> None:
 
 
 def _every_verdict_is_explained(rows: Rows) -> None:
-    """S161: whatever recovery did has its rule and its reason in the journal."""
+    """S161: each act of recovery has its rule and its reason in the journal."""
     for line in rows.of("journal", subject="turn"):
         if line["event"] in ("prompted", "parked", "cleared", "gave-up"):
             assert line["rule"], line

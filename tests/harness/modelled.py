@@ -62,7 +62,7 @@ class Modelled:
         return self.form.text(text)
 
     async def end(self, how: str) -> None:
-        """End this life, and leave it at that: nobody starts the gateway again."""
+        """End this life for good: the gateway is not started again."""
         self.ends.append(how)
         if how == STOPPED:
             self.gateway.terminate()
@@ -78,8 +78,8 @@ class Modelled:
 
     @asynccontextmanager
     async def kept_up(self) -> AsyncIterator[None]:
-        """While the block lasts, the gateway is started again whenever somebody has killed it, as a
-        service manager would."""
+        """While the block lasts, the gateway is started again after each kill, as by a service
+        manager."""
         async with create_task_group() as tasks:
             tasks.start_soon(self._keep_up)
             yield
@@ -94,7 +94,7 @@ class Modelled:
             self.gateway.start()
 
     def owner(self) -> int:
-        """The process that owns the home, whoever started it."""
+        """The process that owns the home, however it was started."""
         said = json.loads((self.gateway.home / "koboshi.lock").read_text(encoding="ascii"))
         pid: int = said["pid"]
         return pid
@@ -204,7 +204,7 @@ def ask(question: str, *choices: str) -> Called:
 
 
 def results_in(body: dict[str, Any]) -> list[str]:
-    """The results of calls that a request shows the model, whatever its form."""
+    """The results of calls that a request shows the model, in any form."""
     if "input" in body:
         items = body["input"]
         return [item["output"] for item in items if item.get("type") == "function_call_output"]
@@ -228,7 +228,7 @@ class Gate:
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
-        # For reading as well: so opening it waits for nobody, on either side.
+        # For reading as well: so opening it does not wait, on either side.
         self._file = os.open(path, os.O_RDWR)
 
     def open(self, word: str = "on") -> None:
@@ -241,7 +241,7 @@ class Gate:
 
 @asynccontextmanager
 async def gate(it: Modelled, name: str = "gate") -> AsyncIterator[Gate]:
-    """A gate in the working folder; whoever still waits after the block reads its end."""
+    """A gate in the working folder; a reader that still waits after the block reads its end."""
     one = Gate(it.workdir / name)
     try:
         yield one

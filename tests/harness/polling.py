@@ -1,4 +1,4 @@
-"""Waiting for something that nobody announces: look again and again, never longer than a bound."""
+"""Waiting for something without an announcement: look again and again, up to a bound."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.harness.rows import Row, Rows
 
 STRICT = {"once", "resumable"}
-"""Effects of what is run at most once, whoever dies."""
+"""Effects that happen at most once, after any death."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Seen:
     verbs: Counter[str] = field(default_factory=Counter)
     """How often the store was asked for each verb."""
     held: Counter[str] = field(default_factory=Counter)
-    """How often somebody came to each point that the test holds."""
+    """How often each held point was reached."""
 
 
 def read_seen(file: Path) -> Seen:

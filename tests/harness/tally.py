@@ -1,4 +1,4 @@
-"""Results of campaigns, collected for docs/proof.md where somebody asks for them."""
+"""Results of campaigns, collected on request for docs/proof.md."""
 
 import fcntl
 import json

@@ -72,7 +72,7 @@ class FakeTool:
 
 def fake_tools(work: Work) -> list[Tool]:
     """`do_<effect>` for each effect, `command`, which counts as one in the foreground, and
-    `guarded`, which is strict and wants to be approved."""
+    `guarded`, which is strict and needs an approval."""
     made: list[Tool] = [
         FakeTool(name=f"do_{effect.value}", effect=effect, work=work) for effect in Effect
     ]

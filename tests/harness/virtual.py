@@ -68,7 +68,7 @@ class VirtualClock:
         self._wall_ms += ms
 
     def let_pass(self, ms: int) -> None:
-        """Time that passes, without anybody having to live through it."""
+        """Time that passes without a real wait."""
         self._passed_ms += ms
 
 

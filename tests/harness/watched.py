@@ -1,7 +1,7 @@
-"""`koboshi` as a real process that somebody looks at: `python -m tests.harness.watched FOLDER run
-…`. Its model and its tools write down what they are asked for before they do anything, and so does
-its store with the verbs. Each of them waits where the test holds it (tests/harness/holds.py). Its
-clock on the wall is ahead by what the test says."""
+"""`koboshi` as a real process under observation: `python -m tests.harness.watched FOLDER run …`.
+Its model and its tools record each request before they act, and so does its store with the verbs.
+Each of them waits where the test holds it (tests/harness/holds.py). Its wall clock is ahead by what
+the test says."""
 
 import json
 import os
