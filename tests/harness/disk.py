@@ -53,8 +53,8 @@ class RealDisk:
             pytest.skip(f"a file system in a file can not be mounted: {mounted.stderr.strip()}")
 
     def cut(self) -> None:
-        """From now on nothing reaches the disk, not even what the file system still has in its
-        hands: every call fails with EIO."""
+        """From now on nothing reaches the disk, not even the file system's buffers: every call
+        fails with EIO."""
         flush_nothing = struct.pack("I", 2)
         descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -77,7 +77,7 @@ _EXT4_SHUTDOWN = 0x8004587D
 
 @contextmanager
 def real_disk(folder: Path, megabytes: int = 24) -> Iterator[RealDisk]:
-    """Such a file system, mounted, for the length of the block. Skips where none can be had."""
+    """Such a file system, mounted, for the length of the block. Skips where that is impossible."""
     if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
         pytest.skip("a file system in a file can not be made: that needs root and `mkfs.ext4`")
     image = folder.with_suffix(".img")
@@ -95,7 +95,7 @@ def real_disk(folder: Path, megabytes: int = 24) -> Iterator[RealDisk]:
 
 @contextmanager
 def filled(folder: Path) -> Iterator[None]:
-    """No room at all on the file system for the length of the block."""
+    """No space at all on the file system for the length of the block."""
     filler = folder / "filler"
     try:
         with filler.open("wb", buffering=0) as file:
@@ -136,7 +136,7 @@ def failing_calls(
     try:
         yield Strace(process, Path(said.name), log)
     finally:
-        # Asked to, it lets go of the process and leaves it alive.
+        # On request it detaches from the process and leaves it alive.
         process.terminate()
         process.wait(100)
 

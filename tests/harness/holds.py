@@ -36,7 +36,7 @@ class Hold:
         self.point = point
         self._path = _fifo(folder, point)
         os.mkfifo(self._path)
-        # For reading as well: so what is written stays in it when no gateway has it open.
+        # For reading as well: so written bytes stay in it while no gateway has it open.
         self._file = os.open(self._path, os.O_RDWR)
 
     def let(self, count: int = 1) -> None:

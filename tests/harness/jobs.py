@@ -79,7 +79,7 @@ class Scene:
         return await until_asked(look, f"p{number} is {state}")
 
     def cli(self, *arguments: str) -> Ended:
-        """What an operator is told on the command line."""
+        """The output of a command of the operator."""
         ended = run_koboshi(*arguments, home=self.gateway.home)
         assert ended.code == 0, ended.err
         return ended
@@ -90,7 +90,7 @@ class Scene:
         return str(told["output"]).splitlines()
 
     def rows(self) -> Rows:
-        """What is on the disk once the gateway was killed."""
+        """The rows on the disk after the gateway was killed."""
         self.gateway.kill()
         return read_rows(self.gateway.home)
 

@@ -55,13 +55,13 @@ class Lives:
     ends_planned: Sequence[str]
     tasks: TaskGroup
     folder: Path | None = None
-    """What a watched gateway says of itself, and how far its clock is ahead."""
+    """The records of a watched gateway, and how far its clock is ahead."""
     while_down: Callable[[], Awaitable[None]] = _nothing
     """What happens between two lives."""
     remains: list[Rows] = field(default_factory=list)
-    """What lay on the disk after each end."""
+    """The rows on the disk after each end."""
     verbs_seen: list[Counter[str]] = field(default_factory=list)
-    """What the store had been asked for at each end."""
+    """The verbs that the store was asked for at each end."""
     people: dict[str, Client] = field(default_factory=dict)
     wall: Wall | None = None
     stops: int = 0
@@ -95,7 +95,7 @@ class Lives:
         await until(look, what, otherwise=lambda: self.gateway.log[-3000:])
 
     def verbs_of_last_lives(self, ended: int) -> set[str]:
-        """What the store was asked for since the first so many lives were over."""
+        """The verbs of the store after the first so many lives."""
         seen = self.seen
         assert seen is not None, "nobody watches it"
         before = self.verbs_seen[ended - 1] if ended else Counter()
@@ -143,7 +143,7 @@ class Lives:
         return told
 
     async def _is_quiet(self) -> bool:
-        """Nothing is worked on, nothing waits and nothing is owed."""
+        """No turn runs, nothing waits and nothing is owed."""
         address = self.address
         if address is None:
             return False

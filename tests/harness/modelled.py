@@ -1,5 +1,5 @@
-"""A gateway whose model is a server on the loopback. The test starts it, ends it and starts it
-again, and has the command that the model asked for in its hands."""
+"""A gateway whose model is a server on the loopback. The test starts, ends and restarts it, and
+controls the command that the model asked for."""
 
 import json
 import os
@@ -182,7 +182,7 @@ async def _serving(
 
 
 def configure(home: Path, form: Form, server: ModelServer) -> None:
-    """What a person writes who has a server of this form."""
+    """The configuration of a person with a server of this form."""
     keys = {
         "name": f"{form.name}:m1",
         "base_url": f"{server.url}{form.path}",
@@ -224,7 +224,7 @@ def words_in(body: dict[str, Any]) -> str:
 
 
 class Gate:
-    """A fifo that a command waits at. It can wait before there is a test, and after it."""
+    """A fifo at which a command waits. The command may come before the test, or after it."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)

@@ -91,7 +91,7 @@ class Disk:
                 raise NotImplementedError(f"{call} of {change.path} can not be replayed")
 
     def after_a_cut(self, number: int, dice: random.Random) -> Image:
-        """One of the things that may be there. The first is the least, the second the most."""
+        """One possible content after the cut. The first is the least, the second the most."""
         names = dict(self._sure)
         for naming in self._names_that_arrived(number, dice):
             names.pop(naming.gone, None)

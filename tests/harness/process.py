@@ -104,8 +104,8 @@ class GatewayProcess:
 
     @property
     def address(self) -> str | None:
-        """Where this life can be reached; None if it has not said so, or is over. One that starts
-        itself again says so anew."""
+        """The address of this life; None if it has not announced one, or is over. A gateway that
+        restarts itself announces a new one."""
         found = _ADDRESS.findall(self.log) if self.is_running else []
         return found[-1] if found else None
 
@@ -206,7 +206,7 @@ def _clean_environment() -> dict[str, str]:
     settings = {
         "KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0",
         "KOBOSHI__GATEWAY__DRAIN_SECONDS": "1",
-        # Most tests kill more often than a gateway that is well should die.
+        # Most tests kill more often than a healthy gateway should die.
         "KOBOSHI__RECOVERY__BOOT_BREAKER": "false",
         "KOBOSHI_LOG": "json",
     }

@@ -1,4 +1,4 @@
-"""Tools of every effect, without any: what they do is in the hands of the test."""
+"""Tools of every effect, without a real one: the test decides what they do."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -87,12 +87,12 @@ class World:
     ran: list[str] = field(default_factory=list)
     """`<tool>` for each run, `<tool>:resumed` for each time a call was taken up."""
     hangs: set[str] = field(default_factory=set)
-    """Tools that do not come back before `released`."""
+    """Tools that do not return before `released`."""
     released: Event = field(default_factory=Event)
     raises: Callable[[str], Exception | None] = lambda _: None
     results: dict[str, str] = field(default_factory=dict)
     write_down: Callable[[str], None] = lambda _: None
-    """Told each run before it has any effect."""
+    """Called with each run before its effect."""
     is_without: set[str] = field(default_factory=set)
     """Tools that the next gateway does not have."""
 

@@ -27,18 +27,18 @@ from tests.harness.moved_clock import follow
 AHEAD = "ahead"
 SEEN = "seen"
 NAME_MAX = 200
-"""Arguments that are longer than a name of a file are not held by their words."""
+"""Arguments longer than a file name are not held by their words."""
 PLANTED = "PLANTED_BUG"
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def watched_command(folder: Path) -> tuple[str, ...]:
-    """The command of a gateway that is looked at; what it says of itself is in the folder."""
+    """The command of a watched gateway; its records are in the folder."""
     return (sys.executable, "-m", "tests.harness.watched", str(folder))
 
 
 class Notebook:
-    """One line for each thing, in the file before the thing happens."""
+    """One line for each event, in the file before the event happens."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -53,7 +53,7 @@ class Notebook:
 
 
 class NotedTool:
-    """A tool that is written down each time it is used."""
+    """A tool whose every use is recorded."""
 
     def __init__(self, tool: Tool, notebook: Notebook) -> None:
         self._tool = tool
@@ -140,7 +140,7 @@ def _watch_store(notebook: Notebook) -> None:
 
 
 def _planted() -> AbstractContextManager[None]:
-    """The bug of tests/sim/planted.py that the test wants in it, if it wants one."""
+    """The bug of tests/sim/planted.py that the test asks for, if any."""
     name = os.environ.get(PLANTED, "")
     if not name:
         return nullcontext()
