@@ -1,4 +1,4 @@
-"""Recovery beside the living: who has to wait for a gateway that takes up what was interrupted."""
+"""Recovery beside new messages: what has to wait while interrupted turns are taken up."""
 
 from pathlib import Path
 

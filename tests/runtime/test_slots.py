@@ -1,4 +1,4 @@
-"""Slots: who computes, who waits, and that none of them waits for ever."""
+"""Slots: which turns compute, which wait, and that none waits for ever."""
 
 import random
 from collections.abc import Sequence
