@@ -12,8 +12,8 @@ WORK = {"reply", "result", "question", "answer"}
 
 
 def check_messages_of_turns(rows: Rows) -> None:
-    """A turn begins with one message, or with what was sent as one, or with a backlog. Whatever
-    else it hears came while it was at work."""
+    """A turn begins with one message, or with what was sent as one, or with a backlog. All else
+    that it hears came while it was at work."""
     _check_that_all_were_heard(rows)
     for turn in rows.turns:
         steps = rows.of("steps", turn_id=turn["turn_id"])

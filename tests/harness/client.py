@@ -30,7 +30,7 @@ class Address(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One server-sent event. `place` is its id, None for what is not in the journal."""
+    """One server-sent event. `place` is its id, None for an event that is not in the journal."""
 
     place: int | None
     kind: str
@@ -59,9 +59,9 @@ class Client:
     chat: str
     acks: dict[str, Ack] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
-    """Everything that the follower was told, over all connections."""
+    """All events of the follower, over all connections."""
     place: int | None = None
-    """The last id that the follower was told."""
+    """The follower's last id."""
 
     async def post(
         self,
@@ -126,7 +126,7 @@ class Client:
     async def sees(
         self, is_it: Callable[[Event], bool], what: str, *, within_s: float = WITHIN_S
     ) -> Event:
-        """The first event that is it, once the follower was told of it."""
+        """The first event that matches, once the follower has it."""
         return await until(
             lambda: next((event for event in self.events if is_it(event)), None),
             what,
@@ -139,8 +139,7 @@ class Client:
         return await self.sees(lambda event: event.is_words(text), f"the person hears {text!r}")
 
     async def told_from_start(self, is_last: Callable[[Event], bool]) -> list[Event]:
-        """What somebody is told who follows from the start and has never been here before, up to
-        the event that is the last."""
+        """The events for a new follower, from the start up to the last one."""
         told: list[Event] = []
         address = await until(lambda: self.gateway.address, "the gateway listens")
         with fail_after(WITHIN_S):
@@ -191,7 +190,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Somebody with a hand on the rows of a gateway that may be killed at any moment."""
+    """An operator who acts on the rows of a gateway that may be killed at any moment."""
 
     gateway: Address
 

@@ -48,7 +48,7 @@ from koboshi.tools.patterns import matcher
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The limits that tests turn; the defaults are those of a gateway."""
+    """The limits that tests change; the defaults are those of a gateway."""
 
     turns: TurnLimits = field(default_factory=TurnLimits)
     deliveries: DeliveryLimits = field(default_factory=DeliveryLimits)
@@ -63,7 +63,7 @@ class Bounds:
     rescue_seconds: float = 10
     drain_seconds: float = 0
     progress_seconds: float = 0
-    """Nothing is said on the way, unless a test is about that."""
+    """No progress notices, unless a test is about them."""
 
     @property
     def slots(self) -> SlotLimits:
@@ -88,7 +88,7 @@ def compose(
     runners: Runners | None = None,
     control: ControlSocket | None = None,
 ) -> Gateway:
-    """A gateway as `app` builds it, without what a configuration file is needed for."""
+    """A gateway as `app` builds it, without the parts that need a configuration file."""
     by_name = {channel.name: channel for channel in channels}
     runners = runners or LocalRunners(home / "processes")
     drain = Drain(wakeups=wakeups, seconds=bounds.drain_seconds)

@@ -53,8 +53,8 @@ class RealDisk:
             pytest.skip(f"a file system in a file can not be mounted: {mounted.stderr.strip()}")
 
     def cut(self) -> None:
-        """From now on nothing reaches the disk, not even what the file system still has in its
-        hands: every call fails with EIO."""
+        """From now on nothing reaches the disk, not even the file system's buffers: every call
+        fails with EIO."""
         flush_nothing = struct.pack("I", 2)
         descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -63,8 +63,8 @@ class RealDisk:
             os.close(descriptor)
 
     def plug_in_again(self) -> None:
-        """Mount what has reached the disk; the kernel replays the journal first. It is a copy:
-        whoever made a namespace meanwhile may still hold the one that was cut off."""
+        """Mount what has reached the disk; the kernel replays the journal first. It is a copy: a
+        namespace made meanwhile may still hold the one that was cut off."""
         subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
         copy = self._image.with_suffix(f"{self._image.suffix}.again")
         shutil.copyfile(self._image, copy)
@@ -77,7 +77,7 @@ _EXT4_SHUTDOWN = 0x8004587D
 
 @contextmanager
 def real_disk(folder: Path, megabytes: int = 24) -> Iterator[RealDisk]:
-    """Such a file system, mounted, for the length of the block. Skips where none can be had."""
+    """Such a file system, mounted, for the length of the block. Skips where that is impossible."""
     if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
         pytest.skip("a file system in a file can not be made: that needs root and `mkfs.ext4`")
     image = folder.with_suffix(".img")
@@ -95,7 +95,7 @@ def real_disk(folder: Path, megabytes: int = 24) -> Iterator[RealDisk]:
 
 @contextmanager
 def filled(folder: Path) -> Iterator[None]:
-    """No room at all on the file system for the length of the block."""
+    """No space at all on the file system for the length of the block."""
     filler = folder / "filler"
     try:
         with filler.open("wb", buffering=0) as file:
@@ -116,7 +116,7 @@ def _write_until_full(descriptor: int, chunk: bytes) -> None:
 
 @contextmanager
 def failing_flush(pid: int, log: Path) -> Iterator["Strace"]:
-    """From now on every flush of the process fails with EIO. Skips where strace can not do that."""
+    """From now on every flush of the process fails with EIO. Skips where strace cannot do that."""
     with failing_calls(pid, log, calls="fdatasync,fsync", error="EIO") as strace:
         yield strace
 
@@ -126,7 +126,7 @@ def failing_calls(
     pid: int, log: Path, *, calls: str, error: str, files: Sequence[Path] = (), when: str = "1+"
 ) -> Iterator["Strace"]:
     """For the length of the block the calls of the process fail: those that concern the files, if
-    some are named, and of each thread's those that `when` tells. Skips where strace can not do
+    some are named, and of each thread's those that `when` tells. Skips where strace cannot do
     that."""
     if shutil.which("strace") is None:
         pytest.skip("system calls can not be made to fail: strace is not installed")
@@ -136,7 +136,7 @@ def failing_calls(
     try:
         yield Strace(process, Path(said.name), log)
     finally:
-        # Asked to, it lets go of the process and leaves it alive.
+        # On request it detaches from the process and leaves it alive.
         process.terminate()
         process.wait(100)
 
@@ -148,9 +148,9 @@ def failing(calls: str, error: str, files: Sequence[Path] = (), when: str = "1+"
 
 
 def killed_at_flush(number: int) -> list[str]:
-    """The program under which a gateway is killed when one of its threads is about to flush for
-    the n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where
-    strace can not do that."""
+    """The program under which a gateway is killed when one of its threads is about to flush for the
+    n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where strace
+    cannot do that."""
     if shutil.which("strace") is None:
         pytest.skip("it can not be killed within a commit: strace is not installed")
     flush = "trace=fdatasync"

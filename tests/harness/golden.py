@@ -16,7 +16,7 @@ def lay_out_every_state(home: Path) -> None:
 
 
 def lay_out_killed(home: Path) -> None:
-    """What a gateway of version 1 left that was killed: most of it is in the log."""
+    """The home of a killed gateway of version 1: most of it is in the log."""
     home.mkdir(parents=True, exist_ok=True)
     with tarfile.open(FOLDER / "version-1-killed.tar.gz") as packed:
         packed.extractall(home, filter="data")

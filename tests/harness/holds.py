@@ -1,7 +1,7 @@
 """Points at which a test holds a watched gateway, and lets it go on.
 
 A point is a fifo in the folder of the watched gateway (tests/harness/watched.py). Where there is
-none, nothing is held. Each byte in it lets one passer through, in whatever life. The task alone is
+none, nothing is held. Each byte in it lets one task through, in any life. The task alone is
 held: the rest of the gateway goes on, and a kill or a cancellation ends the wait.
 
 The points are `model`, before the model replies; `tool.<name>`, when a call was stored as started
@@ -36,7 +36,7 @@ class Hold:
         self.point = point
         self._path = _fifo(folder, point)
         os.mkfifo(self._path)
-        # For reading as well: so what is written stays in it when no gateway has it open.
+        # For reading as well: so written bytes stay in it while no gateway has it open.
         self._file = os.open(self._path, os.O_RDWR)
 
     def let(self, count: int = 1) -> None:
@@ -44,7 +44,7 @@ class Hold:
         os.write(self._file, b"." * count)
 
     def lift(self) -> None:
-        """Let everybody through from now on."""
+        """Let every task through from now on."""
         with suppress(FileNotFoundError):  # it was lifted before
             self._path.unlink()
             os.close(self._file)

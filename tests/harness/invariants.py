@@ -1,4 +1,4 @@
-"""What must be true whenever a gateway has come to rest, however often it was killed before."""
+"""What must be true of every idle gateway, however often it was killed before."""
 
 import json
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ Line: TypeAlias = tuple[str, ...]
 
 
 def check_rows(rows: Rows) -> None:
-    """The rows of a gateway at rest: everything came to an end, once, in order."""
+    """The rows of an idle gateway: everything came to an end, once, in order."""
     assert rows.damage == []
     _every_message_has_its_place(rows)
     check_messages_of_turns(rows)
@@ -35,8 +35,8 @@ def check_rows(rows: Rows) -> None:
 
 
 def check_growth(remains: Sequence[Rows], final: Rows) -> None:
-    """S158: what lay on the disk after each kill is the beginning of what lies there now: nothing
-    was taken back, reordered or put in between."""
+    """S158: the rows after each kill are the beginning of the present rows: nothing was taken back,
+    reordered or put in between."""
     for earlier in remains:
         for table in ("steps", "journal"):
             before, after = getattr(earlier, table), getattr(final, table)
@@ -56,7 +56,7 @@ def check_growth(remains: Sequence[Rows], final: Rows) -> None:
 
 
 def check_person(person: Client, rows: Rows, told_from_start: Sequence[Event]) -> None:
-    """What a person was told, against what is stored, and against what a newcomer is told."""
+    """A person's events, against the stored rows, and against the events of a new follower."""
     events = [event for event in person.events if event.place is not None]
     places = [event.place for event in events if event.place is not None]
     assert all(before < after for before, after in pairwise(places)), person.told()
@@ -117,8 +117,8 @@ def _every_turn_is_over(rows: Rows) -> None:
 
 
 def _generations_do_not_mix(rows: Rows) -> None:
-    """Nothing of an old generation reaches a session: turns go with the times, and what is heard
-    in one was born in the same."""
+    """Nothing of an old generation reaches a session: generations of turns only grow, and a turn
+    hears only entries of its own."""
     for session in rows.sessions:
         turns = rows.of("turns", session_id=session["session_id"])
         assert _grows(turn["generation"] for turn in turns), "a turn of an old generation"
@@ -130,8 +130,8 @@ def _generations_do_not_mix(rows: Rows) -> None:
 
 
 def _the_transcript_is_sound(rows: Rows) -> None:
-    """S158, S163: turns of a session do not interleave, epochs only grow, every call has one
-    result behind its reply, the answer is the last step, and nobody's words were made up."""
+    """S158, S163: turns of a session do not interleave, epochs only grow, every call has one result
+    behind its reply, the answer is the last step, and no message was made up."""
     for session in rows.sessions:
         steps = rows.of("steps", session_id=session["session_id"])
         assert _grows(step["turn_id"] for step in steps), "two turns at once"
@@ -141,7 +141,7 @@ def _the_transcript_is_sound(rows: Rows) -> None:
 
 
 def _summaries_cover_more_and_more(steps: Sequence[Row]) -> None:
-    """Each stands for more than the one before, and only for what was there."""
+    """Each covers more than the one before, and only existing steps."""
     covered = 0
     for step in steps:
         if step["kind"] == "summary":
@@ -205,7 +205,7 @@ def _every_delivery_is_settled_in_order(rows: Rows) -> None:
 
 
 def _every_verdict_is_explained(rows: Rows) -> None:
-    """S161: whatever recovery did has its rule and its reason in the journal."""
+    """S161: each act of recovery has its rule and its reason in the journal."""
     for line in rows.of("journal", subject="turn"):
         if line["event"] in ("prompted", "parked", "cleared", "gave-up"):
             assert line["rule"], line

@@ -21,7 +21,7 @@ from tests.harness.seen import read_seen
 from tests.harness.watched import ROOT, SEEN, watched_command
 
 UNTIL_GO = "until [ -e go ]; do sleep 0.05; done"
-"""A command that goes on when somebody makes the file `go`."""
+"""A command that goes on when the file `go` is made."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Scene:
         assert await self.gateway.wait_exit() == 0
 
     async def ends(self, number: int = 1) -> None:
-        """Wait until the runner of a process has told its end, whoever lives."""
+        """Wait until the runner of a process has recorded its end, with or without a gateway."""
         record = self.gateway.home / "processes" / str(number) / "exit.json"
         await until(record.exists, f"process {number} ends")
 
@@ -79,7 +79,7 @@ class Scene:
         return await until_asked(look, f"p{number} is {state}")
 
     def cli(self, *arguments: str) -> Ended:
-        """What an operator is told on the command line."""
+        """The output of a command of the operator."""
         ended = run_koboshi(*arguments, home=self.gateway.home)
         assert ended.code == 0, ended.err
         return ended
@@ -90,7 +90,7 @@ class Scene:
         return str(told["output"]).splitlines()
 
     def rows(self) -> Rows:
-        """What is on the disk once the gateway was killed."""
+        """The rows on the disk after the gateway was killed."""
         self.gateway.kill()
         return read_rows(self.gateway.home)
 

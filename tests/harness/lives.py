@@ -23,9 +23,9 @@ from tests.harness.seen import Seen, read_seen
 from tests.harness.watched import AHEAD, ROOT, SEEN, watched_command
 
 STOPPED = "stopped"
-"""A planned end: somebody asks it to stop, and it does."""
+"""A planned end: it is asked to stop, and does."""
 KILLED_BY_HAND = "killed"
-"""A planned end: somebody kills it at a moment of their own choice."""
+"""A planned end: the test kills it at a moment of its choice."""
 AT_FLUSH = "flush:"
 """A planned end, with a number behind it: the kernel kills it when it is about to flush for the
 n-th time."""
@@ -38,8 +38,8 @@ LAST_WORDS = "/help"
 
 FOR_EVER_S = 3_600.0
 DOWN_S = 31
-"""How long it is down between two lives, by its own clock: nobody has to wait for the pause before
-a turn that died is tried again."""
+"""How long it is down between two lives, by its own clock: no test waits for the pause before a
+dead turn is tried again."""
 
 
 async def _nothing() -> None:
@@ -55,19 +55,19 @@ class Lives:
     ends_planned: Sequence[str]
     tasks: TaskGroup
     folder: Path | None = None
-    """What a watched gateway says of itself, and how far its clock is ahead."""
+    """The records of a watched gateway, and how far its clock is ahead."""
     while_down: Callable[[], Awaitable[None]] = _nothing
     """What happens between two lives."""
     remains: list[Rows] = field(default_factory=list)
-    """What lay on the disk after each end."""
+    """The rows on the disk after each end."""
     verbs_seen: list[Counter[str]] = field(default_factory=list)
-    """What the store had been asked for at each end."""
+    """The verbs that the store was asked for at each end."""
     people: dict[str, Client] = field(default_factory=dict)
     wall: Wall | None = None
     stops: int = 0
-    """How often it ended because somebody asked it to, and that was not planned."""
+    """How often it ended on an unplanned request."""
     is_stopped: bool = False
-    """Whether somebody has asked this life to stop."""
+    """Whether this life was asked to stop."""
 
     @property
     def seen(self) -> Seen | None:
@@ -85,7 +85,7 @@ class Lives:
         return Hold(self.folder, point)
 
     async def comes_to(self, hold: Hold, times: int = 1) -> None:
-        """Wait until somebody has come to a point that is held so often, over all lives."""
+        """Wait until a held point was reached so often, over all lives."""
 
         def look() -> bool:
             seen = self.seen
@@ -95,7 +95,7 @@ class Lives:
         await until(look, what, otherwise=lambda: self.gateway.log[-3000:])
 
     def verbs_of_last_lives(self, ended: int) -> set[str]:
-        """What the store was asked for since the first so many lives were over."""
+        """The verbs of the store after the first so many lives."""
         seen = self.seen
         assert seen is not None, "nobody watches it"
         before = self.verbs_seen[ended - 1] if ended else Counter()
@@ -110,7 +110,7 @@ class Lives:
         return self.gateway.token
 
     def person(self, chat: str) -> Client:
-        """Somebody who follows the chat from its start for as long as the gateway has lives."""
+        """A follower of the chat, from its start for as long as the gateway has lives."""
         person = self.people[chat] = Client(self, chat)
         self.tasks.start_soon(person.keep_following)
         return person
@@ -119,7 +119,7 @@ class Lives:
         return Operator(self)
 
     async def all_ends(self) -> None:
-        """Wait until every planned end has come, and somebody is there again."""
+        """Wait until every planned end has come, and a gateway runs again."""
         planned = list(self.ends_planned)
         await until(
             lambda: len(self.remains) - self.stops == len(planned) and self.address is not None,
@@ -129,7 +129,7 @@ class Lives:
 
     async def finish(self) -> dict[str, list[Event]]:
         """Wait for the planned ends and until nothing is left to do, then hear the last words in
-        every chat. Returns what somebody new is told of each chat, from its start."""
+        every chat. Returns the events of each chat for a new follower, from its start."""
         await self.all_ends()
         await until_asked(self._is_quiet, "the gateway comes to rest")
         told = {}
@@ -143,7 +143,7 @@ class Lives:
         return told
 
     async def _is_quiet(self) -> bool:
-        """Nothing is worked on, nothing waits and nothing is owed."""
+        """No turn runs, nothing waits and nothing is owed."""
         address = self.address
         if address is None:
             return False
@@ -184,7 +184,7 @@ class Lives:
         self.remains.append(read_rows(self.gateway.home))
 
     def stop(self) -> None:
-        """Somebody asks it to stop, whether that is planned or not: it is started again."""
+        """Ask it to stop, planned or not: it is started again."""
         self.is_stopped = True
         self.gateway.terminate()
 

@@ -1,4 +1,4 @@
-"""A group of processes that may use only so much memory, where this machine lets us make one."""
+"""A group of processes with a limit of memory, where this machine lets us make one."""
 
 import os
 import signal

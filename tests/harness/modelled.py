@@ -1,5 +1,5 @@
-"""A gateway whose model is a server on the loopback. The test starts it, ends it and starts it
-again, and has the command that the model asked for in its hands."""
+"""A gateway whose model is a server on the loopback. The test starts, ends and restarts it, and
+controls the command that the model asked for."""
 
 import json
 import os
@@ -62,7 +62,7 @@ class Modelled:
         return self.form.text(text)
 
     async def end(self, how: str) -> None:
-        """End this life, and leave it at that: nobody starts the gateway again."""
+        """End this life for good: the gateway is not started again."""
         self.ends.append(how)
         if how == STOPPED:
             self.gateway.terminate()
@@ -78,8 +78,8 @@ class Modelled:
 
     @asynccontextmanager
     async def kept_up(self) -> AsyncIterator[None]:
-        """While the block lasts, the gateway is started again whenever somebody has killed it, as a
-        service manager would."""
+        """While the block lasts, the gateway is started again after each kill, as by a service
+        manager."""
         async with create_task_group() as tasks:
             tasks.start_soon(self._keep_up)
             yield
@@ -94,7 +94,7 @@ class Modelled:
             self.gateway.start()
 
     def owner(self) -> int:
-        """The process that owns the home, whoever started it."""
+        """The process that owns the home, however it was started."""
         said = json.loads((self.gateway.home / "koboshi.lock").read_text(encoding="ascii"))
         pid: int = said["pid"]
         return pid
@@ -182,7 +182,7 @@ async def _serving(
 
 
 def configure(home: Path, form: Form, server: ModelServer) -> None:
-    """What a person writes who has a server of this form."""
+    """The configuration of a person with a server of this form."""
     keys = {
         "name": f"{form.name}:m1",
         "base_url": f"{server.url}{form.path}",
@@ -204,7 +204,7 @@ def ask(question: str, *choices: str) -> Called:
 
 
 def results_in(body: dict[str, Any]) -> list[str]:
-    """The results of calls that a request shows the model, whatever its form."""
+    """The results of calls that a request shows the model, in any form."""
     if "input" in body:
         items = body["input"]
         return [item["output"] for item in items if item.get("type") == "function_call_output"]
@@ -224,11 +224,11 @@ def words_in(body: dict[str, Any]) -> str:
 
 
 class Gate:
-    """A fifo that a command waits at. It can wait before there is a test, and after it."""
+    """A fifo at which a command waits. The command may come before the test, or after it."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
-        # For reading as well: so opening it waits for nobody, on either side.
+        # For reading as well: so opening it does not wait, on either side.
         self._file = os.open(path, os.O_RDWR)
 
     def open(self, word: str = "on") -> None:
@@ -241,7 +241,7 @@ class Gate:
 
 @asynccontextmanager
 async def gate(it: Modelled, name: str = "gate") -> AsyncIterator[Gate]:
-    """A gate in the working folder; whoever still waits after the block reads its end."""
+    """A gate in the working folder; a reader that still waits after the block reads its end."""
     one = Gate(it.workdir / name)
     try:
         yield one

@@ -1,6 +1,6 @@
 """`koboshi` as a real process whose clock a test can move while it runs: `python -m
-tests.harness.moved_clock FILE run …`, where FILE holds by how many milliseconds the clock on the
-wall is ahead, and how many have passed for every clock."""
+tests.harness.moved_clock FILE run …`, where FILE holds by how many milliseconds the wall clock is
+ahead, and how many have passed for every clock."""
 
 import sys
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(slots=True)
 class Wall:
-    """The clock on the wall of the gateways that are started with `command` and `environment`."""
+    """The wall clock of the gateways that are started with `command` and `environment`."""
 
     file: Path
     ahead_ms: int = 0
     passed_ms: int = 0
 
     def move(self, *, seconds: int) -> None:
-        """The clock on the wall is set, for every process that looks."""
+        """Set the wall clock, for every process that reads it."""
         self.ahead_ms += seconds * 1_000
         self._write()
 
     def let_pass(self, *, seconds: int) -> None:
-        """So much time passes, for every process that looks."""
+        """Let so much time pass, for every process that looks."""
         self.passed_ms += seconds * 1_000
         self._write()
 

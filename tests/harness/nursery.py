@@ -1,8 +1,8 @@
 """Gateways by fork: one process of each test worker has loaded the program, and every life begins
 as a copy of it. It is a process like any other from there on, to be killed at any instruction;
 only the second of loading is spared. A gateway that loads a large library later can begin as a
-copy of a process that has that, too. Whoever needs a cold start (another interpreter's settings, a
-program around it) starts one.
+copy of a process that has that, too. A test that needs a cold start (another interpreter's
+settings, a program around it) starts one.
 """
 
 import atexit
@@ -124,7 +124,7 @@ def start(
 
 @cache
 def _nursery(loads: tuple[str, ...]) -> str:
-    """The address of this process's nursery, which ends when nobody holds its input any more."""
+    """The address of this process's nursery, which ends when its input has no holder any more."""
     name = f"koboshi-nursery-{os.getpid()}-{os.urandom(4).hex()}"
     command = [sys.executable, "-m", "tests.harness.nursery", name, *loads]
     process = subprocess.Popen(

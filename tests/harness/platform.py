@@ -171,7 +171,7 @@ class FakeChannel(QuietChannel):
 
 
 def arrived_unseen(_: Delivery) -> tuple[SendOutcome, bool]:
-    """The connection broke behind the words: they arrived, and we do not know."""
+    """The connection broke after the send: the words arrived, and we do not know."""
     return Unsure(reason="reset"), True
 
 

@@ -1,4 +1,4 @@
-"""Waiting for something that nobody announces: look again and again, never longer than a bound."""
+"""Waiting for something without an announcement: look again and again, up to a bound."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -9,7 +9,7 @@ Found = TypeVar("Found")
 
 LOOK_EVERY_S = 0.01
 WITHIN_S = 100.0
-"""Only a hang meets it: a busy machine takes half a minute to start a program."""
+"""Only a hang reaches it: a busy machine takes half a minute to start a program."""
 
 
 async def until(
@@ -32,7 +32,7 @@ async def until(
 async def until_asked(
     ask: Callable[[], Awaitable[Found | None]], what: str, *, within_s: float = WITHIN_S
 ) -> Found:
-    """The same for a look that takes its time."""
+    """The same for an asynchronous look."""
     limit = current_time() + within_s
     while not (found := await ask()):
         if current_time() > limit:

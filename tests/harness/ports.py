@@ -4,7 +4,7 @@ import random
 import socket
 from contextlib import suppress
 
-# Below those that the system gives to whoever asks for any. One of them could be given to another
+# Below those that the system gives to requests for any port. One of them could be given to another
 # program before it is used, and a client that tries it could be connected to itself.
 _RANGE = range(20_000, 30_000)
 _TRIES = 100

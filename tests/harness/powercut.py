@@ -1,7 +1,7 @@
 """What a disk may hold after the power was cut, worked out from a trace of calls.
 
 Only what was flushed is sure. Of the writes and truncations of a file since its last flush any may
-be there, in whatever order, each as any subset of its sectors of 512 bytes; a file that grew may
+be there, in any order, each as any subset of its sectors of 512 bytes; a file that grew may
 hold zeros where nothing arrived. A name that was made, changed or removed is sure once its folder
 was flushed; on a file system with a journal, once anything was flushed after it. Both kinds of
 file system are tried.
@@ -18,7 +18,7 @@ from tests.harness.tracer import Change
 
 SECTOR = 512
 MADE_ANEW = "-shm"
-"""The end of the names of files that nobody reads after a cut."""
+"""The end of the names of files that are not read after a cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Disk:
                 raise NotImplementedError(f"{call} of {change.path} can not be replayed")
 
     def after_a_cut(self, number: int, dice: random.Random) -> Image:
-        """One of the things that may be there. The first is the least, the second the most."""
+        """One possible content after the cut. The first is the least, the second the most."""
         names = dict(self._sure)
         for naming in self._names_that_arrived(number, dice):
             names.pop(naming.gone, None)

@@ -36,7 +36,7 @@ class GatewayProcess:
         self.home = home
         self._loads = loads
         self.lives = 0
-        # Commands of the agent run here, and never in the home of whoever runs the tests.
+        # Commands of the agent run here, and never in the home of the developer.
         self.workdir = home.with_name(f"{home.name}.workdir")
         self.environment = dict(env or {})
         self._env = {"KOBOSHI__GATEWAY__WORKDIR": str(self.workdir), **(env or {})}
@@ -104,8 +104,8 @@ class GatewayProcess:
 
     @property
     def address(self) -> str | None:
-        """Where this life can be reached; None if it has not said so, or is over. One that starts
-        itself again says so anew."""
+        """The address of this life; None if it has not announced one, or is over. A gateway that
+        restarts itself announces a new one."""
         found = _ADDRESS.findall(self.log) if self.is_running else []
         return found[-1] if found else None
 
@@ -153,7 +153,7 @@ class GatewayProcess:
         return self.exit_code
 
     def kill(self) -> None:
-        """End this life with SIGKILL, at whatever instruction it is."""
+        """End this life with SIGKILL, at any instruction."""
         self._signal(signal.SIGKILL)
         assert self._process is not None
         self._process.wait(WITHIN_S)
@@ -163,7 +163,7 @@ class GatewayProcess:
         self._signal(signal.SIGTERM)
 
     def bury(self) -> None:
-        """Leave nothing behind, whatever state it is in."""
+        """Leave nothing behind, in any state."""
         if self._process is not None:
             self._signal(signal.SIGKILL)
             self._process.wait(WITHIN_S)
@@ -200,13 +200,13 @@ def _dying_with_us() -> list[str]:
 
 
 def _clean_environment() -> dict[str, str]:
-    """The defaults, whatever the one who runs the tests has set; and any free port."""
+    """The defaults, without the developer's own settings; and any free port."""
     dropped = ("KOBOSHI", "PYTHONDONTWRITEBYTECODE")  # compiling it all takes longer than a start
     kept = {name: text for name, text in os.environ.items() if not name.startswith(dropped)}
     settings = {
         "KOBOSHI__CHANNELS__WEB__MAIN__PORT": "0",
         "KOBOSHI__GATEWAY__DRAIN_SECONDS": "1",
-        # Most tests kill more often than a gateway that is well should die.
+        # Most tests kill more often than a healthy gateway should die.
         "KOBOSHI__RECOVERY__BOOT_BREAKER": "false",
         "KOBOSHI_LOG": "json",
     }

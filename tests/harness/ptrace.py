@@ -51,7 +51,7 @@ AT_EXIT = signal.SIGTRAP | 0x80
 
 _CONT, _GETREGS, _SETREGS, _SYSCALL, _SEIZE, _LISTEN = 7, 12, 13, 24, 0x4206, 0x4208
 # The calls' exits are told from signals; forks, threads, programs and the filter's calls stop;
-# and whoever is traced dies with the tracer.
+# and a traced process dies with the tracer.
 _OPTIONS = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x80 | 0x100000
 _WALL = 0x40000000
 
@@ -121,7 +121,7 @@ def wait() -> tuple[int, int]:
 
 
 def stop_before(calls: Iterable[str]) -> None:
-    """From now on this process, and whatever it becomes, stops for its tracer before the calls.
+    """From now on this process, also as another program, stops for its tracer before the calls.
     Without a tracer they would fail."""
     numbers = [CALLS[name] for name in calls]
     # Load the number of the call; at one of ours jump to the last instruction; else allow it.

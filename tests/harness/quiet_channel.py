@@ -1,4 +1,4 @@
-"""What a channel of the tests does without: it is in no hurry, and shows nothing that passes."""
+"""The optional parts of a channel, empty: no rate limit, and nothing shown in passing."""
 
 from pathlib import Path
 

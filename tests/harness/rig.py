@@ -1,7 +1,7 @@
 """A gateway on a platform made of files, as a program that can be killed: `python -m
 tests.harness.rig HOME`, with the platform in the folder `<home>.platform` beside it.
 
-It has what the web channel does not: tools of every effect, sends that a platform can not tell
+It has what the web channel does not: tools of every effect, sends that a platform cannot tell
 apart, and a feed that is read by a cursor. Everything that leaves the gateway is written down
 before it has any effect, and every acknowledgement after it was given, so that a test can compare
 what happened with what is stored.

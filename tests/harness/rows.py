@@ -33,7 +33,7 @@ memory is made anew from them."""
 _WAL_HEADER_BYTES = 32
 _COPIES_MAX = 100
 _MEMORY = Path("/dev/shm")
-"""Copies are made where nothing is slow to write, if there is such a place."""
+"""Copies are made on a file system in memory, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,7 @@ def read_rows(home: Path) -> Rows:
 
 
 def glance(home: Path) -> Rows:
-    """The same without a search for damage, which takes most of the time: for who looks over and
-    over."""
+    """The same without the search for damage, which takes most of the time: for polling."""
     with _copied(home) as connection:
         return rows_in(connection)
 
@@ -91,7 +90,7 @@ def glance(home: Path) -> Rows:
 def rows_in(connection: apsw.Connection, damage: Sequence[str] = ()) -> Rows:
     """All rows that a connection sees now."""
     there = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema")}
-    # A gateway that died in its first moments may have left no tables.
+    # A gateway that died early may have left no tables.
     tables = {table: _all(connection, table) if table in there else [] for table in ORDERED_BY}
     return Rows(**tables, damage=list(damage))
 

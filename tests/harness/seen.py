@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.harness.rows import Row, Rows
 
 STRICT = {"once", "resumable"}
-"""Effects of what is run at most once, whoever dies."""
+"""Effects that happen at most once, after any death."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +31,11 @@ class Seen:
     verbs: Counter[str] = field(default_factory=Counter)
     """How often the store was asked for each verb."""
     held: Counter[str] = field(default_factory=Counter)
-    """How often somebody came to each point that the test holds."""
+    """How often each held point was reached."""
 
 
 def read_seen(file: Path) -> Seen:
-    """All that was written down; a line that a kill cut off is none."""
+    """All records; a line that a kill cut off does not count."""
     seen = Seen()
     lines = file.read_text(encoding="ascii").split("\n")[:-1] if file.exists() else []
     for line in map(json.loads, lines):
@@ -59,8 +59,8 @@ def read_seen(file: Path) -> Seen:
 
 
 def check_seen(seen: Seen, rows: Rows, deaths: int) -> None:
-    """The model is shown what is stored and nothing else, and not asked once more without a
-    reason; what must not be done twice was not."""
+    """The model is shown what is stored and nothing else, and is not asked again without a reason;
+    strict calls ran once."""
     for turn_id, asked in seen.asked.items():
         _check_asked(rows.one("turns", turn_id=turn_id), asked, rows, deaths)
     for turn in rows.of("turns", state="done"):
@@ -69,9 +69,9 @@ def check_seen(seen: Seen, rows: Rows, deaths: int) -> None:
 
 
 def _check_asked(turn: Row, asked: list[tuple[int, ...]], rows: Rows, deaths: int) -> None:
-    """S158: each time it was shown the beginning of what the turn has become."""
+    """S158: each request showed the beginning of the final turn."""
     mine = rows.of("steps", turn_id=turn["turn_id"])
-    # Its questions it knows by its calls, and of the notes of recoveries only the newest is news.
+    # The model knows its questions by its calls, and sees only the newest note of recovery.
     passed_over = {
         step["seq"] for step in mine if step["kind"] == "question" or step["cause"] == "recovery"
     }

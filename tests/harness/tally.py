@@ -1,4 +1,4 @@
-"""Results of campaigns, collected for docs/proof.md where somebody asks for them."""
+"""Results of campaigns, collected on request for docs/proof.md."""
 
 import fcntl
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 WANTS_ALL = os.environ.get("KOBOSHI_TESTS") == "all"
 """Set by `make torture`; otherwise a fixed small portion of each campaign is tried."""
 SAID_MAX = 120
-"""Of what is said about a planted bug."""
+"""The length of the words about a planted bug."""
 VARIABLE = "KOBOSHI_TALLY"
 """Names the file: one JSON object, with a list of results under the name of each campaign."""
 
@@ -30,7 +30,7 @@ def add_to_tally(campaign: str, result: Mapping[str, object], place: str | None 
 
 
 def found_by(bug: str, campaign: str, case: str, said: str) -> None:
-    """A planted bug was noticed: by whom, where, and in which words."""
+    """A planted bug was noticed: by which campaign and case, and in which words."""
     add_to_tally(
         "planted bugs", {"bug": bug, "campaign": campaign, "case": case, "said": said[:SAID_MAX]}
     )

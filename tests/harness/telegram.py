@@ -60,7 +60,7 @@ class Bot:
         return await until(look, f"the bot says {text!r}", otherwise=self._all)
 
     async def comes_to_rest(self) -> Rows:
-        """Wait until nothing is owed or worked on."""
+        """Wait until nothing is owed and no turn runs."""
         return await until(self._at_rest, "the gateway comes to rest", otherwise=self._all)
 
     def _at_rest(self) -> Rows | None:

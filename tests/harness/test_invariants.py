@@ -1,4 +1,4 @@
-"""A checker that can not fail proves nothing: each invariant is shown rows that break it."""
+"""A checker that cannot fail proves nothing: each invariant is shown rows that break it."""
 
 import copy
 import json

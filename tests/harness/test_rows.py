@@ -1,4 +1,4 @@
-"""What is read of a home is what the next life would find there."""
+"""The rows read from a home are those that the next life would find."""
 
 import shutil
 from pathlib import Path

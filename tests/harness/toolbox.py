@@ -1,4 +1,4 @@
-"""Tools of every effect, without any: what they do is in the hands of the test."""
+"""Tools of every effect, without a real one: the test decides what they do."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -72,7 +72,7 @@ class FakeTool:
 
 def fake_tools(work: Work) -> list[Tool]:
     """`do_<effect>` for each effect, `command`, which counts as one in the foreground, and
-    `guarded`, which is strict and wants to be approved."""
+    `guarded`, which is strict and needs an approval."""
     made: list[Tool] = [
         FakeTool(name=f"do_{effect.value}", effect=effect, work=work) for effect in Effect
     ]
@@ -87,12 +87,12 @@ class World:
     ran: list[str] = field(default_factory=list)
     """`<tool>` for each run, `<tool>:resumed` for each time a call was taken up."""
     hangs: set[str] = field(default_factory=set)
-    """Tools that do not come back before `released`."""
+    """Tools that do not return before `released`."""
     released: Event = field(default_factory=Event)
     raises: Callable[[str], Exception | None] = lambda _: None
     results: dict[str, str] = field(default_factory=dict)
     write_down: Callable[[str], None] = lambda _: None
-    """Told each run before it has any effect."""
+    """Called with each run before its effect."""
     is_without: set[str] = field(default_factory=set)
     """Tools that the next gateway does not have."""
 

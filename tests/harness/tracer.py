@@ -28,7 +28,7 @@ class How(StrEnum):
     TORN = "torn"
     SHORT = "short"
     LIED = "lied"
-    """Done in part, and called whole: what no kernel does, for those who look whether they would
+    """Done in part, and reported whole: no kernel does that. It tests whether a check would
     notice."""
     COUNT = "count"
 
@@ -74,9 +74,9 @@ class Traced:
     calls: list[str] = field(default_factory=list)
     """Every call that has a number, in order, whether it succeeded or not."""
     is_struck: bool = False
-    """Whether the fault came to pass."""
+    """Whether the fault happened."""
     struck: str = ""
-    """The call at which it came to pass, with the name of the file."""
+    """The call at which it happened, with the name of the file."""
     status: int = 0
 
     @property
@@ -167,7 +167,7 @@ class _Tracer:
             else:
                 ptrace.go_on(thread, 0 if event else number)
         except (ProcessLookupError, FileNotFoundError):
-            # It was killed while we looked at it, and has no memory any more.
+            # It was killed during the look, and has no memory any more.
             ptrace.go_on(thread)
 
     def _before(self, thread: int) -> None:
@@ -187,7 +187,7 @@ class _Tracer:
             ptrace.go_on_to_exit(thread)
 
     def _is_due(self) -> bool:
-        """A part can only be had of a write: if this call is none, the next one is it."""
+        """Only a write can be done in part: if this call is none, the next write is it."""
         late = self._traced.seen - self._fault.number
         if not self._fault.number or self._traced.is_struck:
             return False
@@ -312,7 +312,7 @@ def _place(thread: int, descriptor: int) -> int:
 
 
 def _named(thread: int, address: int, folder: int = -100) -> str:
-    """The whole name of a file that a call names, with its folder made plain."""
+    """The full name of a file that a call names, with its folder resolved."""
     name = os.fsdecode(_memory(thread, address, os.pathconf("/", "PC_PATH_MAX")).split(b"\0")[0])
     is_here = folder in (-100, 2**32 - 100, 2**64 - 100)
     base = os.readlink(f"/proc/{thread}/cwd") if is_here else _opened(thread, folder)

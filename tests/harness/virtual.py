@@ -49,7 +49,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 class VirtualClock:
-    """The clock of a `VirtualLoop`. The wall can be moved by itself, as people do."""
+    """The clock of a `VirtualLoop`. The wall clock can be moved by itself."""
 
     def __init__(self, wall_ms: int = BEGIN_MS) -> None:
         loop = asyncio.get_running_loop()
@@ -68,19 +68,19 @@ class VirtualClock:
         self._wall_ms += ms
 
     def let_pass(self, ms: int) -> None:
-        """Time that passes, without anybody having to live through it."""
+        """Time that passes without a real wait."""
         self._passed_ms += ms
 
 
 class TrackedStore:
-    """A store whose verbs are counted while they are under way, and that can lose its power: after
-    that no verb reaches the disk any more, as if the process had been killed at that moment."""
+    """A store that counts its running verbs, and that can lose its power: after that no verb
+    reaches the disk any more, as if the process had been killed at that moment."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.is_dead = False
         self.on_verb: Callable[[str], None] = lambda _: None
-        """Told the name of each verb before it is carried out."""
+        """Called with the name of each verb before it is carried out."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self.loop = loop

@@ -1,7 +1,7 @@
-"""`koboshi` as a real process that somebody looks at: `python -m tests.harness.watched FOLDER run
-…`. Its model and its tools write down what they are asked for before they do anything, and so does
-its store with the verbs. Each of them waits where the test holds it (tests/harness/holds.py). Its
-clock on the wall is ahead by what the test says."""
+"""`koboshi` as a real process under observation: `python -m tests.harness.watched FOLDER run …`.
+Its model and its tools record each request before they act, and so does its store with the verbs.
+Each of them waits where the test holds it (tests/harness/holds.py). Its wall clock is ahead by what
+the test says."""
 
 import json
 import os
@@ -27,18 +27,18 @@ from tests.harness.moved_clock import follow
 AHEAD = "ahead"
 SEEN = "seen"
 NAME_MAX = 200
-"""Arguments that are longer than a name of a file are not held by their words."""
+"""Arguments longer than a file name are not held by their words."""
 PLANTED = "PLANTED_BUG"
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def watched_command(folder: Path) -> tuple[str, ...]:
-    """The command of a gateway that is looked at; what it says of itself is in the folder."""
+    """The command of a watched gateway; its records are in the folder."""
     return (sys.executable, "-m", "tests.harness.watched", str(folder))
 
 
 class Notebook:
-    """One line for each thing, in the file before the thing happens."""
+    """One line for each event, in the file before the event happens."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -53,7 +53,7 @@ class Notebook:
 
 
 class NotedTool:
-    """A tool that is written down each time it is used."""
+    """A tool whose every use is recorded."""
 
     def __init__(self, tool: Tool, notebook: Notebook) -> None:
         self._tool = tool
@@ -140,7 +140,7 @@ def _watch_store(notebook: Notebook) -> None:
 
 
 def _planted() -> AbstractContextManager[None]:
-    """The bug of tests/sim/planted.py that the test wants in it, if it wants one."""
+    """The bug of tests/sim/planted.py that the test asks for, if any."""
     name = os.environ.get(PLANTED, "")
     if not name:
         return nullcontext()

@@ -28,7 +28,7 @@ def hold(home: Path, point: str) -> Hold:
 
 
 def wait_held(home: Path, held: Hold, times: int = 1) -> None:
-    """Wait until somebody has come to the point so often, over all lives."""
+    """Wait until the point was reached so often, over all lives."""
     until(lambda: seen_in(home).held[held.point] >= times, f"{times} times at {held.point}")
 
 

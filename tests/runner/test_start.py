@@ -99,7 +99,7 @@ async def test_a_workdir_that_is_not_there_is_a_failed_start(yard: Yard) -> None
     assert seen.ending is not None
     assert seen.ending.by is EndedBy.START
     assert (seen.ending.exit_code, seen.ending.signal) == (None, None)
-    assert seen.ending.error == 'can not enter /no/such/ü "folder"\n: No such file or directory'
+    assert seen.ending.error == 'cannot enter /no/such/ü "folder"\n: No such file or directory'
     assert output == b""
 
 

@@ -1,4 +1,4 @@
-"""Models for what the scripted one can not do."""
+"""Models for what the scripted one cannot do."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

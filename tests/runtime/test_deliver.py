@@ -87,7 +87,7 @@ async def test_others_do_not_wait_for_a_chat_that_must(setting: Setting) -> None
 
 @pytest.mark.parametrize("wait_s", [30, 600])
 async def test_the_other_threads_of_a_chat_wait_with_it(setting: Setting, wait_s: int) -> None:
-    """Where a platform can not tell repeats apart, its chats are served one send at a time."""
+    """Where a platform cannot tell repeats apart, its chats are served one send at a time."""
     setting.platform.outcomes = in_turn((Later(wait_ms=wait_s * 1_000), False))
     async with living(setting) as life:
         await life.says("room", "echo first", thread="one")
@@ -209,7 +209,7 @@ async def test_what_is_found_is_not_sent_again(setting: Setting) -> None:
 
 
 async def test_what_can_not_be_found_is_sent_with_a_label(setting: Setting) -> None:
-    """S146: nobody can tell, so the person is told that nobody can."""
+    """S146: the outcome is unknown, and the person is told so."""
     setting.platform.abilities = FINDING
     setting.platform.outcomes = in_turn(LOST)
     async with living(setting) as life:
@@ -371,7 +371,7 @@ async def test_a_chat_that_moved_is_followed(setting: Setting) -> None:
 
 
 async def test_a_chat_that_moved_to_where_a_session_is_already(setting: Setting) -> None:
-    """Whoever has written there first keeps their conversation; the words still arrive, once, and
+    """The first person to write there keeps their conversation; the words still arrive, once, and
     the platform is not asked without end."""
     setting.platform.outcomes = only_in("group", lambda _: (Moved(chat="supergroup"), False))
     async with living(setting) as life:
@@ -398,7 +398,7 @@ async def test_the_power_fails_while_an_answer_is_being_sent(
     setting: Setting, abilities: Abilities, seen: list[str]
 ) -> None:
     """S145, S146, S147, S149: the next life knows that it does not know. The model is not asked
-    again, and nobody sees it twice without a label."""
+    again, and no person sees it twice without a label."""
     model = setting.model = WatchedModel()
     setting.platform.abilities = abilities
     setting.platform.found = lambda _: Sent(platform_id="found")

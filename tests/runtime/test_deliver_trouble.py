@@ -222,7 +222,7 @@ async def test_a_reconnect_does_not_hurry_what_was_asked_to_wait(
         assert life.clock.monotonic() - began >= wait_s
 
 
-# ── nobody waits for others ─────────────────────────────────────────────────────────────────────
+# ── no chat waits for others ────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("outcome", [LOST, NOT_REACHED], ids=["unknown", "later"])

@@ -1,4 +1,4 @@
-"""An answer is shown while it grows, and whatever happens meanwhile is as without it."""
+"""An answer is shown while it grows, and all else is as without it."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""The task tree: who reads, who beats, who ends it, and whose trouble is whose."""
+"""The task tree: its tasks, its end, and which task a failure ends."""
 
 from itertools import pairwise
 from pathlib import Path

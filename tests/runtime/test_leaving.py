@@ -113,7 +113,7 @@ async def test_a_turn_that_nobody_had_begun_is_not_called_interrupted(setting: S
 
 
 async def test_each_thread_at_work_is_told_once_and_nobody_else(setting: Setting) -> None:
-    """S32: two threads of one chat are two places; who has nothing running hears nothing."""
+    """S32: two threads of one chat are two places; one without a running turn hears nothing."""
     async with living(setting) as life:
         await life.says("idle", "echo hello")
         await life.shows("idle", "hello")

@@ -352,7 +352,7 @@ async def test_a_short_wait_keeps_its_place(setting: Setting, model: LimitedMode
 async def test_a_death_keeps_the_wait_and_needs_no_recovery(
     setting: Setting, model: LimitedModel, policy: RecoveryPolicy
 ) -> None:
-    """S63: nobody was interrupted, so the model is told nothing and nobody is asked."""
+    """S63: there was no interruption, so the model is told nothing and no person is asked."""
     setting.policy = Policy(recovery=policy)
     model.before = lambda number: ModelBusy("full", 300_000) if number == 1 else None
     async with living(setting) as life:
@@ -401,7 +401,7 @@ class PausingModel(LimitedModel):
 
 
 async def test_a_message_during_a_summary_waits_for_its_turn(setting: Setting) -> None:
-    """S98: what nobody asked to interrupt is not interrupted; the summary is made once."""
+    """S98: work without a request to interrupt is not interrupted; the summary is made once."""
     model = setting.model = PausingModel()
     async with living(setting) as life:
         await talk(life, 1, 2)

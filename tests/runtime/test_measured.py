@@ -128,7 +128,7 @@ class Thinker:
 
 
 class Unusual(ModelBusy):
-    """Of somebody else's plug-in."""
+    """Of a foreign plug-in."""
 
 
 @pytest.mark.parametrize(

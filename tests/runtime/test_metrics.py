@@ -55,7 +55,7 @@ def test_a_line_of_the_journal_counts(line: Happened, sample: tuple[str, dict[st
 
 
 def test_what_is_no_label_of_ours_is_not_one() -> None:
-    """Free words would be endlessly many, and may be somebody's."""
+    """Free words would be endlessly many, and may be a person's."""
     line = happened("message", "accepted", after="ignored", label="ann said: hello")
 
     assert list(counted_as(line)) == [("koboshi_inbox_refused_total", labelled(reason="other"))]

@@ -242,7 +242,7 @@ async def test_a_notice_that_does_not_get_through_holds_nothing_up(
 
 
 async def test_killed_while_a_notice_is_sent_it_is_not_sent_again(setting: Setting) -> None:
-    """S99: on a platform that can not tell repeats apart it would be seen twice."""
+    """S99: on a platform that cannot tell repeats apart it would be seen twice."""
     setting.platform.gates["room"] = Event()
     async with living(setting) as life:
         await _hang(life)

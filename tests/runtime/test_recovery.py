@@ -38,7 +38,7 @@ def setting(home: Path) -> Setting:
 async def test_a_call_that_was_under_way_is_run_again_or_taken_up(
     setting: Setting, effect: str, ran: list[str]
 ) -> None:
-    """S37, S55, S68, S159: as its tool says; nobody has to write anything."""
+    """S37, S55, S68, S159: as its tool says; no person has to write anything."""
     await _die_within(setting, f"do_{effect}")
     async with living(setting) as life:
         await life.shows("room", "through")
@@ -51,7 +51,7 @@ async def test_a_call_that_was_under_way_is_run_again_or_taken_up(
 async def test_a_call_that_must_not_be_repeated_is_not(
     setting: Setting, choice: str, said: str
 ) -> None:
-    """S55, S68, S159: the person decides how to go on; whatever they say, it has run once."""
+    """S55, S68, S159: the person decides how to go on; with any answer, it has run once."""
     await _die_within(setting, "do_once")
     async with living(setting) as life:
         await life.until(lambda: setting.platform.shown, "the question")
@@ -304,7 +304,7 @@ async def test_a_session_that_is_not_to_be_resumed_is_not(
 
 
 async def test_a_turn_without_a_channel_waits_for_it(setting: Setting) -> None:
-    """S40, S42: nobody could be told. When the channel is back it goes on by itself."""
+    """S40, S42: no person could be told. When the channel is back it goes on by itself."""
     await _die_within(setting, "do_none")
     setting.is_known = False
     async with living(setting) as life:
@@ -316,7 +316,7 @@ async def test_a_turn_without_a_channel_waits_for_it(setting: Setting) -> None:
 
 
 async def test_a_turn_of_somebody_who_is_no_longer_allowed_is_set_aside(setting: Setting) -> None:
-    """S43: nothing runs for them, and their messages are not taken. Somebody who is allowed brings
+    """S43: nothing runs for them, and their messages are not taken. A person who is allowed brings
     the conversation back by writing in it."""
     await _die_within(setting, "do_none")
     setting.is_allowed = lambda _channel, person: person != "ann"
@@ -439,8 +439,8 @@ async def test_many_who_want_to_resume_one_turn_start_it_once(setting: Setting) 
 
 
 async def test_a_claim_of_an_earlier_life_can_write_nothing(setting: Setting) -> None:
-    """S9, S12, S86, S87: the turn was taken up again; whatever the old one still wants to say about
-    it is refused, and changes nothing."""
+    """S9, S12, S86, S87: the turn was taken up again; later writes of the old claim are refused,
+    and change nothing."""
     await _die_within(setting, "do_none")
     (before,) = setting.rows().turns
     setting.world.hangs = {"do_none"}

@@ -1,4 +1,4 @@
-"""Recovery beside the living: who has to wait for a gateway that takes up what was interrupted."""
+"""Recovery beside new messages: what has to wait while interrupted turns are taken up."""
 
 from pathlib import Path
 
@@ -66,8 +66,8 @@ async def test_the_session_that_recovers_slowly_can_itself_be_stopped(setting: S
 async def test_recovery_takes_its_share_of_the_places_and_people_come_first(
     setting: Setting,
 ) -> None:
-    """S52, S164: what was interrupted goes on a few at a time, and a message that arrives meanwhile
-    is answered at once, whatever is still to be taken up."""
+    """S52, S164: interrupted turns go on a few at a time, and a message that arrives meanwhile is
+    answered at once, however many are left."""
     working = [f"room-{number}" for number in range(8)]
     async with living(setting) as life:
         for chat in working:
@@ -75,7 +75,7 @@ async def test_recovery_takes_its_share_of_the_places_and_people_come_first(
         await _asked(life, 8)
     setting.bounds = Bounds(turns_max=4)
     async with living(setting) as life:
-        # Nobody waits for the back-off of others.
+        # No turn waits for the back-off of others.
         await life.says("early", "echo early")
         await life.shows("early", "early")
         await life.until(lambda: life.gateway.dispatch.running == 3, "their places are taken")

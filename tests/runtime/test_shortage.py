@@ -1,5 +1,5 @@
-"""Issue 12, A4 and C18: something is missing on our side that comes back, descriptors for example.
-It ends no turn, whatever it kept us from."""
+"""Issue 12, A4 and C18: a resource of ours is missing and comes back, descriptors for example. It
+ends no turn, at any point."""
 
 import errno
 import os
@@ -63,8 +63,8 @@ async def test_an_answer_that_cannot_be_formatted_for_want_of_descriptors_is_giv
 async def test_a_model_that_we_cannot_ask_is_not_one_that_does_not_answer(
     setting: Setting, model: WatchedModel
 ) -> None:
-    """The patience with a model is for a model: nobody is told of an outage that is none, and the
-    turn lives longer than the patience."""
+    """The patience with a model is for a model: no person is told of an outage that is none, and
+    the turn lives longer than the patience."""
     model.before = lambda _: not_reached()
     async with living(setting) as life:
         await life.says("room", "echo late")

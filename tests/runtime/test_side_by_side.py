@@ -1,4 +1,4 @@
-"""Many sessions, and many messages in one: who waits for whom, and who does not."""
+"""Many sessions, and many messages in one: which waits for which."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Slots: who computes, who waits, and that none of them waits for ever."""
+"""Slots: which turns compute, which wait, and that none waits for ever."""
 
 import random
 from collections.abc import Sequence
@@ -96,7 +96,7 @@ class Crowd:
 
 @pytest.mark.parametrize("seed", range(30))
 async def test_a_slot_is_never_lost_idle_or_held_beyond_a_share(seed: int) -> None:
-    """Issue 12, B10: whatever turns do, in whatever order, also when they end while they wait."""
+    """Issue 12, B10: for all acts of turns in any order, also when they end while they wait."""
     dice = random.Random(seed)
     crowd = Crowd(Slots(slots_max=dice.choice([1, 2, 3, 4, 16])), dice)
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""A gateway whose turns wait for commands: who is served meanwhile, and who has to wait."""
+"""A gateway whose turns wait for commands: which messages are served meanwhile."""
 
 from operator import itemgetter
 from pathlib import Path

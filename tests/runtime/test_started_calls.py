@@ -156,7 +156,7 @@ async def test_words_that_can_not_be_shown_are_an_unknown_outcome(
 
 
 async def test_a_tool_that_is_gone_leaves_what_it_began_unknown(setting: Setting) -> None:
-    """The call had begun before the restart. That nobody can take it up is no failure of it."""
+    """The call had begun before the restart. A missing tool to resume it is no failure of it."""
     setting.world.hangs = {"do_resumable"}
     async with living(setting) as life:
         await life.says("room", script(calls("do_resumable"), says("through")))

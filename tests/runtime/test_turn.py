@@ -239,7 +239,7 @@ async def test_calls_of_one_reply_run_side_by_side(setting: Setting) -> None:
 
 
 async def test_a_question_is_asked_when_everything_else_is_done(setting: Setting) -> None:
-    """S69, S140: what needs nobody runs first; the turn then waits, and costs nothing."""
+    """S69, S140: calls that need no person run first; the turn then waits, and costs nothing."""
     question = {"tool": "ask", "arguments": {"question": "Tea or coffee?"}}
     both: dict[str, object] = {"calls": [question, {"tool": "do_once"}]}
     async with living(setting) as life:
@@ -279,7 +279,7 @@ async def test_a_call_that_needs_consent_runs_only_with_it(
 async def test_a_command_gives_or_refuses_consent_over_a_loss_of_power(
     setting: Setting, command: str, ran: list[str], said: str
 ) -> None:
-    """S143: also when it comes twice, and only from somebody who is allowed."""
+    """S143: also when it comes twice, and only from a person who is allowed."""
     setting.is_allowed = lambda _channel, person: person == "ann"
     asked = "May I run guarded?"
     async with living(setting) as life:

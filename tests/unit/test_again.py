@@ -60,7 +60,7 @@ def test_what_was_not_answered_is_asked_again_and_nothing_else(row: list[str]) -
 
 @pytest.mark.parametrize("row", ROWS, ids="-".join)
 def test_nothing_is_asked_in_vain(row: list[str]) -> None:
-    """Who is not served is not asked for, whatever became of the message; nor where it is full."""
+    """No retry for a person who is not served, in any state of the message, nor in a full inbox."""
     *cells, expected = row
     given, before = facts(*cells), Again(expected)
 

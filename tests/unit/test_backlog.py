@@ -1,4 +1,4 @@
-"""Issue 13, B10: which messages one turn answers, of those that came while nobody was there."""
+"""Issue 13, B10: which messages one turn answers, of those that came while no gateway ran."""
 
 from dataclasses import replace
 

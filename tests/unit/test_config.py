@@ -627,7 +627,7 @@ def test_limits_are_fixed_and_positive(machine: Machine) -> None:
 
 
 def test_how_much_the_model_is_shown_can_be_set(machine: Machine) -> None:
-    """Only whoever chose the model knows how much it takes."""
+    """Only the person who chose the model knows how much it takes."""
     config = machine.load("[limits]\ncontext_tokens_max = 8000")
 
     assert config.limits == Limits(context_tokens_max=8_000)

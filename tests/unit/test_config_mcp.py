@@ -135,7 +135,7 @@ def test_a_server_can_come_from_variables_alone(machine: Machine) -> None:
         ('[mcp.x]\ncommand = "a"\nenv = ["A=b"]', "mcp.x.env must be a table, as in "
          '{ NAME = "value" }, not a list'),
         ('[mcp.x]\ncommand = "a"\nenv = { A = 1 }', 'as values, and "A" is a whole'),
-        ('[mcp.x]\ncommand = "a"\nenv = { "A-B" = "c" }', '"A-B" can not name an environment'),
+        ('[mcp.x]\ncommand = "a"\nenv = { "A-B" = "c" }', '"A-B" cannot name an environment'),
         ('[mcp.x]\ncommand = "a"\nenv_vars = ["A=b"]', "must hold names of environment variables"),
         ('[mcp.x]\ncommand = "a"\nenv_vars = ["NOT_SET"]', "line 3: mcp.x.env_vars: the "
          "environment variable NOT_SET is not set; set NOT_SET, or take it out of the list"),
@@ -148,7 +148,7 @@ def test_a_server_can_come_from_variables_alone(machine: Machine) -> None:
         ('[mcp.x]\nurl = "http://b"\nargs = ["-y"]',
          "line 3: mcp.x.args is for servers with a command"),
         ('[mcp.x]\nurl = "ws://b"', "line 2: mcp.x.url must be an address that begins with"),
-        ('[mcp.x]\nurl = "http://b"\nheaders = { "A B" = "c" }', '"A B" can not name a header'),
+        ('[mcp.x]\nurl = "http://b"\nheaders = { "A B" = "c" }', '"A B" cannot name a header'),
         ('[mcp.x]\nurl = "http://b"\nheaders = { Host = "c" }', "is a header of the protocol"),
         ('[mcp.x]\nurl = "http://b"\nheaders = { A = "b\\nC: d" }', "must have values in one line"),
         ('[mcp.x]\nurl = "http://b"\ntoken_env = "HOME"\nheaders = { authorization = "c" }',

@@ -1,4 +1,4 @@
-"""The pages say what is there: links, examples, commands, metrics."""
+"""The pages are true: links, examples, commands, metrics."""
 
 import re
 from pathlib import Path

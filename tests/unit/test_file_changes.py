@@ -339,7 +339,7 @@ SHORT = st.text(alphabet="ab\r\n", max_size=8)
 def test_an_edit_made_twice_is_an_edit_made_once(
     content: str, old: str, new: str, is_everywhere: bool
 ) -> None:
-    """The whole of the proof that `repeatable` is true: no second edit, whatever the texts are."""
+    """The whole of the proof that `repeatable` is true: no second edit, for any texts."""
     plan = plan_edit(content, old, new, is_everywhere=is_everywhere)
 
     if isinstance(plan, Edited):

@@ -97,7 +97,7 @@ HOSTILE = st.text(max_size=200) | st.sampled_from(
 
 @given(name=HOSTILE, text=HOSTILE)
 def test_nobody_can_forge_the_heading_of_another(name: str, text: str) -> None:
-    """Issue 13, B9: whatever people call themselves and write, one line of ours is in it."""
+    """Issue 13, B9: for any names and texts of people, one line of ours is in it."""
     told = shown(said(f"x{text}", name=name_kept(name)))
 
     first, _, rest = told.partition("\n")

@@ -95,12 +95,12 @@ def test_one_that_has_ended_is_left_alone() -> None:
 
 
 def test_what_may_be_left_of_a_lost_one_is_ended() -> None:
-    """Issue 13, A1: nobody saw it end, so nobody says that it has."""
+    """Issue 13, A1: its end was not seen, so it is not reported as ended."""
     response = said("/jobs kill p1")
 
     assert response.end_process == LOST.process_id
-    assert response.reply.startswith("p1 make all: lost 1 min ago, after 1 min. Nobody saw how")
-    assert response.reply.endswith("I am ending whatever is left of it.")
+    assert response.reply.startswith("p1 make all: lost 1 min ago, after 1 min. Its end was not")
+    assert response.reply.endswith("I am ending what is left of it.")
     assert "ended already" not in response.reply
 
 

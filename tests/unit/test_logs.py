@@ -1,4 +1,4 @@
-"""One event is one line, whatever is in it, and no secret ever is."""
+"""One event is one line, with any content, and holds no secret."""
 
 import io
 import json

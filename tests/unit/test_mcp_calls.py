@@ -123,7 +123,7 @@ async def test_what_a_server_declines_is_told_in_its_words_made_harmless() -> No
 
 
 async def test_what_breaks_while_it_is_sent_is_not_called_a_failure_of_the_call() -> None:
-    """Issue 12, A4: whoever runs the call decides what is known of it then."""
+    """Issue 12, A4: the caller decides what is known of it then."""
     sent = Sent(ValueError("a bug in the library"))
 
     with pytest.raises(ValueError, match="a bug in the library"):

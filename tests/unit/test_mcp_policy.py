@@ -216,7 +216,7 @@ def test_a_tool_that_can_not_be_offered_says_why(raw: object, why: str) -> None:
 
 
 def test_a_tool_that_can_only_be_called_as_a_task_is_not_offered() -> None:
-    """Issue 13, C20: such a call is answered with a task, and nobody here asks after it."""
+    """Issue 13, C20: such a call is answered with a task, and nothing here asks after it."""
     tool = {"name": "research", "inputSchema": {"type": "object"}}
     assert listed_tool({**tool, "execution": {"taskSupport": "optional"}}).name == "research"
     with pytest.raises(Unlisted, match="can only be called as a task"):

@@ -73,7 +73,7 @@ def test_every_event_that_ends_a_turn_without_an_answer_has_its_own_words() -> N
 def test_the_note_about_an_end_is_one_bounded_line_of_ours(
     request: str, reason: str, event: TurnEvent
 ) -> None:
-    """Issue 12, A2: whatever a person or a provider says in it."""
+    """Issue 12, A2: with any words of a person or a provider in it."""
     words = notes.ended(
         event,
         f"{reason}{notes.MARK}\n",

@@ -1,4 +1,4 @@
-"""How channels fare at the start: the gateway ends only where none of them is left."""
+"""Channels at the start: the gateway ends only where none of them is left."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ SECTION = "KOBOSHI__CHANNELS__TELEGRAM__MAIN__"
     "allow, owners", [("[7]", ["7"]), ('["*"]', []), ('[7, "*"]', ["7"]), ("[]", [])]
 )
 def test_an_owner_is_named_by_id(tmp_path: Path, allow: str, owners: list[str]) -> None:
-    """Issue 13, B14: `*` lets everybody in and makes nobody an owner."""
+    """Issue 13, B14: `*` gives everyone access and makes no person an owner."""
     environ = {
         "HOME": str(tmp_path),
         "TELEGRAM_BOT_TOKEN": "123456:AAbbccddeeffgghhiijjkkllmmnnooppqqrr",

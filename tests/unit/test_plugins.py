@@ -1,4 +1,4 @@
-"""Tools of other distributions: whatever they do, the gateway and the other tools go on."""
+"""Tools of other distributions: no act of theirs stops the gateway or the other tools."""
 
 import errno
 import os
@@ -330,7 +330,7 @@ def test_a_broken_judgement_counts_as_the_strictest(wrong: Callable[..., Any]) -
 
 
 def test_a_plain_text_is_no_effect() -> None:
-    """It would be stored as one, and be something else to whoever compares it."""
+    """It would be stored as one, and be something else to a reader that compares it."""
     assert guard(effect=lambda _: "none").effect_of("{}") is Effect.ONCE
 
 

@@ -239,7 +239,7 @@ async def test_a_process_that_takes_no_input_says_so(background: Background) -> 
 async def test_one_that_is_just_being_started_is_not_looked_at(
     background: Background, action: str
 ) -> None:
-    """Whoever looks at it before it is born settles that it never will be."""
+    """A look at it before it is born settles that it never will be."""
     await background.begin("new one")
 
     answer = await background.run(action, process_id="p2")

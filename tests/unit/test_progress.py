@@ -50,7 +50,7 @@ def said_at(ms: int, *, ordinal: int = 1, settled: bool = True, known: str | Non
 
 
 def test_a_command_that_waits_for_others_to_end_is_said_to_wait() -> None:
-    """Issue 13: nobody thinks, and nothing runs yet."""
+    """Issue 13: no model thinks, and nothing runs yet."""
     waiting = replace(under_way("terminal", command="make test"), started_ms=None)
 
     assert doing((), str, (waiting,)) == "waiting for a slot before running `make test`"
@@ -88,7 +88,7 @@ def test_after_the_interval_it_says_how_long_and_what() -> None:
 
 
 def test_the_next_one_comes_an_interval_after_the_last_and_has_its_own_number() -> None:
-    """S99: at most one in each interval, whoever said the last one."""
+    """S99: at most one in each interval, from any source."""
     last = said_at(BEGIN + 4 * MINUTE)
     assert telling(BEGIN + 5 * MINUTE, last) == Rest(wait_ms=2 * MINUTE)
     again = telling(BEGIN + 7 * MINUTE, last)

@@ -138,7 +138,7 @@ def test_somebody_unknown_is_named_with_both_ways_to_let_them_in() -> None:
 
 
 def test_those_who_keep_a_turn_from_running_are_named_as_the_configuration_names_them() -> None:
-    """Issue 13: all of them, and nobody else."""
+    """Issue 13: all of them, and no others."""
     verdict = Verdict(kind=VerdictKind.SUSPEND, rule="person-not-allowed", because="…")
     told = why_turn(turn("suspended", "parked", verdict=verdict, barred=("42", "43")))
 

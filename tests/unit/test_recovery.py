@@ -124,7 +124,7 @@ def test_every_verdict_can_be_carried_out() -> None:
 
 
 def test_no_verdict_leads_to_a_second_run_of_a_call_that_must_run_once() -> None:
-    """S68, S159: whatever is resumed, only what may be repeated is run again."""
+    """S68, S159: in any resumed turn, only what may be repeated is run again."""
     resumed = {
         case.facts.under_way
         for case in cases()
@@ -220,7 +220,7 @@ def test_work_on_an_unknown_channel_is_never_resumed() -> None:
 
 
 def test_work_for_a_person_who_is_no_longer_allowed_is_set_aside() -> None:
-    """S43; issue 12, A3: whoever is allowed and waits behind it is served, whenever they wrote."""
+    """S43; issue 12, A3: an allowed person who waits behind it is served, whenever they wrote."""
     for behind, kind in ((False, VerdictKind.SUSPEND), (True, VerdictKind.CLEAR)):
         kinds = {
             case.verdict.kind
@@ -234,7 +234,7 @@ def test_work_for_a_person_who_is_no_longer_allowed_is_set_aside() -> None:
 
 
 def test_nothing_goes_on_for_a_person_who_is_no_longer_allowed() -> None:
-    """Issue 12, A3: in no state, and whoever else has written."""
+    """Issue 12, A3: in no state, even with messages of others."""
     barred = [case for case in cases() if not case.facts.is_person_allowed]
     resumed = [case.facts for case in barred if case.verdict.kind is VerdictKind.RESUME]
 

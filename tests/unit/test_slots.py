@@ -40,7 +40,7 @@ def test_what_may_be_claimed_follows_from_what_runs(
 
 
 def test_recovered_turns_never_hold_the_slots_that_are_kept() -> None:
-    """S52, S164: for every number of slots and whatever runs, claiming as much as there is room
+    """S52, S164: for every number of slots and of running turns, claiming as much as there is room
     for leaves the kept slots to others, and no more run than may."""
     for slots_max in range(1, 33):
         for running in range(slots_max + 1):

@@ -174,7 +174,7 @@ def test_a_long_turn_loses_its_oldest_rounds_and_no_word_of_a_person() -> None:
 
 
 def test_many_small_steps_are_too_long_as_well() -> None:
-    """Else the oldest would fall out of what is loaded, and nobody would say so."""
+    """Else the oldest would silently fall out of what is loaded."""
     talk = Talk()
     context = [step for number in range(1, 31) for step in talk.answered(number, 4, [])]
     limits = ContextLimits(steps_max=40)
@@ -310,7 +310,7 @@ def test_a_clipped_text_is_short_enough_and_keeps_its_ends(text: str, tokens_max
     assert clipped == text or text.startswith(clipped.partition(" […] ")[0].rstrip("\ufffd?"))
 
 
-# ── whatever the conversation ───────────────────────────────────────────────────────────────────
+# ── for any conversation ────────────────────────────────────────────────────────────────────────
 
 sizes = st.integers(0, 3_000)
 rounds = st.lists(st.lists(sizes, min_size=1, max_size=3), max_size=4)

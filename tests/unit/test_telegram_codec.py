@@ -184,7 +184,7 @@ def test_a_thread_of_answers_is_no_topic() -> None:
 
 
 def test_a_button_carries_the_question_and_the_choice() -> None:
-    """S142: bound to what it answers, whatever was asked since."""
+    """S142: bound to what it answers, despite later questions."""
     asked = {**OUR_WORDS, "message_thread_id": 3, "is_topic_message": True}
     found = read(pressed("q12:yes", asked))
 

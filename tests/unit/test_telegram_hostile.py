@@ -1,4 +1,4 @@
-"""Whatever comes, it is stored, passed over, and breaks nothing behind it."""
+"""Any input is stored or passed over, and breaks nothing behind it."""
 
 import msgspec
 import pytest
@@ -169,7 +169,7 @@ def test_the_place_never_goes_below_zero(numbers: list[int | None], offset: int)
     st.lists(st.sampled_from(["whole", "broken", "unnumbered"]), min_size=1, max_size=8),
 )
 def test_what_was_stored_is_passed_over(first: int, kinds: list[str]) -> None:
-    """Whatever the updates of a batch are, the next question is behind the last of them."""
+    """For any batch of updates, the next question is behind the last of them."""
     raws = {
         "whole": lambda number: update(number, message=message("hello")),
         "broken": lambda number: b'{"update_id":%d,"message":5}' % number,

@@ -1,4 +1,4 @@
-"""What a message says, in words and files: whatever people send, the agent can read."""
+"""What a message says, in words and files: the agent can read all that people send."""
 
 from pathlib import PurePosixPath
 from typing import Any

@@ -34,7 +34,7 @@ The second line names `snake_case` words; it goes on for a while, without much a
 
 
 def check_parts(markdown: str, units_max: int) -> tuple[str, ...]:
-    """Split, and fail if a word is lost or a part can not be sent."""
+    """Split, and fail if a word is lost or a part cannot be sent."""
     whole = render(markdown)
     parts = split(markdown, units_max)
     shown_parts = [render(part) for part in parts]

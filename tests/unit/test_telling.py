@@ -53,7 +53,7 @@ def test_an_end_is_told_by_the_model_or_else_by_us(
     ["p3", "`p3` is done", "(p3)", "p3.", "It was p3, and it failed", "p3が終了しました", "p2/p3"],
 )
 def test_a_process_is_named_by_its_literal_id(text: str) -> None:
-    """Issue 13, B11: whatever stands around it, also letters of another script."""
+    """Issue 13, B11: with anything around it, also letters of another script."""
     assert names(text, P3)
 
 

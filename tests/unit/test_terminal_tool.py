@@ -1,4 +1,4 @@
-"""`terminal`: a command is started once, whatever happens, and its real outcome is told."""
+"""`terminal`: a command is started once, in every case, and its real outcome is told."""
 
 import json
 from dataclasses import replace
@@ -457,7 +457,7 @@ async def test_what_was_lost_is_unknown_and_is_not_started_again(
 
 
 async def test_one_in_the_background_gets_its_birth_stored_and_runs_on(terminal: Terminal) -> None:
-    """Killed between the birth and its row: without it nobody would look after the process."""
+    """Killed between the birth and its row: without it the process would be unsupervised."""
     await terminal.begun(background=True)
     terminal.runners.place(P1, Life.ALIVE)
 

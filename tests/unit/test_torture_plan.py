@@ -17,9 +17,9 @@ NOT_MET = {
     "inbox.drop",
     "inbox.retry",
 }
-"""Verbs that no errand comes by: nobody ends or watches a job, no chat is long enough, and there is
-no operator. They are killed at in tests/crash/test_every_point.py, as those that a web chat never
-comes by are elsewhere.
+"""Verbs that no errand reaches: no errand ends or watches a job, no chat is long enough, and there
+is no operator. They are killed at in tests/crash/test_every_point.py; verbs that a web chat never
+reaches are killed at elsewhere.
 """
 
 

@@ -1,5 +1,5 @@
 """Issue 12, C18: some lives of a torture have few descriptors, a wrong clock, and one that jumps;
-all of it from the seed, and none of it for a gateway that anybody else starts."""
+all of it from the seed, and none of it for a gateway with another starter."""
 
 import resource
 import subprocess
@@ -85,7 +85,7 @@ def test_a_fork_sees_the_clock_that_the_cradle_sets(monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_else_moves_a_clock() -> None:
-    """A gateway that is started by anybody but the cradle has the clock of its machine."""
+    """A gateway that the cradle did not start has the clock of its machine."""
     source = Path(koboshi.__file__).parent
     moving = [
         path.relative_to(source).as_posix()

@@ -46,7 +46,7 @@ def test_no_two_kinds_of_step_share_a_name() -> None:
 
 
 def test_a_turn_that_waits_ends_with_its_question() -> None:
-    """S60: whatever stands before it, a person is asked."""
+    """S60: a person is asked, with any step before it."""
     assert tail_of(last=StepKind.REPLY, is_waiting=True, unresolved=[STARTED]) is Tail.QUESTION
 
 

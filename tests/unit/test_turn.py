@@ -130,7 +130,7 @@ def test_only_a_claim_makes_a_turn_run() -> None:
 
 
 def test_only_a_running_turn_can_be_answered() -> None:
-    """S87: whoever has lost the claim has nothing to answer with."""
+    """S87: a worker that lost the claim has nothing to answer with."""
     origins = {before for (before, _), after in TRANSITIONS.items() if after is TurnState.ANSWERED}
 
     assert origins == {TurnState.RUNNING}

@@ -1,1 +1,1 @@
-"""Transcript → what the model is asked."""
+"""Transcript → request to the model."""

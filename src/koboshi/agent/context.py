@@ -36,9 +36,9 @@ from koboshi.ports.store import Loaded
 
 STEPS_MAX = 1_000
 
-# Notes about the work itself. They ask for nothing by themselves; any other note is a report.
+# Notes about the work itself. They ask for nothing; any other note is a report.
 _ABOUT_THE_WORK = frozenset({RECOVERY, ENDED, RETRY, MOVED_ON, EMPTY_REPLY, WAITED, BACKLOG})
-# Notes that stand beside something with a time, or have one in their words.
+# Notes beside something with a time, or with a time in their words.
 _UNDATED = _ABOUT_THE_WORK - {RECOVERY}
 
 
@@ -59,7 +59,7 @@ def build_request(
     gateway's are between it and the person.
 
     Times come from the stored steps alone, and the system prompt has none: the same transcript
-    makes the same request at any hour, so that providers can go on from what they have cached.
+    makes the same request at any hour, so that providers can reuse their cache.
 
     Raises ValueError if the turn has nothing to respond to: a blank turn never reaches the model.
     """
@@ -87,7 +87,7 @@ def covered_by(loaded: Loaded) -> int:
 
 
 def is_work(step: Step) -> bool:
-    """What the model did itself: the only steps of its own turn that a summary stands for."""
+    """Whether the model made it: only such steps of its own turn are covered by a summary."""
     return isinstance(step.body, Reply | Result)
 
 
@@ -109,8 +109,8 @@ def _newest_turns(turns: Sequence[Sequence[Step]], room: int) -> list[Step]:
 
 
 def _shown(steps: Sequence[Step]) -> list[Step]:
-    """The steps of one turn that concern the model, in the order that it must see them in. Of the
-    summaries only the newest concerns it, and that is not part of its turn."""
+    """The steps of one turn that the model sees, in their order. Of the summaries it sees only the
+    newest, which is not part of its turn."""
     hidden = _older_recovery_notes(steps) | _yes_or_no_to_gateway(steps)
     kept = [
         step
@@ -133,7 +133,7 @@ def _older_recovery_notes(steps: Sequence[Step]) -> set[int]:
 
 def _yes_or_no_to_gateway(steps: Sequence[Step]) -> set[int]:
     """Where the person answers a question of the gateway: the first message behind it, before any
-    work went on, if that is a literal yes or no."""
+    more work, if that is a literal yes or no."""
     found: set[int] = set()
     is_open = False
     for place, step in enumerate(steps):
@@ -156,8 +156,8 @@ def _is_blank(step: Step) -> bool:
 
 
 def _with_results_in_place(steps: Sequence[Step]) -> list[Step]:
-    """Put each result behind its reply, in the order of the calls: a recovery note may have come
-    between them, and calls that ran side by side end in any order."""
+    """Put each result behind its reply, in the order of the calls: a recovery note may stand
+    between them, and parallel calls end in any order."""
     results: dict[CallId, Step] = {
         step.body.call_id: step for step in steps if isinstance(step.body, Result)
     }
@@ -183,7 +183,7 @@ def _asks_for_something(step: Step) -> bool:
 
 
 def _heard(step: Step, zone: tzinfo) -> Step:
-    """The step with its time, where that means something to the model."""
+    """The step with its time, where the model needs it."""
     match step.body:
         case Message() as message:
             return replace(step, body=_headed(message, step.at_ms, zone))
@@ -195,8 +195,8 @@ def _heard(step: Step, zone: tzinfo) -> Step:
 
 
 def _headed(message: Message, at_ms: int, zone: tzinfo) -> HeardMessage:
-    """The message below its heading. What the platform says about the time of sending is believed
-    as far as it can be: nothing is sent after it came."""
+    """The message below its heading. The platform's time of sending is believed within limits:
+    nothing is sent after its arrival."""
     sent_ms = message.sent_ms if 0 < message.sent_ms <= at_ms else at_ms
     waited_ms = at_ms - sent_ms
     return HeardMessage(

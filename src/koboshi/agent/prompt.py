@@ -1,4 +1,4 @@
-"""What the model is told about where it is."""
+"""What the model is told about its situation."""
 
 from koboshi.domain.notes import MARK
 
@@ -23,7 +23,7 @@ Write plain text in the language of the people, at most {words} words, and nothi
 
 
 def summary_prompt(tokens_max: int) -> str:
-    """What the model is told when it sums up."""
+    """The prompt for a summary."""
     return SUMMARY.format(words=max(30, tokens_max // 2))
 
 

@@ -1,11 +1,11 @@
-"""How much of a model's attention something takes, as far as that can be told without the model."""
+"""The size of a request in tokens, estimated without the model."""
 
 from koboshi.domain.transcript import Call, HeardMessage, HeardNote, Reply, Step
 from koboshi.ports.model import Request, ToolSpec
 
 BYTES_PER_TOKEN = 4
 STEP_TOKENS = 8
-"""What a step takes beside its words."""
+"""The overhead of a step beside its text."""
 
 
 def tokens_in(request: Request) -> int:
@@ -28,7 +28,7 @@ def tokens_of_step(step: Step) -> int:
 
 
 def tokens_of(text: str) -> int:
-    """An estimate for a text: what is not written in plain letters takes more."""
+    """An estimate for a text: other characters than plain letters take more."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return -(-size // BYTES_PER_TOKEN)
 

@@ -1,4 +1,4 @@
-"""When a conversation is too long to be shown, and what of it a summary stands for. Pure."""
+"""When a conversation is too long to be shown, and which part of it a summary covers. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class ContextLimits:
     steps_max: int = 300
     summary_tokens_max: int = 3_000
     step_tokens_max: int = 1_000
-    """Of one step, in what is summed up."""
+    """The longest step in a request for a summary."""
 
     @property
     def summary_room(self) -> int:
@@ -44,15 +44,15 @@ class ContextLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A summary that is to be made."""
+    """A summary to be made."""
 
     covers: Seq
     steps: tuple[Step, ...]
-    """What it stands for, the summary before it included."""
+    """The steps it covers, the summary before it included."""
     is_enough: bool
-    """Whether what is left is short enough."""
+    """Whether the rest is short enough."""
     tokens_max: int
-    """How much of it may be shown to the model that sums up."""
+    """How much of them may be shown to the summarising model."""
     room: int
     """How long it may be."""
 
@@ -62,11 +62,11 @@ def plan_summary(
 ) -> Plan | None:
     """The summary that has to be made before `request` is sent; None if none has to, or can.
 
-    It covers the oldest turns, each whole; and if that does not do, the oldest rounds of this turn,
-    never a call without its result, and never what was said to the model in this turn. About half
-    of what may be shown is left, so that it is not made again soon. `refused_tokens` is the size
-    of a request that the model found too long: then much less is left, and the newest round goes,
-    too, if nothing else helps. A later plan always covers more than an earlier one.
+    It covers the oldest turns, each whole; if that is not enough, the oldest rounds of this turn,
+    never a call without its result, and never a message to the model in this turn. About half of
+    the limit is left, so that the next summary is not due soon. `refused_tokens` is the size of a
+    request that the model found too long: then much less is left, and even the newest round goes if
+    nothing else helps. A later plan always covers more than an earlier one.
     """
     size = tokens_in(request)
     is_refused = refused_tokens is not None
@@ -95,8 +95,8 @@ def plan_summary(
 
 
 def summary_request(request: Request, plan: Plan, limits: ContextLimits) -> Request:
-    """What the model is asked for a summary, in place of `request`: the steps that it stands for,
-    shortened where they are long, the oldest ones left out where they are many."""
+    """The request for a summary, in place of `request`: the steps that it covers, long ones
+    shortened, the oldest left out where they are many."""
     return replace(
         request,
         system=summary_prompt(plan.room),
@@ -113,8 +113,8 @@ def with_less(plan: Plan) -> Plan | None:
 
 
 def summary_of(text: str, plan: Plan) -> Summary:
-    """The summary with these words of the model. If there are none, it says that what it stands
-    for was left out."""
+    """The summary with the model's text. If that is empty, it says that the covered steps were left
+    out."""
     words = text.strip()
     if not words:
         before = plan.steps[0].body if plan.steps else None
@@ -148,13 +148,13 @@ class _Measured:
         self._all = _Left(beside + summary + sum(sizes.values()), len(steps) + 1)
 
     def left_behind(self, end: Seq) -> _Left:
-        """What is left when everything that may go is covered up to `end`."""
+        """What is left when everything removable is covered up to `end`."""
         count = bisect_right(self._seqs, end)
         return _Left(self._all.tokens - self._gone[count], self._all.steps - count)
 
 
 def _tighter(request: Request, limits: ContextLimits, refused_tokens: int) -> ContextLimits:
-    """Limits under which half of what can be left out of a refused request is left out."""
+    """Limits that leave out half of the removable part of a refused request."""
     beside = tokens_in(replace(request, steps=()))
     half = beside + max(0, refused_tokens - beside) // 2
     return replace(limits, tokens_max=min(limits.tokens_max, half))

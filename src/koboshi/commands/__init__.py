@@ -1,1 +1,1 @@
-"""What people can tell the gateway itself. It works without the model, and while a turn hangs."""
+"""Commands of people to the gateway itself. They work without the model, and while a turn hangs."""

@@ -11,9 +11,7 @@ LISTED_MAX = 20
 LOG_CHARS_MAX = 3_000
 USAGE = "/jobs lists them, /jobs log p1 shows the output of one, /jobs kill p1 ends it."
 
-LOST = (
-    "Nobody saw how it ended, so something of it may still run. I am ending whatever is left of it."
-)
+LOST = "Its end was not seen, so something of it may still run. I am ending what is left of it."
 
 
 def process_named(argument: str) -> ProcessId | None:

@@ -1,4 +1,4 @@
-"""What a person decides about turns that nobody works on: `/resume`, `/drop`, `/retry`. Pure."""
+"""A person's decisions about turns that no worker runs: `/resume`, `/drop`, `/retry`. Pure."""
 
 from koboshi.domain.command import (
     Command,
@@ -28,7 +28,7 @@ def resume(_command: Command, facts: SessionFacts) -> Response:
     if obstacle is not None:
         return Response(reply=f"There is nothing to resume: {obstacle}")
     if not turn.is_allowed:
-        return Response(reply=f"I can not go on with {_request(turn)}: {NOT_ALLOWED}")
+        return Response(reply=f"I cannot go on with {_request(turn)}: {NOT_ALLOWED}")
     return Response(reply=f"I go on with {_request(turn)}.", will=OperatorAction.RESUME)
 
 
@@ -47,7 +47,7 @@ def drop(_command: Command, facts: SessionFacts) -> Response:
 
 
 def retry(_command: Command, facts: SessionFacts) -> Response:
-    """What `/retry` does. A turn is asked again once: what comes of it can be retried in turn."""
+    """What `/retry` does. A turn is asked again once; the new turn can be retried in turn."""
     turn, failed = facts.open_turn, facts.failed
     if turn is not None and _obstacle(turn, facts) is None:
         return Response(
@@ -66,7 +66,7 @@ def retry(_command: Command, facts: SessionFacts) -> Response:
 
 
 def _obstacle(turn: TurnGlance, facts: SessionFacts) -> str | None:
-    """Why a person's will does not concern the open turn, in a sentence; None if it does."""
+    """Why a person's decision does not apply to the open turn, in a sentence; None if it does."""
     standing = standing_of(
         turn.state,
         is_worked_on=turn.is_worked_on,

@@ -12,7 +12,7 @@ _BUSY = {CommandName.QUEUE: Busy.QUEUE, CommandName.STEER: Busy.STEER}
 
 def message_in(command: Command) -> tuple[str, Busy] | None:
     """The message that a command carries, and what it does while a turn runs; None if it carries
-    none. What a person says with `/queue` or `/steer` is a message of theirs like any other."""
+    none. The words of `/queue` and `/steer` are a message of the person like any other."""
     busy = None if command.name is None else _BUSY.get(command.name)
     return None if busy is None or not command.argument else (command.argument, busy)
 
@@ -20,8 +20,8 @@ def message_in(command: Command) -> tuple[str, Busy] | None:
 def parse_command(text: str) -> Command | None:
     """The command that the text is; None if it is a message.
 
-    A command begins with a slash and a letter. A word with another slash in it is a path, which
-    people talk about; and a slash that stands alone is just a slash.
+    A command begins with a slash and a letter. A word with another slash in it is a path, and a
+    lone slash is just a slash.
     """
     said, *rest = text.split(maxsplit=1) or [""]
     if not said.startswith("/") or not said[1:2].isalpha() or "/" in said[1:]:

@@ -52,8 +52,8 @@ Anything else you write is for the agent."""
 def respond(command: Command, facts: SessionFacts) -> Response:
     """What the command does in a session with these facts.
 
-    The reply is true when its effect, if there is one, is made in the transaction that
-    read the facts. `/help`, `/status`, `/why`, `/whoami` and words that are no command have none.
+    The reply is true if its effect is made in the transaction that read the facts. `/help`,
+    `/status`, `/why`, `/whoami` and words that are no command have no effect.
     """
     response = _DOES[command.name](command, facts)
     if len(response.reply) <= REPLY_CHARS_MAX:
@@ -120,7 +120,7 @@ def _why(_command: Command, facts: SessionFacts) -> Response:
 
 
 def _reason(turn: TurnGlance, facts: SessionFacts) -> list[str]:
-    """What keeps it from being answered, and what helps; nothing where nothing does."""
+    """What keeps it from being answered, and the remedy; empty if nothing does."""
     if turn.state is TurnState.WAITING and facts.question is not None:
         return [f"Why: {why_asked(facts.question.text)}. Answer it here, or /stop ends it."]
     if stand_of(turn.state, turn.verdict, is_worked_on=turn.is_worked_on) == HELD:
@@ -163,13 +163,13 @@ def _no_approval(facts: SessionFacts) -> str | None:
     """Why there is nothing to approve or deny; None if there is."""
     asked, turn = facts.question, facts.open_turn
     if turn is not None and not turn.is_allowed:
-        return f"I can not go on with this: {NOT_ALLOWED}"
+        return f"I cannot go on with this: {NOT_ALLOWED}"
     if asked is None:
         return "There is nothing to approve or deny: I am not asking for anything."
     words = _question(facts)
     match asked.end:
         case QuestionEnd.EXPIRED:
-            return f"{words} has expired: nobody answered in time, and I did not do it."
+            return f"{words} has expired: no answer came in time, and I did not do it."
         case QuestionEnd.REPLACED:
             return f"That question is closed. The open one is {words}."
         case None if asked.kind is QuestionKind.ANSWER:

@@ -24,7 +24,7 @@ _LISTEN = {
 }
 _NOT_OWNER = (
     "Only people whose id is in `allow` of the configuration can change what I hear in a group; "
-    "to be let in by a code, or by `*`, is not enough."
+    "access by a code, or by `*`, is not enough."
 )
 DEFAULT = "default"
 
@@ -80,7 +80,7 @@ def listen(command: Command, facts: SessionFacts) -> Response:
 
 
 def whoami(_command: Command, facts: SessionFacts) -> Response:
-    """What `/whoami` does. Whoever is not allowed gets no answer to any command."""
+    """What `/whoami` does. A person who is not allowed gets no answer to any command."""
     route = facts.session.route
     thread = f", thread {route.thread}" if route.thread else ""
     return Response(
@@ -106,7 +106,7 @@ def _listen_words(mode: Listen) -> str:
 
 
 def _origin(own: str | None) -> str:
-    """Where what holds now comes from."""
+    """Where the current value comes from."""
     return "So says the configuration." if own is None else "That is set for this chat."
 
 

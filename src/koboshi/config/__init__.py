@@ -3,7 +3,7 @@
 `load` gives one frozen `Config` or raises `ConfigError` with everything that is wrong. Nothing
 below `app` imports this package; values are passed in.
 
-A part is loaded when it is asked for: a quick command needs to know where the home is, and no more.
+A part is loaded when it is needed: a quick command needs only the place of the home.
 """
 
 from importlib import import_module
@@ -38,7 +38,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """The named object, from the module that has it."""
+    """The named object, from its module."""
     for module, names in _MODULES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)

@@ -1,4 +1,4 @@
-"""What keys have to do with each other: those of one section, and those of two channels or servers.
+"""How keys relate to each other: those of one section, and those of two channels or servers.
 
 Each function notes what is wrong as a problem; none raises.
 """
@@ -25,8 +25,7 @@ Origins: TypeAlias = Mapping[str, Origin]
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """Where a section stands in the file, and those of its keys that were written and say
-    something."""
+    """The place of a section in the file, and its non-empty keys that were written."""
 
     section: str  # "channels.telegram.main"
     origin: Origin
@@ -82,8 +81,8 @@ def check_server_names(servers: Origins, problems: Problems) -> None:
 def check_channels(
     channels: Mapping[str, ChannelConfig], origins: Origins, problems: Problems
 ) -> None:
-    """Only a proxy that was stated stands between a web channel and other machines; and no two
-    channels share a bot's token or a port, which only one can hold. Both are told by section."""
+    """A web channel is open to other machines only through a stated proxy; and no two channels
+    share a bot's token or a port, which only one can hold. Both are keyed by section."""
     for section, channel in channels.items():
         if isinstance(channel, WebConfig) and not channel.is_reached_safely:
             key = f"{section}.host"

@@ -1,6 +1,6 @@
 """Every bound of the gateway, in one place. One with a description is a key of `koboshi.toml`.
 
-Only `app` imports this: it takes the numbers out and passes them in.
+Only `app` imports this: it passes the numbers on.
 """
 
 from typing import Annotated
@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     pairing_code_seconds: int = 3_600  # a code, and until its person gets another
     pairing_codes_max: int = 5  # codes of one channel that are good; strangers beyond get none
     pairing_guesses_max: int = 10  # wrong codes, before those that are good become worthless
-    pairing_silence_seconds: int = 86_400  # no code for who was denied
+    pairing_silence_seconds: int = 86_400  # no code after a denial
     strangers_kept_max: int = 1_000  # their messages
 
     # One turn.

@@ -25,8 +25,8 @@ _TOKEN = re.compile(
 def line_numbers(text: str) -> Mapping[KeyPath, int]:
     """The line (from 1) of every key and table in `text`, which must be valid TOML.
 
-    Tables, dotted keys and keys of inline tables are found; where a key stands more than once
-    (arrays of tables), the first line counts.
+    Tables, dotted keys and keys of inline tables are found. Of a repeated key (arrays of tables)
+    the first line counts.
     """
     scan = _Scan()
     for kind, token, line in _tokens(text):

@@ -34,7 +34,7 @@ KEY_VARIABLES = {
     "openai": "OPENAI_API_KEY",
     "openai-responses": "OPENAI_API_KEY",
 }
-"""Where the key of a provider lies if nothing else is said; all others get none."""
+"""The default variable for the key of a provider; all others get none."""
 PORT_OPTION = "--port"
 
 
@@ -46,12 +46,12 @@ def load(
     needs_secrets: bool = True,
     web_port: int | None = None,
 ) -> Config:
-    """The configuration, complete and checked. A command that only looks at a home does not need
-    the secrets of its gateway, which may be there for the gateway alone.
+    """The configuration, complete and checked. A command that only reads a home does not need the
+    secrets of its gateway, which may be available to the gateway alone.
 
-    `web_port` rules over what is set for the one web channel. Arguments rule over KOBOSHI_HOME and
-    KOBOSHI_CONFIG; `KOBOSHI__SECTION__KEY` variables rule over the file. Nothing
-    is written. Raises ConfigError with every problem found, not only the first.
+    `web_port` overrides the one web channel's port. Arguments override KOBOSHI_HOME and
+    KOBOSHI_CONFIG; `KOBOSHI__SECTION__KEY` variables override the file. Nothing is written. Raises
+    ConfigError with every problem found, not only the first.
     """
     places = find_places(home, config_file, environ)
     problems = Problems()
@@ -62,7 +62,7 @@ def load(
         read_tree(tree, text, places.file, settings)
     read_environ(environ, settings)
     if tree is None:
-        # Without the file, which channels there are and what they need would be guesswork.
+        # Without the file, the channels and their needs would be guesswork.
         problems.raise_if_any()
     draft = _Draft(
         places=places,
@@ -109,7 +109,7 @@ class _Draft(Struct, kw_only=True):
         return replace(config, sources=MappingProxyType(self.sources), warnings=warnings)
 
     def _set_web_port(self, port: int) -> None:
-        """As if it were written for the web channel. There has to be one, and only one."""
+        """As if it were written for the web channel, of which there must be exactly one."""
         web = [
             path
             for path in self.settings.channels
@@ -157,8 +157,8 @@ class _Draft(Struct, kw_only=True):
             return path
 
     def _with_api_key(self, model: ModelConfig) -> ModelConfig:
-        """The model with its key, if it needs one and the variable is set. Where none is named,
-        each provider has its own: a key is never sent to another one."""
+        """The model with its key, if it needs one and the variable is set. Without a named
+        variable, each provider has its own: a key is never sent to another one."""
         if ("model", "api_key_env") not in self.settings.values and not model.is_scripted:
             provider = model.name.partition(":")[0]
             model = replace(model, api_key_env=KEY_VARIABLES.get(provider, ""))
@@ -229,7 +229,7 @@ class _Draft(Struct, kw_only=True):
         return None
 
     def _problems_of_secrets(self) -> Problems:
-        """Where it is noted that a secret cannot be had; nowhere, if it is not needed."""
+        """Where a missing secret is noted; nowhere, if it is not needed."""
         return self.problems if self.needs_secrets else Problems()
 
 

@@ -50,7 +50,7 @@ def find_places(home: Path | None, config_file: Path | None, environ: Mapping[st
 def expand(path: Path, folder: Path, environ: Mapping[str, str]) -> Path:
     """`path` made absolute: `~` is the user's home, anything relative starts at `folder`.
 
-    Raises InvalidValue if it is not known where `~` is.
+    Raises InvalidValue if `~` cannot be resolved.
     """
     first = path.parts[0] if path.parts else ""
     if first == "~" and environ.get("HOME"):
@@ -82,8 +82,7 @@ def prepare_home(home: Path) -> None:
 
 
 def check_home(home: Path) -> None:
-    """Raises ConfigError if `home` is no folder that can be prepared, or made. Nothing is
-    changed."""
+    """Raises ConfigError if `home` is no usable folder and cannot become one. Changes nothing."""
     try:
         if not is_there(home):
             check_folder_to_make(home)
@@ -106,7 +105,7 @@ def check_home(home: Path) -> None:
 
 
 def check_folder_to_make(folder: Path) -> None:
-    """Raises InvalidValue if there is no such folder and none can be made. Nothing is changed."""
+    """Raises InvalidValue if the folder is missing and cannot be made. Changes nothing."""
     nearest = next(each for each in (folder, *folder.parents) if is_there(each))
     where = shown_path(nearest)
     try:
@@ -153,7 +152,7 @@ def is_open_to_others(file: Path) -> bool:
 
 
 def is_there(file: Path) -> bool:
-    """Whether something stands at `file`, readable or not."""
+    """Whether `file` exists, readable or not."""
     try:
         return os.path.lexists(file)
     except ValueError:
@@ -168,7 +167,7 @@ def read_secret_text(file: Path, *, must_be_private: bool) -> str:
     """
     where = shown_path(file)
     try:
-        # Without O_NONBLOCK a named pipe would hold the start for ever.
+        # Without O_NONBLOCK a named pipe would block the start for ever.
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(handle, "rb") as stream:
             mode = os.fstat(handle).st_mode

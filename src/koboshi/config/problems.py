@@ -34,7 +34,7 @@ NOWHERE = Origin()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing to put right: which key, where it is written, what is wrong, what would help."""
+    """One thing to correct: which key, where it is written, what is wrong, what would help."""
 
     key: str
     message: str
@@ -93,7 +93,7 @@ class Problems:
         return len(self._kept) >= PROBLEMS_MAX
 
     def concern(self, keys: Iterable[str]) -> bool:
-        """Whether one of `keys` already has a problem, so that judging it further is noise."""
+        """Whether one of `keys` already has a problem, so that more about it is noise."""
         wanted = set(keys)
         return any(problem.key in wanted for problem in self._kept)
 

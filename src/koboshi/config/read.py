@@ -23,7 +23,7 @@ from koboshi.config.schema import (
 from koboshi.config.values import Key, kind_of
 
 _PREFIX = "KOBOSHI__"
-# A hundred names in a row, joined by dots. tomllib keeps every beginning of a dotted key, so a long
+# A hundred names in a row, joined by dots. tomllib keeps every prefix of a dotted key, so a long
 # one costs it gigabytes, in a file of ordinary size.
 _ENDLESS_KEY = re.compile(
     r"""(?<![\w \t-])(?:[ \t]*+(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.){100}"""
@@ -39,8 +39,8 @@ class Setting(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """Everything that was set, by key; and every channel and server that was named, even with no
-    keys. What is wrong is noted in `problems`."""
+    """Everything that was set, by key; and every named channel and server, even with no keys.
+    `problems` holds what is wrong."""
 
     problems: Problems
     values: dict[KeyPath, Setting] = {}
@@ -48,7 +48,7 @@ class Settings(Struct, frozen=True):
     servers: dict[KeyPath, Origin] = {}  # ("mcp", name)
 
     def set(self, key: Key, raw: object, path: KeyPath, origin: Origin) -> None:
-        """Add what was written for a key."""
+        """Add the value written for a key."""
         try:
             self.values[path] = Setting(key.check(raw), origin)
         except InvalidValue as error:
@@ -109,7 +109,7 @@ def read_tree(tree: dict[str, object], text: str, file: Path, settings: Settings
 
 
 def read_environ(environ: Mapping[str, str], settings: Settings) -> None:
-    """Add what `KOBOSHI__…` variables set to `settings`; they rule over the file."""
+    """Add what `KOBOSHI__…` variables set to `settings`; they override the file."""
     seen: dict[KeyPath, str] = {}
     for variable in sorted(name for name in environ if name.startswith(_PREFIX)):
         path = tuple(variable.removeprefix(_PREFIX).lower().split("__"))
@@ -130,14 +130,14 @@ def read_environ(environ: Mapping[str, str], settings: Settings) -> None:
 
 
 class _FileReader(Struct, frozen=True):
-    """Goes through a parsed file along the schema."""
+    """Walks a parsed file along the schema."""
 
     file: Path
     lines: Mapping[KeyPath, int]
     settings: Settings
 
     def read(self, node: Node, raw: object, path: KeyPath) -> None:
-        """Take in what stands at `path`. As deep as the schema, however deep the file is."""
+        """Read the value at `path`. As deep as the schema, however deep the file is."""
         match node:
             case Key():
                 self.settings.set(node, raw, path, self._origin(path))

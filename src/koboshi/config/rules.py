@@ -1,7 +1,7 @@
 """What a key takes beyond a type and its bounds: one function for each rule.
 
 A rule is given the checked value and returns the one to use. The functions whose names begin with
-`read` are given what is written as it is. All raise InvalidValue with the end of a sentence.
+`read` are given the raw value. All raise InvalidValue with the end of a sentence.
 """
 
 import json
@@ -52,10 +52,10 @@ def one_line(text: str) -> str:
 
 
 def time_zone(text: str) -> str:
-    """The IANA name of a time zone that this machine knows; empty is the machine's own."""
+    """The IANA name of a time zone known to this machine; empty is the machine's own."""
     if text in ("", "UTC"):
         return text
-    # Its module is loaded for those who name a zone.
+    # Its module is loaded only for a named zone.
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
     try:
@@ -107,20 +107,20 @@ def no_slash_at_end(text: str) -> str:
 
 
 def public_address(text: str) -> str:
-    """Where people reach us through a proxy: over TLS, or on the machine that they sit at."""
+    """Our address for people, through a proxy: over TLS, or on their own machine."""
     parts = urlsplit(web_address_or_none(text))
     if parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc:
         raise InvalidValue("must be an address without a path, like https://koboshi.example.org")
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise InvalidValue(
             "must begin with https:// unless it is on loopback",
-            "what is said and the token would be read by whoever is in between",
+            "the token and all messages could be read on their way",
         )
     return text
 
 
 def no_other_store(text: str) -> str:
-    """Only the database in the home is there so far. An address may hold a password: it is not
+    """Only the database in the home is supported so far. An address may hold a password: it is not
     repeated."""
     if text:
         raise InvalidValue(
@@ -151,7 +151,7 @@ def loopback_host(text: str) -> str:
 
 
 def listening_host(text: str) -> str:
-    """An address of this machine. Whether others may reach it is asked when all is known."""
+    """An address of this machine. Whether others may reach it is checked later."""
     if text == "localhost":
         return text
     try:
@@ -239,7 +239,7 @@ def read_free_tables(raw: object) -> NamedSecrets:
         try:
             text = json.dumps(table, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
-            # TOML knows dates and times, and numbers that are none.
+            # TOML has dates and times, NaN and infinities.
             message = f'"{shown(str(name))}" must hold texts, numbers, switches and lists only'
             raise InvalidValue(message) from None
         found.append((str(name), Secret(require_text(text, _PLUGIN_CHARS_MAX))))
@@ -258,14 +258,14 @@ def read_headers(raw: object) -> NamedSecrets:
 
 def _variable_value(name: str, raw: object) -> str:
     if not _VARIABLE.fullmatch(name):
-        raise InvalidValue(f'"{shown(name)}" can not name an environment variable')
+        raise InvalidValue(f'"{shown(name)}" cannot name an environment variable')
     (value,) = no_nul((_value(name, raw),))
     return value
 
 
 def _header_value(name: str, raw: object) -> str:
     if not _HEADER.fullmatch(name):
-        raise InvalidValue(f'"{shown(name)}" can not name a header')
+        raise InvalidValue(f'"{shown(name)}" cannot name a header')
     if name.lower() in _HEADERS_OF_OURS or name.lower().startswith("mcp-"):
         raise InvalidValue(f'"{shown(name)}" is a header of the protocol itself')
     value = _value(name, raw)

@@ -45,7 +45,7 @@ def is_account(name: str) -> bool:
 
 
 def find(path: KeyPath) -> "Node | None":
-    """What stands at `path` in the schema; None if nothing does."""
+    """The node at `path` in the schema; None if there is none."""
     node: Node | None = SCHEMA
     for part in path:
         match node:
@@ -69,7 +69,7 @@ def variable_of(path: KeyPath) -> str:
 
 
 def keys_below(node: Node, path: KeyPath = ()) -> Iterator[KeyPath]:
-    """Every key there is, of the accounts one that could be."""
+    """Every key, with an example name for each account."""
     match node:
         case dict():
             for name, below in node.items():
@@ -91,7 +91,7 @@ def nearest(path: KeyPath) -> KeyPath | None:
 
 
 def names_beside(path: KeyPath) -> tuple[str, ...]:
-    """The names that would have been understood in the place of the last part of `path`."""
+    """The known names in the place of the last part of `path`."""
     around = (find(path[:length]) for length in range(len(path) - 1, -1, -1))
     node = next(node for node in around if isinstance(node, dict | Accounts))
     return (node.example,) if isinstance(node, Accounts) else tuple(node)
@@ -117,7 +117,7 @@ def _corrected(path: KeyPath) -> KeyPath | None:
 
 
 def _same_name_elsewhere(path: KeyPath, *, cutoff: float) -> KeyPath | None:
-    """A known key with (nearly) the same last part, in whatever table it belongs."""
+    """A known key with (nearly) the same last part, in any table."""
     by_name = {known[-1]: known for known in reversed([*keys_below(SCHEMA)])}
     name = _closest(path[-1], by_name, cutoff=cutoff)
     return by_name[name] if name is not None else None

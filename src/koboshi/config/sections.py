@@ -1,7 +1,7 @@
 """The keys of `koboshi.toml`, each described once: its type and bounds, its default, its meaning.
 
-A field with a description is a key; `docs/reference.md` is made of these. `values.py` checks what
-is written against them. The other fields are filled in by `load`: names, and resolved secrets.
+A field with a description is a key; `docs/reference.md` is made of these. `values.py` checks the
+written values against them. The other fields are filled in by `load`: names, and resolved secrets.
 """
 
 from collections.abc import Mapping
@@ -119,7 +119,7 @@ class TerminalConfig(Section, frozen=True, kw_only=True):
         description="before which commands (only commands) a person is [asked](approvals.md): "
         "`never`, `dangerous`, `always`")] = "dangerous"
     timeout_seconds: Annotated[SecondsFrom1, Meta(
-        description="how long a command may run that somebody waits for")] = 600
+        description="how long a foreground command may run")] = 600
     notify: Annotated[Literal["all", "result", "error", "off"], Meta(
         description="what you hear of ends that no turn of the agent tells: `all`, `result` (one "
         "line), `error`, `off`")] = "all"
@@ -147,7 +147,7 @@ class StoreConfig(Section, frozen=True, kw_only=True):
 
 
 class RetentionConfig(Section, frozen=True, kw_only=True):
-    """How long what is over is kept. 0 is for ever."""
+    """How long ended things are kept. 0 is for ever."""
 
     journal_days: Annotated[Days, Meta(
         description="how long lines of the journal are kept once their turn is closed and the chat "
@@ -171,7 +171,7 @@ class TelegramConfig(Section, frozen=True, kw_only=True):
     api_base: Annotated[Url, Meta(description="any server of the Bot API"),
         rules.web_address, rules.no_slash_at_end] = "https://api.telegram.org"
     allow: Annotated[People, Meta(
-        description='stable ids of those who may use the gateway, or `["*"]`; others are let in by '
+        description='stable ids of those who may use the gateway, or `["*"]`; others get access by '
         "[pairing](people.md)"), ReadBy(rules.read_people)] = ()
     ambiguous: Annotated[Literal["probe", "label", "hold"], Meta(
         description="a send of unknown outcome: `probe` (look for it, else label), `label`, or "
@@ -211,7 +211,7 @@ class WebConfig(Section, frozen=True, kw_only=True):
 
     @property
     def is_reached_safely(self) -> bool:
-        """Whether only this machine can connect, or a proxy that keeps others' words secret."""
+        """Whether only this machine can connect, or a proxy that encrypts the traffic of others."""
         return is_loopback(self.host) or bool(self.public_url)
 
 
@@ -230,7 +230,7 @@ class McpConfig(Section, frozen=True, kw_only=True):
     env_vars: Annotated[tuple[_Variable, ...], Meta(max_length=256,
         description="names of our own variables that are passed on; one that is not set is an "
         "error"), rules.variable_names] = ()
-    # Some servers are told from others by a secret in the address.
+    # Some servers have a secret in their address.
     url: Annotated[Url, Meta(description="the address, instead of a command"),
         rules.web_address_or_none] = ""
     headers: Annotated[NamedSecrets, Meta(

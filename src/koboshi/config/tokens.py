@@ -29,7 +29,7 @@ def find_token(
 ) -> Token | None:
     """The token of an enabled channel or server, or None if none is named.
 
-    A token that is named and cannot be had is noted as a problem.
+    A token that is named and cannot be read is noted as a problem.
     """
     key = next(iter(written.tokens), "token_env" if holder.token_env else "")
     origin = written.tokens.get(key, written.origin)

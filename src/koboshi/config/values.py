@@ -1,9 +1,9 @@
-"""What is written for a key, checked against the type of its field.
+"""A value written for a key, checked against the type of its field.
 
 A field with a `Meta` that has a description is a key. `Meta` has its bounds as well, and msgspec
-checks them; this module words what is wrong. A function beside the `Meta` is a rule: it is given
-the checked value and returns the one to use, or raises InvalidValue. `ReadBy` names a function that
-is given what is written as it is. Values that may be secret are never repeated in a message.
+checks them; this module words the errors. A function beside the `Meta` is a rule: it is given the
+checked value and returns the one to use, or raises InvalidValue. `ReadBy` names a function that is
+given the raw value. Values that may be secret are never repeated in a message.
 """
 
 import json
@@ -28,7 +28,7 @@ _SWITCH = {"true": True, "1": True, "false": False, "0": False}
 
 
 class ReadBy(msgspec.Struct, frozen=True):
-    """How a field is read that holds another type than the one that is written."""
+    """How a field is read whose type differs from the written one."""
 
     read: Callable[[object], object]
 
@@ -42,7 +42,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[object, ...]
 
     def check(self, raw: object) -> object:
-        """The value of the key that is written as `raw`. Raises InvalidValue."""
+        """The value of the key, from the written `raw`. Raises InvalidValue."""
         for mark in self.marks:
             if isinstance(mark, ReadBy):
                 return mark.read(raw)
@@ -59,7 +59,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         return value
 
     def from_variable(self, text: str) -> object:
-        """What TOML would have made of a variable's text, as far as possible."""
+        """The text of a variable as TOML would read it, as far as possible."""
         for kind in _types_of(self.kind):
             match kind:
                 case inspect.BoolType() if text.lower() in _SWITCH:
@@ -201,7 +201,7 @@ def _types_of(kind: object) -> tuple[inspect.Type, ...]:
 
 
 def _decode(kind: type, raw: object) -> object:
-    """What msgspec does not know how to make."""
+    """Types that msgspec cannot decode."""
     if kind is Secret:
         return Secret(fit_secret(require_text(raw, SECRET_CHARS_MAX)))
     text = require_text(raw, _PATH_CHARS_MAX)

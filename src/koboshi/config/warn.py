@@ -13,7 +13,7 @@ _WEB_TOKEN_CHARS_MIN = 16
 
 
 def warnings_about(config: Config, written: Mapping[str, Origin]) -> tuple[str, ...]:
-    """One sentence for each unwise setting; `written` says where each key that was set stands."""
+    """One sentence for each unwise setting; `written` says where each set key stands."""
     return (
         *_secrets_in_the_file(config, written),
         *_plain_connections(config),

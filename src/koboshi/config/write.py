@@ -5,10 +5,10 @@ from pathlib import Path
 
 
 def write_new(file: Path, text: str, *, is_replacing: bool) -> None:
-    """Write `file` with mode 0600. One that is there is replaced only where that is asked for, and
-    is kept beside it as `<name>.old`. Raises OSError, FileExistsError above all.
+    """Write `file` with mode 0600. An existing file is replaced only on request, and kept beside it
+    as `<name>.old`. Raises OSError, FileExistsError above all.
 
-    It gets its name when it is on disk: after a crash there is the old one, the new one, or none.
+    It gets its name when it is on disk: a crash leaves the old file, the new one, or none.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     unnamed = file.with_name(f"{file.name}.new")

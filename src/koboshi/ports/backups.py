@@ -1,4 +1,4 @@
-"""Backups of the store: made while it is used, and counted only when they are proven whole."""
+"""Backups of the store: made while it is in use, and counted only when proven whole."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,17 +27,17 @@ class BackupStanding:
     removed: tuple[str, ...] = ()
     """Older backups that were removed because enough newer ones are kept."""
     trouble: str = ""
-    """Why it failed; then nothing was left behind."""
+    """Why it failed; a failed backup leaves nothing behind."""
 
 
 class Backups(Protocol):
     def begin(self, to: str, keep: int) -> bool:
-        """Begin to make a backup, into the file `to` or, if that is empty, into the home, where at
-        most `keep` are kept (0: all). False if one is being made already."""
+        """Begin a backup, into the file `to` or, if that is empty, into the home, where at most
+        `keep` are kept (0: all). False if one is being made already."""
         ...
 
     def standing(self) -> BackupStanding | None:
-        """How far the one that was begun last is; None if none was."""
+        """How far the last begun backup is; None if none was begun."""
         ...
 
     def newest_ms(self) -> int | None:

@@ -15,7 +15,7 @@ from koboshi.domain.route import Route
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
     edits: bool = False
-    """`edit` can replace the words of a message of ours."""
+    """`edit` can replace the text of a message of ours."""
     threads: bool = False
     typing: bool = False
     idempotent_send: bool = False
@@ -23,13 +23,13 @@ class Abilities:
     finds_sent: bool = False
     """`find` can tell whether a delivery arrived."""
     holds_unsure: bool = False
-    """Its owner wants to decide themselves about sends of unknown outcome."""
+    """The owner wants to decide about sends of unknown outcome."""
     drafts: bool = False
-    """`draft` can show words while they grow."""
+    """`draft` can show a text while it grows."""
     interactive: bool = True
     """A person reads along and can answer."""
     parts_max: int = 8
-    """An answer of more parts is not sent as so many messages."""
+    """An answer of several parts is not sent as that many messages."""
     takes_files: bool = False
     """A delivery can carry a file."""
 
@@ -41,19 +41,19 @@ class Inbound:
     route: Route
     external_id: str
     sender: str
-    """The platform's stable id of the person: names change hands, and are nobody's proof."""
+    """The platform's stable id of the person. Names change hands and prove nothing."""
     words: Words
     ignored: str | None = None
     sender_name: str = ""
-    """What the person calls themselves; shown to who decides about them, and never compared."""
+    """The person's own name for themselves; shown to the operator, never compared."""
     is_private: bool = False
-    """Nobody but the sender reads along, so that they can be given a code."""
+    """Only the sender reads along, so a code can be sent."""
     is_group: bool = False
-    """Others write in the same conversation, so that the agent is told who speaks."""
+    """Others write in the same conversation, so the agent is told who speaks."""
     is_addressed: bool = True
-    """It is said to us. In a group other words are kept only where the agent listens to all."""
+    """It addresses us. Other words in a group are kept only where the agent listens to all."""
     edits: str = ""
-    """The external id of an earlier message that this one takes the place of, while that waits."""
+    """The external id of an earlier message that this one replaces, while that waits."""
     moved_to: str = ""
     """The chat is this one from now on."""
 
@@ -85,16 +85,16 @@ class Channel(Protocol):
 
     @property
     def account(self) -> str:
-        """The platform's stable id of whom we speak as, known before anything is connected. Numbers
-        of chats, messages and updates are good for one account. Empty where there is only one."""
+        """The platform's stable id of our own account, known before connecting. Ids of chats,
+        messages and updates are valid for one account. Empty where there is only one."""
 
     @property
     def abilities(self) -> Abilities: ...
 
     @property
     def trouble(self) -> str | None:
-        """Why the platform cannot be had at the moment; None if the channel is up. No send of
-        unknown outcome is repeated while it is not. A channel that comes back hints at that."""
+        """Why the platform is out of reach now; None if the channel is up. Meanwhile, no send of
+        unknown outcome is repeated. A channel that comes back hints at that."""
         ...
 
     async def receive(self, cursor: str | None, accept: Accept) -> None:
@@ -103,38 +103,38 @@ class Channel(Protocol):
         ...
 
     def split(self, text: str) -> tuple[str, ...]:
-        """The parts in which the platform takes a text; each is sent by itself."""
+        """The parts in which the platform takes a text; each is sent separately."""
         ...
 
     async def pace(self, route: Route) -> None:
-        """Wait until the platform's manners allow one more message there."""
+        """Wait until the platform's rate limits allow one more message there."""
         ...
 
     async def send(self, delivery: Delivery) -> SendOutcome:
-        """Try to deliver once. Never raises for what a platform or a network may do."""
+        """Try to deliver once. Never raises for an error of a platform or a network."""
         ...
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:
         """What became of an earlier send of unknown outcome: Sent, Later if it certainly did not
-        arrive, Unsure if that is to be asked again, None if it can not be told."""
+        arrive, Unsure if the caller must ask again, None if it cannot be known."""
         ...
 
     async def typing(self, route: Route) -> None:
-        """Show for some seconds that somebody is at work, where the platform can. Best effort."""
+        """Show for some seconds that the agent is working, where the platform can. Best effort."""
         ...
 
     async def edit(self, route: Route, platform_id: str, text: str) -> None:
-        """Replace the words of a message that arrived, where `abilities.edits` says so. Best
+        """Replace the text of a message that arrived, where `abilities.edits` says so. Best
         effort: it may fail and may be cut off, and nothing depends on it."""
         ...
 
     async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:
-        """Show words that are still growing, where `abilities.drafts` says so. Best effort, and
+        """Show a text that is still growing, where `abilities.drafts` says so. Best effort, and
         gone by itself: the answer is a delivery like any other."""
         ...
 
     async def fetch(self, attachment: Attachment, path: Path) -> None:
-        """Bring a file that came with a message to `path`, whole or not at all. Raises
-        FileNotHad with words for the model if it can never be had, and anything else if it
-        may come yet."""
+        """Bring a file that came with a message to `path`, whole or not at all. Raises FileNotHad
+        with words for the model if it can never be fetched, and any other error if it may come
+        later."""
         ...

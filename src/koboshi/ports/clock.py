@@ -5,7 +5,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now_ms(self) -> int:
-        """Milliseconds since 1970. May jump; only freshness and what people read rest on it."""
+        """Milliseconds since 1970. May jump; only freshness and displayed times rest on it."""
         ...
 
     def monotonic(self) -> float:

@@ -10,13 +10,13 @@ from koboshi.domain.transcript import Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as the model is told of it. `parameters` is a JSON schema, as text."""
+    """A tool as the model sees it. `parameters` is a JSON schema, as text."""
 
     name: str
     description: str
     parameters: str
     sends_files: bool = False
-    """It is told of only where the person can be sent files."""
+    """The model is told of it only where the person can be sent files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Request:
     steps: tuple[Step, ...]
     tools: tuple[ToolSpec, ...]
     wants_summary: bool = False
-    """The reply is not the next one of the conversation: it sums the steps up."""
+    """The reply is a summary of the steps, not the next one of the conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class ModelReply:
 
 
 OnText: TypeAlias = Callable[[str], None]
-"""Told each piece of the text as it comes, for display: nothing counts before the end."""
+"""Called with each piece of the text as it comes, for display: nothing counts before the end."""
 
 
 class Model(Protocol):

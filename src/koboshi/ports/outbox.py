@@ -1,4 +1,4 @@
-"""The outbox of the store: what is owed to people, and what becomes of it."""
+"""The outbox of the store: deliveries owed to people, and their outcomes."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,10 +10,10 @@ from koboshi.domain.route import Route
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A session to which something is owed, and when it can be sent."""
+    """A session that is owed something, and when it can be sent."""
 
     delivery_id: DeliveryId
-    """The newest that is owed to it."""
+    """Its newest owed delivery."""
     session_id: SessionId
     route: Route
     wait_ms: int
@@ -21,7 +21,7 @@ class Due:
     needs_channel: bool
     """That one waits while its channel is down."""
     reply_wait_ms: int | None
-    """Until a reply to a command is due, which may overtake it; None if there is none."""
+    """Until a reply to a command is due, which may overtake it; None without one."""
 
     def due_in_ms(self, *, is_up: bool) -> int | None:
         """Until something can be sent; None if that waits for the channel."""
@@ -33,8 +33,8 @@ class Due:
 
 class Outbox(Protocol):
     async def due(self, after: DeliveryId) -> tuple[Due, ...]:
-        """Sessions to which something is owed, by a delivery newer than `after`; with 0 all of
-        them, with the times. Rows that another worker left in the middle of sending count."""
+        """Sessions that are owed something, by a delivery newer than `after`; with 0 all of them,
+        with the times. Rows that another worker left in the middle of sending count."""
         ...
 
     async def claim(
@@ -45,14 +45,14 @@ class Outbox(Protocol):
         is_up: bool = True,
         limits: DeliveryLimits = ...,
     ) -> Delivery | GivenUp | int | None:
-        """Take the session's oldest unsettled delivery for sending, or a reply to a command where
-        that one has to wait. What is too old, or poisoned, is given up here. A number says that
-        nothing is due for so many milliseconds; None that nothing is owed, or that it waits for a
+        """Take the session's oldest unsettled delivery for sending, or a reply to a command while
+        that one waits. A delivery that is too old or poisoned is abandoned here. A number means:
+        nothing is due for so many milliseconds. None means: nothing is owed, or it waits for a
         channel that is not up."""
         ...
 
     async def near(self, delivery: Delivery) -> Near:
-        """What is known of the chat that a delivery goes to."""
+        """What is known about the chat of a delivery."""
         ...
 
     async def files_kept(self) -> frozenset[str]:
@@ -60,35 +60,35 @@ class Outbox(Protocol):
         ...
 
     async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> bool:
-        """Store what the send made of it. The last one of an answered turn makes it done. Returns
-        whether the session is owed more; what is owed later comes with a hint."""
+        """Store the outcome of the send. The last delivery of an answered turn makes it done.
+        Returns whether the session is owed more; later debts come with a hint."""
         ...
 
     async def label(
         self, delivery: Delivery, worker_id: WorkerId, *, may_be_duplicate: bool = True
     ) -> None:
-        """From now on it says that it may be a duplicate, or does not any more."""
+        """From now on it is marked as a possible duplicate, or no longer is."""
         ...
 
     async def hasten(self, channel: ChannelName) -> int:
-        """The channel is back: what waits for a time of our own is due now. That does not hold for
-        chats in which the platform wants quiet, for what is held, and for unknown outcomes. Returns
+        """The channel is back: deliveries that wait for a time of ours are due now. Excepted are
+        chats in which the platform demands quiet, held deliveries, and unknown outcomes. Returns
         how many were hastened."""
         ...
 
     async def retry(self, delivery_id: DeliveryId) -> DeliveryId | None:
-        """Owe again what was rejected or abandoned, as a new delivery that names the old one; what
-        is owed and waits for a time is due now. Returns the delivery that is owed: the one there
-        is already, if it was retried before. None if nothing was done: it was delivered, it is
-        being sent, or there is no such delivery."""
+        """Owe a rejected or abandoned delivery again, as a new one that names the old one. An owed
+        one that waits for a time is due now. Returns the owed delivery: the existing one, if it was
+        retried before. None if nothing was done: it was delivered, it is being sent, or there is no
+        such delivery."""
         ...
 
     async def release(self, delivery_id: DeliveryId | None) -> int:
-        """What is held, after a restore or by a setting, is due now; None means all of it. What may
-        have arrived before says so. Returns how many were released."""
+        """Held deliveries, after a restore or by a setting, are due now; None means all of them.
+        One that may have arrived before says so. Returns how many were released."""
         ...
 
     async def drop(self, delivery_id: DeliveryId) -> bool:
-        """Abandon what is owed. False if nothing was done: it is settled, it is being sent, or
+        """Abandon an owed delivery. False if nothing was done: it is settled, it is being sent, or
         there is no such delivery."""
         ...

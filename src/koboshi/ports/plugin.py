@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """An entry point that is installed. Nothing of it is imported before `load` is called, which
-    may take long, and may raise anything."""
+    """An installed entry point. Nothing of it is imported before `load`, which may take long and
+    may raise anything."""
 
     name: str
     distribution: str
@@ -24,7 +24,7 @@ class ToolSetting:
     environment: Mapping[str, str] = field(repr=False)
     """The environment of commands: nothing in it that may hold a key."""
     settings: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """What stands under `[tools.settings.<entry point>]`, unchecked."""
+    """The table `[tools.settings.<entry point>]`, unchecked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class ModelSetting:
     """What a plug-in is given to make its model, from the section `[model]`."""
 
     model: str
-    """What stands behind the colon of `name`."""
+    """The part of `name` behind the colon."""
     base_url: str = field(default="", repr=False)
     api_key: str | None = field(default=None, repr=False)
-    """What the variable `api_key_env` holds; None where none is named or it is not set."""
+    """The value of the variable `api_key_env`; None where none is named or it is not set."""

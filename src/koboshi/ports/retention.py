@@ -1,4 +1,4 @@
-"""Forgetting what is old: lines of the journal, and deliveries that have ended."""
+"""Forgetting old rows: journal lines, and settled deliveries."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,22 +8,22 @@ from koboshi.domain.ids import WorkerId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outdated:
-    """What one look has found. `place` is how far it has looked; None if there is nothing more."""
+    """What one look has found. `place` is how far it has looked; None at the end."""
 
     ids: tuple[int, ...]
     place: int | None
 
 
 class Retention(Protocol):
-    """Looks are made beside the writer; only what is deleted costs a transaction, a small one."""
+    """Looks are made beside the writer; only a deletion costs a transaction, a small one."""
 
     async def begin(self, worker_id: WorkerId) -> int:
-        """The first journal line of a boot: it and what follows is never outdated."""
+        """The first journal line of a boot: it and later lines are never outdated."""
         ...
 
     async def lines(self, after: int, before_ms: int, boot_seq: int) -> Outdated:
-        """Journal lines behind `after` that nobody needs any more: older than that moment, of turns
-        that have been closed as long, in sessions with nothing open."""
+        """Journal lines behind `after` that are no longer needed: older than that moment, of turns
+        closed as long, in sessions with nothing open."""
         ...
 
     async def forget_lines(self, seqs: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""What is kept back for a full disk, as people may look at it."""
+"""The reserve kept for a full disk, as people may look at it."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
     kept_bytes: int
-    """What is kept back now; 0 if it was given up, or never made."""
+    """The reserve held now; 0 if it was given up, or never made."""
     wanted_bytes: int
-    """What is to be kept back on this volume."""
+    """The reserve intended for this volume."""
     free_bytes: int
     made_from_bytes: int
-    """So much has to be free before it is made."""
+    """The free space required before it is made."""
 
     @property
     def has_room(self) -> bool:

@@ -1,7 +1,7 @@
-"""Commands under their runners: small programs of their own that outlive the gateway.
+"""Commands under their runners: small separate programs that outlive the gateway.
 
-What a runner knows lies in files beside its log, so that it is known whoever asks and whenever: a
-bare pid is never trusted.
+A runner keeps its facts in files beside its log, so any process can read them at any time: a bare
+pid is never trusted.
 """
 
 from collections.abc import Mapping
@@ -26,17 +26,17 @@ class CommandSpec:
 
 
 class EndedBy(StrEnum):
-    ITSELF = "itself"  # it exited, or died of a signal that nobody of us sent
+    ITSELF = "itself"  # it exited, or died of a signal that we did not send
     REQUEST = "request"  # the gateway asked its runner to end it
     TIMEOUT = "timeout"  # it ran longer than it was allowed to
     START = "start"  # it could not be started
 
 
 class EndReason(StrEnum):
-    """Why a command ended that did so by itself, and yet not by its own will."""
+    """Why a command ended by itself, and yet not by its own will."""
 
     OUT_OF_MEMORY = "out-of-memory"  # the kernel killed it, or one of its processes
-    TOLD_TO_STOP = "told-to-stop"  # its runner was, by somebody else: the service manager, say
+    TOLD_TO_STOP = "told-to-stop"  # its runner was, not by the gateway: the service manager, say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,9 @@ class Ending:
 
 
 class Life(StrEnum):
-    """What the files of a process tell, all cases."""
+    """All cases that the files of a process tell."""
 
-    UNBORN = "unborn"  # there is nothing, or it was voided: it never ran and never will
+    UNBORN = "unborn"  # no files, or voided: it never ran and never will
     ALIVE = "alive"  # its runner holds the lock
     ENDED = "ended"  # there is a record of the end
     LOST = "lost"  # born, no lock, no record: killed together with its runner, or a reboot
@@ -66,13 +66,13 @@ class Seen:
     birth: Birth | None = None
     ending: Ending | None = None
     is_other_boot: bool = False
-    """The machine was started again since it was born."""
+    """The machine was rebooted after its birth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSlice:
     """Bytes of the output from `offset` on. The log keeps its head and its tail: `dropped` bytes
-    between what was asked for and `offset` are gone."""
+    between the requested offset and `offset` are gone."""
 
     offset: int
     content: bytes
@@ -83,12 +83,12 @@ class LogSlice:
 
 class Runners(Protocol):
     async def start(self, process_id: ProcessId, spec: CommandSpec) -> Birth | None:
-        """Start the command under a new runner. Returns once it is born, durably; None if it ended
-        before it was. Raises OSError if not even the runner could be started."""
+        """Start the command under a new runner. Returns once it is durably born; None if it ended
+        before. Raises OSError if the runner could not be started."""
         ...
 
     def look(self, process_id: ProcessId) -> Seen:
-        """What is true now. Settles for good what never began: after UNBORN it never will."""
+        """Its state now. Also settles that an unborn process stays so: it never begins."""
         ...
 
     async def wait(self, process_id: ProcessId, at_most_s: float | None = None) -> Seen:
@@ -96,7 +96,7 @@ class Runners(Protocol):
         ...
 
     async def end(self, process_id: ProcessId, *, grace_s: float) -> Seen:
-        """Have its whole tree ended: TERM, and after the grace KILL. Harmless when it has ended."""
+        """End its whole tree: TERM, and after the grace KILL. Harmless when it has ended."""
         ...
 
     def read_log(self, process_id: ProcessId, offset: int, limit: int) -> LogSlice:
@@ -104,7 +104,7 @@ class Runners(Protocol):
         ...
 
     def log_size(self, process_id: ProcessId) -> int:
-        """How much it has printed so far; 0 if that can not be known."""
+        """How much it has printed so far; 0 if that cannot be known."""
         ...
 
     async def write(self, process_id: ProcessId, content: bytes) -> bool:

@@ -53,7 +53,7 @@ NO_SIZES: Mapping[ProcessId, int] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """An `Inbound` after it was looked at: a command if it is one, ignored if it is not for us."""
+    """An `Inbound` after a first look: a command if it is one, ignored if it is not for us."""
 
     inbound: Inbound
     command: Command | None = None
@@ -66,12 +66,12 @@ Respond: TypeAlias = Callable[[Command, SessionFacts], Response]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What a claimed turn starts from: what was said before, and its own steps and calls."""
+    """What a claimed turn starts from: the earlier conversation, and its own steps and calls."""
 
     session: Session
     context: tuple[Step, ...]
-    """Steps of earlier turns that the model may be shown, oldest first: those behind what the
-    summary covers."""
+    """Steps of earlier turns that the model may be shown, oldest first: those that the summary does
+    not cover."""
     steps: tuple[Step, ...]
     calls: tuple[CallRecord, ...]
     model_tries: int
@@ -89,14 +89,14 @@ class Sessions(Protocol):
 
 class Inbox(Protocol):
     async def bind(self, accounts: Mapping[ChannelName, str]) -> tuple[ChannelName, ...]:
-        """Store as whom the channels speak to their platforms, before anything is received or sent.
-        Where it was another account before, the platform's ids from then are forgotten, as after a
-        move. Returns those channels."""
+        """Store the accounts of the channels, before anything is received or sent. Where the
+        account changed, the old account's platform ids are forgotten, as after a move. Returns
+        those channels."""
         ...
 
     async def adopt(self, channel: ChannelName, account: str) -> None:
-        """The platform knows this account. What came over the channel before accounts were stored
-        came to the first one of which that is said."""
+        """The platform confirms this account. Messages from before accounts were stored belong to
+        the first confirmed one."""
         ...
 
     async def cursor(self, channel: ChannelName, account: str = "") -> str | None:
@@ -112,21 +112,21 @@ class Inbox(Protocol):
         respond: Respond,
         account: str = "",
     ) -> tuple[Receipt, ...]:
-        """Store what arrived for this account and how far we have read, and do at once what follows
-        from it: open a turn where the session is idle, answer its open question, carry out a
-        command. What comes from somebody who is not allowed is ignored; in a private chat they may
-        be given a code. An external id of the account that is already there changes nothing."""
+        """Store new messages for this account and how far we have read, and do at once what
+        follows: open a turn where the session is idle, answer its open question, carry out a
+        command. Messages of a person who is not allowed are ignored; in a private chat they may be
+        given a code. An external id of the account that is already stored changes nothing."""
         ...
 
     async def drop(self, entry_id: EntryId) -> bool:
-        """A message that waits will not be taken up. False if nothing was done: it is in a turn, it
+        """A waiting message will not be taken up. False if nothing was done: it is in a turn, it
         does not wait, it is no message, or there is none."""
         ...
 
     async def retry(self, entry_id: EntryId) -> Retried | None:
-        """Ask again what was not answered, as a new message that names the old one or its turn.
-        Returns the one that asks it: the one there is already, if it was asked again before. None
-        if there is no such message."""
+        """Ask an unanswered message again, as a new message that names the old one or its turn.
+        Returns the new one, or the existing one if it was asked again before. None if there is no
+        such message."""
         ...
 
     async def messages_waiting(self, session_id: SessionId) -> int:
@@ -138,9 +138,9 @@ class Turns(Protocol):
     async def claim(
         self, worker_id: WorkerId, limit: int, *, recovered_max: int | None = None
     ) -> tuple[Claim, ...]:
-        """Claim up to `limit` queued turns that are due, oldest first: those that were interrupted
-        behind all others, and at most `recovered_max` of them. One that was worked on before is
-        judged first; only a verdict to resume lets it through."""
+        """Claim up to `limit` queued turns that are due, oldest first: interrupted ones behind all
+        others, and at most `recovered_max` of them. A turn with earlier work is judged first; only
+        a verdict to resume lets it through."""
         ...
 
     async def due_in_ms(self, *, with_recovered: bool = True) -> int | None:
@@ -160,21 +160,20 @@ class Turns(Protocol):
         ...
 
     async def note(self, claim: Claim, note: Note) -> tuple[Step, ...]:
-        """Say something to the model. Not progress."""
+        """Add a note for the model. Not progress."""
         ...
 
     async def summarise(self, claim: Claim, summary: Summary) -> tuple[Step, ...]:
         """From now on the summary stands for the steps that it covers. Not progress; but the model
-        has answered, so its tries are counted anew. Raises ValueError if it covers no more than
-        the newest one, so that there can not be endlessly many."""
+        has answered, so its tries are counted anew. Raises ValueError if it covers no more than the
+        newest one: this bounds their number."""
         ...
 
     async def start_call(self, claim: Claim, call_id: CallId) -> bool:
         """The call is about to run: from here on its outcome is unknown until it is finished.
 
         False, and nothing is written, if the same call ran before in this turn, its outcome is
-        unknown or the gateway died while it ran, and no person has allowed it since: it is not
-        started again."""
+        unknown or the gateway died while it ran, and no person has allowed it since."""
         ...
 
     async def finish_call(
@@ -184,9 +183,9 @@ class Turns(Protocol):
         exits_read: Sequence[ProcessId] = (),
         parcel: Parcel | None = None,
     ) -> tuple[Step, ...]:
-        """Store the result, that it showed the model how these processes ended, and what it owes
-        to the person. Returns the new steps: the result, and where a step boundary is reached,
-        what was waiting for it."""
+        """Store the result, the processes whose end it showed to the model, and what it owes to the
+        person. Returns the new steps: the result, and at a step boundary the messages that waited
+        for it."""
         ...
 
     async def ask(
@@ -204,9 +203,9 @@ class Turns(Protocol):
         file: OutFile | None = None,
     ) -> None:
         """End the turn with its answer: the words, the state and the deliveries owed are one
-        transaction, which also opens the next turn if something waits. `log_sizes` says how much
-        output its background processes had until now: what matches in it comes too late. `file`
-        goes along with the last part."""
+        transaction, which also opens the next turn if a message waits. `log_sizes` is the output of
+        its background processes until now: later matches in it are too late. `file` goes along with
+        the last part."""
         ...
 
     async def fail(self, claim: Claim, reason: str) -> None:
@@ -218,44 +217,44 @@ class Turns(Protocol):
         ...
 
     async def tell_progress(self, claim: Claim, ordinal: int, words: str) -> None:
-        """Owe the person these words while the turn works: whatever ends the work, for good or for
-        now, abandons them if they are not on their way. An ordinal is used once."""
+        """Owe the person these words while the turn runs: any end of the work, for good or for now,
+        abandons them if they are not on their way. An ordinal is used once."""
         ...
 
     async def retry_model(self, claim: Claim, failure: Failure) -> Decision:
-        """Store that the model did not answer, decide what follows from it, and owe the person a
-        word about it, once, if they are to know by now."""
+        """Store that the model did not answer, decide what follows, and owe the person one notice
+        about it once it is due."""
         ...
 
     async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
         """Give the claim back until `wait_ms` have passed, because the model does not answer. That
         is no interruption: neither a death nor a recovery, and the model is told nothing. The wait
-        counts as waited from here on, whatever the clock does."""
+        counts as waited from here on, even if the clock is changed."""
         ...
 
     async def release(self, claim: Claim) -> None:
-        """Give the claim back cleanly, to be taken up by the next worker."""
+        """Give the claim back cleanly, for the next worker."""
         ...
 
     async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
-        """Turns that need a verdict, newest first: running under a worker that is gone, and at a
-        boot, when the world may have changed, those that were set aside, and those that do not run
-        any more because of a person in them and hold up the message of another."""
+        """Turns that need a verdict, newest first: running under a worker that is gone; and at a
+        boot, when the environment may have changed, those set aside, and those that are stopped
+        because of a person in them and hold up another person's message."""
         ...
 
     async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
-        """Read the facts, decide, apply, journal: one transaction. None if there was nothing to
-        decide any more."""
+        """Read the facts, decide, apply, journal: one transaction. None if there was nothing left
+        to decide."""
         ...
 
     async def will(self, turn_id: TurnId, will: OperatorAction) -> Standing | None:
-        """Do with a turn what the operator wants, as `/resume` and `/drop` do. It is done exactly
+        """Apply the operator's action to a turn, as `/resume` and `/drop` do. It is done exactly
         when LEFT comes back; any other standing says why nothing was written, and None that there
         is no such turn."""
         ...
 
     async def expire(self, limit: int) -> int:
-        """End turns whose question nobody answered in time. Returns how many."""
+        """End turns whose question was not answered in time. Returns how many."""
         ...
 
 
@@ -271,10 +270,10 @@ class Processes(Protocol):
         watchers: Sequence[WatcherSpec] = (),
         background_max: int | None = None,
     ) -> Process:
-        """The intent to start a process for a call, and what shall look at it, stored before
-        anything runs. A call has one process for ever: if there is one already, it is returned as
-        it is. Raises BackgroundFull, and nothing is written, if it is for the background and
-        `background_max` commands of the session run there already."""
+        """Store the intent to start a process for a call, with its watchers, before anything runs.
+        A call has one process for ever: an existing one is returned as it is. Raises
+        BackgroundFull, and nothing is written, if it is for the background and `background_max`
+        commands of the session run there already."""
         ...
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None: ...
@@ -289,31 +288,32 @@ class Processes(Protocol):
         ended_ms: int,
         output: str = "",
     ) -> None:
-        """How it ended, and the last of its output; a second end changes nothing. What is said
-        about it is filed in the same transaction: to the agent if it asked for that, else to the
-        person, and to nobody when somebody asked for the end."""
+        """How it ended, and the last of its output; a second end changes nothing. The report is
+        filed in the same transaction: to the agent if it asked for that, else to the person, and to
+        neither after a request to end it."""
         ...
 
     async def report(self, before: Watcher, found: Finding) -> bool:
-        """Say what a watcher found and move it behind that, in one transaction. False, and nothing
-        is written, when it may say nothing now, or somebody else was faster: look again later."""
+        """Report a watcher's finding and move the watcher behind it, in one transaction. False, and
+        nothing is written, when it may report nothing now, or was moved meanwhile: look again
+        later."""
         ...
 
     async def forget(self, process_id: ProcessId) -> None:
-        """Delete one that has ended, and what looked at it."""
+        """Delete an ended process and its watchers."""
         ...
 
     async def ask_end(self, process_id: ProcessId) -> None:
-        """Somebody wants it ended; the supervisor acts on that, also after a boot. Of a lost one,
-        what may be left of it."""
+        """Store the request to end it; the supervisor acts on that, also after a boot. For a lost
+        one, it ends what may be left."""
         ...
 
     async def with_remains(self) -> tuple[ProcessId, ...]:
-        """Lost ones of which something may be left that somebody wants ended."""
+        """Lost processes with a request to end what may be left of them."""
         ...
 
     async def remains_ended(self, process_id: ProcessId) -> None:
-        """Nothing is left of it that could be found."""
+        """Nothing of it is left that could be found."""
         ...
 
     async def find(self, turn_id: TurnId, call_id: CallId) -> Process | None: ...
@@ -325,15 +325,15 @@ class Processes(Protocol):
         ...
 
     async def watchers(self, process_id: ProcessId) -> tuple[Watcher, ...]:
-        """Everything that looks, or looked, at a process."""
+        """All watchers of a process, past ones included."""
         ...
 
     async def watched(self) -> tuple[tuple[Watcher, Process], ...]:
-        """What looks at the output of processes now, the longest unheard first."""
+        """The active watchers of output, the longest unheard first."""
         ...
 
     async def of_turn(self, turn_id: TurnId) -> tuple[ProcessId, ...]:
-        """What the turn has started in the background."""
+        """The background processes that the turn has started."""
         ...
 
     async def outdated(self, before_ms: int, kept_max: int, limit: int) -> tuple[ProcessId, ...]:
@@ -341,7 +341,7 @@ class Processes(Protocol):
         ...
 
     async def stranded(self) -> tuple[ProcessId, ...]:
-        """Begun for a turn that has closed since, and nobody knows whether they were started."""
+        """Begun for a turn that has closed since; unknown whether they were started."""
         ...
 
     async def commands_running(self) -> frozenset[tuple[TurnId, CallId]]:
@@ -388,7 +388,7 @@ class Store(Protocol):
         """Why nothing is written any more and this process must end; None if it need not."""
 
     def stop_waiting(self) -> None:
-        """From now on a write that would have to wait for a full disk or another program's lock
-        fails with StoreFailed: whoever is asked to stop can not wait for space."""
+        """From now on a write that would wait for a full disk or another program's lock fails with
+        StoreFailed: a stop cannot wait for space."""
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What happened since a line of the journal, counted: what metrics are made of."""
+"""Counts since a line of the journal: the source of metrics."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class Happened:
     event: str
     after: str | None
     label: str | None
-    """Why: the rule of a turn, the reason for which a message was set aside."""
+    """Why: the rule of a turn, the reason a message was set aside."""
     channel: str | None
     count: int
 
@@ -39,13 +39,13 @@ class Called:
     outcome: str | None
     """None for one that got its result without having run."""
     decision: str | None
-    """What a person said; None where nobody was asked."""
+    """A person's decision; None where no person was asked."""
     count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What happened since a line of the journal, and how things stand now."""
+    """Counts since a line of the journal, and how things stand now."""
 
     place: int
     """The newest line that was counted."""

@@ -14,7 +14,7 @@ from koboshi.ports.model import ToolSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """On whose behalf a call runs."""
+    """For which turn and call a tool runs."""
 
     claim: Claim
     call_id: CallId
@@ -23,8 +23,8 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
-    """What a call came to, in words for the model. `exits_read` are processes that it showed as
-    ended; `is_unknown` says that nobody knows what it did; `parcel` is owed to the person."""
+    """The outcome of a call, in words for the model. `exits_read` are processes that it showed as
+    ended; `is_unknown` says that the effect is unknown; `parcel` is owed to the person."""
 
     text: str
     exits_read: tuple[ProcessId, ...] = ()
@@ -33,11 +33,11 @@ class ToolAnswer:
 
 
 class ToolFailed(Exception):
-    """The call did not do what it was asked for; the model is told the words."""
+    """The call did not do what was asked; the model is told the words."""
 
 
 class TurnSetDown(Exception):
-    """The call goes on in the next life of the gateway: its turn is given back now."""
+    """The call goes on after the next boot of the gateway: its turn is given back now."""
 
 
 class Tool(Protocol):
@@ -53,11 +53,11 @@ class Tool(Protocol):
         ...
 
     def complaint_about(self, arguments: str) -> str | None:
-        """Why these arguments can not be used, in words for the model; None if they can."""
+        """Why these arguments cannot be used, in words for the model; None if they can."""
         ...
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        """What the person is asked, for a call that waits for them."""
+        """The question to the person, for a call that waits for them."""
         ...
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
@@ -65,7 +65,7 @@ class Tool(Protocol):
         ...
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
-        """Take up a call that was under way when the gateway died. Only for `resumable` ones."""
+        """Continue a call that was running when the gateway died. Only for `resumable` ones."""
         ...
 
 
@@ -79,7 +79,7 @@ class Load(StrEnum):
 
 @runtime_checkable
 class KnowsLoad(Protocol):
-    """A tool with calls that only wait. The others need not know of this."""
+    """A tool with calls that only wait. Other tools need not implement this."""
 
     def complaint_about(self, arguments: str) -> str | None: ...
 
@@ -89,34 +89,34 @@ class KnowsLoad(Protocol):
 
 
 def load_of(tool: object, arguments: str) -> Load:
-    """What a call needs while it runs. A tool that does not say so computes; so does a call that
-    cannot be used, or whose tool is not there."""
+    """What a call needs while it runs. A tool that does not say so computes; so does a call with
+    unusable arguments or a missing tool."""
     if not isinstance(tool, KnowsLoad) or tool.complaint_about(arguments) is not None:
         return Load.WORK
     return tool.load_of(arguments)
 
 
 class ToolSource(Protocol):
-    """Tools that come and go with the server that has them."""
+    """Tools that come and go with their server."""
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the model is told of now."""
         ...
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that name, or one that stands for it while its server is away; None if it is
-        none of this source."""
+        """The tool of that name, or a stand-in while its server is away; None if it is not of this
+        source."""
         ...
 
     async def reach(self, name: str) -> Tool | None:
-        """The tool of that name, with its server there; None if it is none of this source.
+        """The tool of that name, with its server connected; None if it is not of this source.
 
-        Waits for the server, not for ever. Raises ToolFailed if it does not come.
+        Waits for the server, with a limit. Raises ToolFailed if it does not come.
         """
         ...
 
     async def settle(self) -> None:
-        """Wait, not for ever, until each server has come or has failed to once."""
+        """Wait, with a limit, until each server has connected or has failed once."""
         ...
 
 
@@ -127,22 +127,22 @@ class Tools(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools as the model is told of them."""
+        """The tools as the model sees them."""
         ...
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that name; None if there is none. It may be out of reach at the moment."""
+        """The tool of that name; None if there is none. It may be out of reach now."""
         ...
 
     async def reach(self, name: str) -> Tool | None:
         """The tool of that name, ready to run; None if there is none.
 
-        To be called before a call is stored as started: whatever fails here has certainly not run.
+        To be called before a call is stored as started: a failure here proves that it did not run.
         Raises ToolFailed, in words for the model, if it is out of reach.
         """
         ...
 
     async def settle(self) -> None:
-        """Wait, not for ever, for tools that are still on their way after the start, so that the
-        model is told of the same tools before and after a restart."""
+        """Wait, with a limit, for tools that are still connecting after the start, so that the
+        model sees the same tools before and after a restart."""
         ...

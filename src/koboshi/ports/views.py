@@ -27,7 +27,7 @@ from koboshi.ports.tally import Tally
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalLine:
-    """One thing that happened, in the order of its commit."""
+    """One event, in the order of its commit."""
 
     seq: int
     at_ms: int
@@ -47,7 +47,7 @@ class JournalLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What was delivered, for an event."""
+    """The delivered message of an event."""
 
     delivery_id: DeliveryId
     cause: str
@@ -62,7 +62,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A journal line together with what it is about, for those who follow a chat."""
+    """A journal line with its subject, for readers that follow a chat."""
 
     line: JournalLine
     route: Route
@@ -77,19 +77,19 @@ class Status:
     turns: dict[str, int]
     """How many turns are in each state that is not closed."""
     stands: dict[str, int]
-    """How many of them stand where: a turn that is held back is not at work, whatever its state."""
+    """How many of them stand where: a turn that is held back is not at work, in any state."""
     inbox_waiting: int
     outbox_unsettled: int
     sessions: int
     sqlite: str
     breaker: str = "closed"
-    """How much of what was interrupted is taken up again."""
+    """How freely interrupted turns are taken up again."""
     outbox_held: int = 0
-    """How much of what is owed waits until somebody releases it."""
+    """How many owed deliveries wait for a release."""
     gap: str | None = None
-    """What the database had stored and does not hold any more, until the operator settles it."""
+    """Rows that the database had stored and has lost, until the operator settles it."""
     turns_unheard: int = 0
-    """How many turns were set aside where the person is not to be told, or cannot be."""
+    """How many set-aside turns the person is not to be told of, or cannot be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class TurnView:
     stand: str = ""
     """Where it stands: its state, `held-back` or `interrupted`."""
     stands: str = ""
-    """The same, in words that are the same everywhere."""
+    """The same, in words used everywhere."""
     due_ms: int | None = None
     """When it is taken up again; None if it does not wait for a time."""
 
@@ -165,7 +165,7 @@ class Explanation:
     question: str | None = None
     """What it waits for."""
     held_up: Reason | None = None
-    """What keeps it from getting on, in a gateway that runs."""
+    """What blocks it, in a running gateway."""
     barred: tuple[str, ...] = ()
     """The ids of the people in it who may not use the gateway."""
 
@@ -199,7 +199,7 @@ class CallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The way of a message: what arrived, its turn, what that did, and what was said for it."""
+    """The path of a message: its arrival, its turn, the turn's steps, and the deliveries for it."""
 
     message: EntryView
     turn: TurnView | None
@@ -210,7 +210,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Which rows are looked at: the newest before one, all of them or only the open ones."""
+    """Which rows to read: the newest before one, all of them or only the open ones."""
 
     limit: int
     before: int
@@ -219,7 +219,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessView:
-    """A process, where it belongs, and what looks at it."""
+    """A process, its session, and its watchers."""
 
     process: Process
     route: Route
@@ -244,7 +244,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionView:
-    """A question that somebody has to answer for a turn to go on."""
+    """A question that a person has to answer for a turn to go on."""
 
     turn: TurnView
     question: int
@@ -258,7 +258,7 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatView:
-    """A chat that something happened in lately. `title` is what was first said in it."""
+    """A chat with recent events. `title` is what was first said in it."""
 
     chat: str
     thread: str
@@ -320,8 +320,8 @@ class Views(Protocol):
     async def chats_touched(
         self, channel: ChannelName, *, after: int
     ) -> tuple[int, frozenset[str]]:
-        """The newest journal line of all, and the chats of the channel in which something happened
-        after the line `after`."""
+        """The newest journal line of all, and the chats of the channel with events after the line
+        `after`."""
         ...
 
     async def place_before(self, channel: ChannelName, chat: str, *, lines: int) -> int:
@@ -334,10 +334,10 @@ class Views(Protocol):
 
 
 class OwnerViews(Views, Protocol):
-    """What the owner is asked about, beside what a channel needs. Lists are newest first."""
+    """The owner's views, beside those that a channel needs. Lists are newest first."""
 
     async def tally(self, worker_id: WorkerId, after: int | None) -> Tally:
-        """What happened behind the line `after`; None means since that boot began."""
+        """Counts behind the line `after`; None means since that boot began."""
         ...
 
     async def trace(self, entry_id: EntryId) -> Trace | None: ...
@@ -357,12 +357,12 @@ class OwnerViews(Views, Protocol):
     async def workers(self, page: Page) -> tuple[Worker, ...]: ...
 
     async def journal(self, page: Page) -> tuple[JournalLine, ...]:
-        """What happened in all sessions. With `is_open` only what recovery decided and how boots
-        began and ended, as far back as can be looked through quickly."""
+        """Events of all sessions. With `is_open` only recovery decisions and the begins and ends of
+        boots, as far back as a quick read reaches."""
         ...
 
     async def turns_named(self, turn_ids: Sequence[TurnId]) -> tuple[TurnView, ...]:
-        """These turns, as far as there are such."""
+        """These turns, as far as they exist."""
         ...
 
     async def turns_before(
@@ -376,7 +376,7 @@ class OwnerViews(Views, Protocol):
         ...
 
     async def chats(self, channel: ChannelName, limit: int) -> tuple[ChatView, ...]:
-        """Where something happened in the channel lately."""
+        """Chats of the channel with recent events."""
         ...
 
     async def questions(self, limit: int) -> tuple[QuestionView, ...]:

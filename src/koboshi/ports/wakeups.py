@@ -1,24 +1,24 @@
-"""Hints that something may be there to do. They may be lost: polling is the truth."""
+"""Hints that there may be work. They may be lost: polling is the truth."""
 
 from typing import Protocol
 
 TURNS = "turns"
 OUTBOX = "outbox"
 OUTBOX_SOONER = "outbox-sooner"
-"""Hinted beside `OUTBOX` when something that waited for a time may be due before it."""
+"""Hinted beside `OUTBOX` when a delivery that waited for a time may be due earlier."""
 JOURNAL = "journal"
 PROCESSES = "processes"
 WORKERS = "workers"
 
 
 def claim_topic(turn_id: int) -> str:
-    """Hinted when the claim on this turn may have been taken away."""
+    """Hinted when the claim on this turn may have been lost."""
     return f"claim:{turn_id}"
 
 
 class Wakeups(Protocol):
     def hint(self, topic: str) -> None:
-        """Wake whoever waits for `topic`. Safe to call when nobody does."""
+        """Wake the waiters for `topic`. Safe to call when there are none."""
         ...
 
     def count(self, topic: str) -> int:
@@ -30,5 +30,5 @@ class Wakeups(Protocol):
         ...
 
     def forget(self, topic: str) -> None:
-        """Nobody will wait for this topic again."""
+        """Nothing will wait for this topic again."""
         ...

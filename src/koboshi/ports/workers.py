@@ -14,23 +14,23 @@ class Workers(Protocol):
         ...
 
     async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
-        """Still alive. Returns whether somebody asked for a drain."""
+        """Still alive. Returns whether a drain was requested."""
         ...
 
     async def request_restart(self, worker_id: WorkerId, by: str) -> None:
-        """Ask the worker to end and come back; the first who asks is remembered."""
+        """Ask the worker to end and come back; the first requester is remembered."""
         ...
 
     async def begin_drain(self, worker_id: WorkerId) -> None:
-        """From now on it takes up nothing new. Whoever waits for its work is told, once."""
+        """From now on it takes up nothing new. People who wait for its work are told, once."""
         ...
 
     async def report(self, worker_id: WorkerId, words: str, back: str) -> None:
-        """What it found at its start and decided; who asked for the restart is told `back`."""
+        """What it found at its start and decided; the requester of the restart is told `back`."""
         ...
 
     async def restarted_by(self, by: str) -> Worker | None:
-        """The worker that was asked for a restart by that."""
+        """The worker that this requester asked to restart."""
         ...
 
     async def end(self, worker_id: WorkerId, how: EndedHow) -> None: ...

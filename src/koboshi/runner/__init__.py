@@ -1,12 +1,12 @@
 """The tiny program that owns one command and outlives the gateway.
 
-What it knows lies in the folder of its process, so that it is known whoever died in between:
+Its facts lie in the folder of its process, so that they survive every other process:
 
     lock        taken by the gateway, inherited by the runner and its keeper, free exactly when both
                 are dead
     spec        what to run, by the gateway: `name=value` ended by NUL, an empty entry, and then the
                 environment in the same form; no part of a command can hold a NUL
-    void        it must not begin; by whoever found the lock free and nobody born
+    void        it must not begin; by the process that found the lock free and no birth
     born.json   who the runner and its keeper are; durable before the command starts
     child       who the command is; there before the command begins
     stdin       a FIFO, if the command takes input

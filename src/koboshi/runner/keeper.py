@@ -1,10 +1,10 @@
 """The parent of a runner: it ends what a killed runner has left. Imports nearly nothing: it is part
 of the runner.
 
-A runner that was killed can end nobody. All that it started then falls to its keeper, which ends it
-at once, whether a gateway runs or not. The keeper holds the lock as well: as long as something is
-being ended, the process is alive for everyone who looks, and then it is lost. It writes no record,
-since nobody knows how far the command came.
+A killed runner can end nothing. All that it started then falls to its keeper, which ends it at
+once, whether a gateway runs or not. The keeper holds the lock as well: the process counts as alive
+until all of it has ended, and then as lost. The keeper writes no record, since it is unknown how
+far the command came.
 """
 
 import posix
@@ -29,11 +29,11 @@ KILL_WITHIN_SECONDS = 2.0
 
 
 def part(writing: int) -> int:
-    """Go on as two processes. Returns only in the one that is to be the runner, with the pid of its
-    keeper; 0 if there is none, for want of processes: a runner can do without.
+    """Split into two processes. Returns only in the one that becomes the runner, with the pid of
+    its keeper; 0 if there is none, for lack of processes: a runner can do without.
 
-    `writing` is the end of the output that the command gets. The keeper keeps the other one open:
-    a command that is asked to end must not die of its last words.
+    `writing` is the end of the output that the command gets. The keeper keeps the other one open: a
+    command that is asked to end must not die of its last output.
     """
     reaper.become_reaper()
     keeper = posix.getpid()
@@ -49,9 +49,9 @@ def part(writing: int) -> int:
 
 def keep(runner: int) -> "NoReturn":
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-        # Whoever stops everything tells the runner as well; we end when it has.
+        # A stop of everything reaches the runner as well; we end when it has.
         signal.signal(number, signal.SIG_IGN)
-    # The starter waits until nobody holds this pipe.
+    # The starter waits until this pipe has no holder.
     posix.dup2(posix.open("/dev/null", posix.O_RDWR), 1)
     while posix.waitpid(-1, 0)[0] != runner:
         pass
@@ -78,8 +78,8 @@ def end_remains(runner: int) -> None:
 def end_all(find: "Callable[[], dict[int, bytes]]", grace: float) -> None:
     """TERM to all that are found; KILL to those that live after the grace.
 
-    They are stopped before: one that has lost the child it waited for, and is itself still to be
-    signalled, would go on to its next step.
+    They are stopped first: a process whose awaited child has ended, and which is not signalled yet,
+    would go on to its next step.
     """
     for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
         tree.send_all(find(), number)

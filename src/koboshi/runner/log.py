@@ -1,9 +1,9 @@
-"""The output of a command, in bounded room: its head, and the last part of the rest. Imports
+"""The output of a command, in bounded space: its head, and the last part of the rest. Imports
 nearly nothing: it is part of the runner.
 
 A file holds bytes without a gap from the offset in its name on (`log` from 0), and the next one is
-made after the last byte of the one before. What no file holds is lost. So readers need no more than
-names and sizes, whoever died in between.
+made after the last byte of the one before. Bytes in no file are lost. So readers need only names
+and sizes, after any death.
 """
 
 import posix
@@ -18,7 +18,7 @@ def name_of(start: int) -> str:
 
 
 def start_of(name: str) -> int | None:
-    """The offset at which a file of the output begins; None if it is none."""
+    """The offset at which a file of the output begins; None for any other file."""
     if name == HEAD:
         return 0
     stem, _, digits = name.partition(".")
@@ -26,7 +26,7 @@ def start_of(name: str) -> int | None:
 
 
 class Log:
-    """Writes it. Keeps the first `head_max` bytes, and of the rest at least the last `tail_max`."""
+    """Writer: keeps the first `head_max` bytes, and of the rest at least the last `tail_max`."""
 
     def __init__(self, head_max: int, tail_max: int) -> None:
         self.total = 0
@@ -37,7 +37,7 @@ class Log:
         self.room = head_max
 
     def append(self, content: bytes) -> None:
-        """Never raises: what a full disk does not take is counted and lost."""
+        """Never raises: bytes that a full disk does not take are counted and lost."""
         rest = memoryview(content)
         while rest:
             try:
@@ -56,7 +56,7 @@ class Log:
             remove(name_of(self.segments.pop()))
 
     def _roll(self) -> None:
-        """Begin a new segment; forget the oldest if the others hold enough."""
+        """Begin a new segment; delete the oldest if the others hold enough."""
         if len(self.segments) > 1 and self.total - self.segments[1] >= self.tail_max:
             remove(name_of(self.segments.pop(0)))
         file = posix.open(name_of(self.total), posix.O_WRONLY | posix.O_CREAT, 0o600)

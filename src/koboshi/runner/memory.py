@@ -1,7 +1,7 @@
-"""Whether the kernel killed for want of memory, as the memory group of this process counts it.
+"""Whether the kernel killed for lack of memory, as the memory group of this process counts it.
 Imports nearly nothing: it is part of the runner.
 
-A count that grew while a process lived that then died of SIGKILL is as much as can be known without
+A count that grew in the lifetime of a process that died of SIGKILL is the best evidence without
 special rights. Processes that were started together share the group, and with it the count.
 """
 
@@ -13,7 +13,7 @@ COUNT = b"oom_kill"
 
 
 def count_file() -> str:
-    """Where the kills in our group are counted; "" where nobody tells."""
+    """The file that counts the kills in our group; "" where there is none."""
     for file in candidates(content("/proc/self/cgroup").decode("utf-8", "surrogateescape")):
         if kills_in(file) is not None:
             return file
@@ -38,7 +38,7 @@ def candidates(groups: str) -> list[str]:
 
 
 def kills_in(file: str) -> "int | None":
-    """How many processes were killed so far; None if the file is gone or does not tell."""
+    """How many processes were killed so far; None if the file is gone or unreadable."""
     for line in content(file).splitlines():
         name, _, count = line.partition(b" ")
         if name == COUNT and count.isdigit():
@@ -47,7 +47,7 @@ def kills_in(file: str) -> "int | None":
 
 
 def content(name: str) -> bytes:
-    """Empty if it can not be read."""
+    """Empty if it cannot be read."""
     try:
         file = posix.open(name, posix.O_RDONLY)
     except OSError:

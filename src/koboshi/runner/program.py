@@ -1,7 +1,7 @@
-"""The runner of one command: starts it, keeps its output, ends its tree, writes down how it ended.
+"""The runner of one command: starts it, keeps its output, ends its tree, records how it ended.
 
 The gateway starts it with three open files: 0 is the lock of the process, 1 is a pipe that closes
-at its birth, 2 takes its complaints. The package says what the files in the folder mean.
+at its birth, 2 takes its errors. The package says what the files in the folder mean.
 """
 
 import errno
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-# Loaded by the gateway's word, where an isolated interpreter knows no packages.
+# Loaded by plain names: the isolated interpreter knows no packages.
 keeper = __import__("keeper")
 log = __import__("log")
 memory = __import__("memory")
@@ -42,7 +42,7 @@ def main(folder: str) -> "NoReturn":
     output = posix.pipe()
     parent = keeper.part(output[1])
     lead_session()
-    # What escapes the command's session falls to us, and to our keeper when we are gone.
+    # Orphans outside the command's session fall to us, and to our keeper when we are gone.
     reaper.become_reaper()
     signals = listen()
     if tree.exists("void"):
@@ -51,7 +51,7 @@ def main(folder: str) -> "NoReturn":
     reserve("exit.json")
     publish("born.json", birth(parent))
     sync("..")
-    # Whoever started us waits for the end of this pipe.
+    # Our starter waits for the end of this pipe.
     posix.dup2(posix.open("/dev/null", posix.O_RDWR), 1)
     if tree.exists("end"):
         runner.by = "request"
@@ -68,7 +68,7 @@ def lead_session() -> None:
 
 
 def listen() -> int:
-    """A file that tells the signals that have come. From here on none of them ends us."""
+    """A file that reports the signals received. From here on none of them ends us."""
     reading, writing = posix.pipe()
     posix.set_blocking(reading, False)
     posix.set_blocking(writing, False)
@@ -139,7 +139,7 @@ class Runner:
     def oversee(self) -> None:
         """Keep the output until the command has ended: by itself, on request, or by its time.
 
-        A process of it that lives on after its own end is left alone: it may be meant to.
+        A process of it that lives on after the command's end is left alone: it may be meant to.
         """
         limit = time.monotonic() + self.spec.timeout
         while self.status is None and not self.is_asked and time.monotonic() < limit:
@@ -153,7 +153,7 @@ class Runner:
             self.end_tree(self.spec.grace)
 
     def obey(self) -> None:
-        """End the tree. The gateway says with which grace; anybody else has only the signal."""
+        """End the tree. The gateway says with which grace; any other sender has only the signal."""
         grace = self.spec.grace
         if tree.exists("end"):
             self.by = "request"
@@ -163,15 +163,15 @@ class Runner:
     def end_tree(self, grace: float) -> None:
         """TERM to every process of the command; KILL to those that live after the grace.
 
-        They are stopped before: one that has lost the child it waited for, and is itself still to
-        be signalled, would go on to its next step.
+        They are stopped first: a process whose awaited child has ended, and which is not signalled
+        yet, would go on to its next step.
         """
         self.signal_tree(signal.SIGSTOP)
         self.signal_tree(signal.SIGTERM)
         self.signal_tree(signal.SIGCONT)
         limit = time.monotonic() + grace
         while time.monotonic() < limit and self.is_tree_alive():
-            # As long as the command itself lives there is a signal to wait for.
+            # While the command itself lives there is a signal to wait for.
             soon = time.monotonic() + LOOK_EVERY_SECONDS
             self.attend(limit if self.status is None else min(limit, soon))
         limit = time.monotonic() + KILL_WITHIN_SECONDS
@@ -198,7 +198,7 @@ class Runner:
             send_group(self.child, number)
 
     def attend(self, until: float) -> None:
-        """Keep the output until a signal comes or the time is there."""
+        """Keep the output until a signal comes or the time has come."""
         while (rest := until - time.monotonic()) > 0:
             for file, _ in self.poll.poll(min(rest, POLL_SECONDS_MAX) * 1000):
                 if file == self.signals:
@@ -209,13 +209,13 @@ class Runner:
     def take_signals(self) -> None:
         if signal.SIGTERM in posix.read(self.signals, 512):
             self.is_asked = True
-        # Also what fell to us has to be let go, or it would stay as a zombie.
+        # Adopted orphans must be reaped, too, or they would stay as zombies.
         status = reaper.reap().get(self.child)
         if self.status is None and status is not None:
             self.status, self.ended_ms = status, now_ms()
 
     def copy(self) -> int:
-        """Move what there is from the pipe to the log, once. Returns how much it was."""
+        """Move the pipe's content to the log, once. Returns how much it was."""
         try:
             content = posix.read(self.output, CHUNK_BYTES)
         except BlockingIOError:
@@ -228,7 +228,7 @@ class Runner:
         return len(content)
 
     def drain(self) -> None:
-        """Keep what was written before the end, and no more: somebody may go on writing."""
+        """Keep the output from before the end, and no more: other processes may go on writing."""
         left = DRAIN_BYTES_MAX
         while self.output >= 0 and left > 0 and (copied := self.copy()):
             left -= copied
@@ -236,7 +236,7 @@ class Runner:
             self.by, self.error, self.status = "start", said.decode("utf-8", "replace"), None
 
     def reason(self, code: int | None) -> str | None:
-        """Why it ended, if it did so by itself and yet not by its own will."""
+        """Why it ended, if by itself and yet not by its own will."""
         if self.by != "itself":
             return None
         if self.was_told_to_stop():
@@ -246,7 +246,7 @@ class Runner:
         return "out-of-memory" if is_counted and code in KILLED_CODES else None
 
     def was_told_to_stop(self) -> bool:
-        """Whether somebody else than the gateway told us to, up to this moment: one who stops a
+        """Whether a sender other than the gateway told us to stop, up to this moment: a signal to a
         whole group may have reached the command first."""
         for file, _ in self.poll.poll(0):
             if file == self.signals:
@@ -269,7 +269,7 @@ class Runner:
         try:
             publish("exit.json", record)
         except OSError:
-            # On a full disk the end of the story is worth more than its middle.
+            # On a full disk the record of the end is worth more than the middle of the log.
             self.log.give_up_tail()
             publish("exit.json", record)
 
@@ -279,32 +279,32 @@ def open_input(takes_input: bool) -> int:
     if not takes_input:
         return posix.open("/dev/null", posix.O_RDONLY)
     posix.mkfifo("stdin", 0o600)
-    # While we hold it for writing, nobody who closes it makes the command see an end.
+    # While we hold it for writing, a writer that closes it does not end the command's input.
     posix.open("stdin", posix.O_RDWR)
     return posix.open("stdin", posix.O_RDONLY)
 
 
 def become(spec: Spec, source: int, output: int, troubles: int) -> "NoReturn":
-    """Be the command. What keeps us from it goes to `troubles`, which closes if nothing does."""
-    task = b"can not be made ready"
+    """Become the command. An obstacle goes to `troubles`, which closes empty if there is none."""
+    task = b"cannot be made ready"
     try:
         signal.set_wakeup_fd(-1)
         write_child()
         # The first of these gives up our copy of the lock: no command ever holds it. So once the
-        # lock is free, it is known by its birth what was started.
+        # lock is free, the birth record says what was started.
         posix.dup2(source, 0)
         posix.dup2(output, 1)
         posix.dup2(output, 2)
         posix.setpgid(0, 0)
-        # What is caught becomes the default by itself, what is ignored would stay so.
+        # Caught signals revert to the default by themselves; ignored ones would stay ignored.
         for number in signal.valid_signals():
             if signal.getsignal(number) == signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        task = b"can not enter " + spec.workdir
+        task = b"cannot enter " + spec.workdir
         posix.chdir(spec.workdir)
-        task = b"can not run " + spec.shell
-        # Without the dashes a command that begins with one would be taken for an option.
+        task = b"cannot run " + spec.shell
+        # Without the dashes a command that begins with one would be read as an option.
         posix.execve(spec.shell, [spec.shell, b"-c", b"--", spec.command], spec.environment)
     except OSError as error:
         posix.write(troubles, task[:200] + b": " + (error.strerror or "").encode())
@@ -313,7 +313,7 @@ def become(spec: Spec, source: int, output: int, troubles: int) -> "NoReturn":
 
 
 def send_group(leader: int, number: int) -> None:
-    """Signal the group of our own child, where the system does not tell who else there is."""
+    """Signal the group of our own child, where the system does not list other processes."""
     try:
         posix.killpg(leader, number)
     except OSError:
@@ -321,7 +321,7 @@ def send_group(leader: int, number: int) -> None:
 
 
 def write_child() -> None:
-    """Say who is about to become the command. Lost with the machine, and so is the command."""
+    """Record who is about to become the command. Lost with the machine, and so is the command."""
     pid, start = posix.getpid(), start_ticks(posix.getpid())
     file = posix.open("child", posix.O_WRONLY | posix.O_CREAT, 0o600)
     if posix.write(file, record := b"pid=%d\0start_ticks=%d\0" % (pid, start)) < len(record):
@@ -349,7 +349,7 @@ def birth(parent: int) -> bytes:
 
 
 def reserve(name: str) -> None:
-    """Take the room that `publish` will need, while there is some."""
+    """Take the space that `publish` will need, while there is some."""
     file = posix.open(name + ".new", posix.O_WRONLY | posix.O_CREAT, 0o600)
     posix.write(file, b" " * RECORD_BYTES)
     posix.close(file)
@@ -377,7 +377,7 @@ def sync(folder: str) -> None:
 
 
 def encode(record: "dict[str, str | int | None]") -> bytes:
-    """JSON, as far as it is needed here."""
+    """JSON, as far as needed here."""
     members = [f'"{name}": {encoded(value)}' for name, value in record.items()]
     return ("{" + ", ".join(members) + "}").encode()
 

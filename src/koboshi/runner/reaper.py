@@ -1,7 +1,7 @@
-"""Being the one to whom orphans below us fall. Imports nearly nothing: it is part of the runner.
+"""Adopting the orphans below us. Imports nearly nothing: it is part of the runner.
 
-Linux alone knows this. Without it a process whose parent has ended belongs to nobody of ours, and
-is known by its session and its marker only.
+Only Linux has this. Elsewhere a process whose parent has ended is not our child, and is known by
+its session and its marker only.
 """
 
 import posix
@@ -10,8 +10,8 @@ SET_CHILD_SUBREAPER = 36
 
 
 def become_reaper() -> bool:
-    """Have every orphan below us become our child, whatever session or environment it made for
-    itself. False where the system, or this interpreter, does not know how."""
+    """Make every orphan below us our child, in any session and environment. False where the system,
+    or this interpreter, cannot."""
     try:
         # The package around it costs more than all the rest of the runner.
         native = __import__("_ctypes")
@@ -26,7 +26,7 @@ def become_reaper() -> bool:
 
 
 def reap() -> dict[int, int]:
-    """Let go of every child that has ended. Returns their wait statuses by pid."""
+    """Reap every child that has ended. Returns their wait statuses by pid."""
     ended: dict[int, int] = {}
     try:
         while (found := posix.waitpid(-1, posix.WNOHANG))[0]:

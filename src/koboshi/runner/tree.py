@@ -10,9 +10,9 @@ else:
     import _signal as signal
 
 MARKER = b"KOBOSHI_PROCESS"
-"""The variable by which the processes of a command are known, wherever they went."""
+"""The variable that marks the processes of a command, wherever they went."""
 
-# Places in /proc/<pid>/stat, counted after the name, which may hold anything.
+# Positions in /proc/<pid>/stat, counted after the name, which may hold anything.
 STATE, PARENT, SESSION, START = 0, 1, 3, 19
 
 
@@ -24,8 +24,8 @@ def find_tree(
 ) -> dict[int, bytes]:
     """The living processes of a command, as pid → start ticks.
 
-    `roots` are its runner and its keeper, as far as they live. Of a runner that is gone `session`
-    was its pid, and `child` is what it had started.
+    `roots` are its runner and its keeper, as far as they live. `session` is the pid of a runner
+    that is gone, and `child` is what that runner had started.
     """
     living = processes()
     for root in roots:
@@ -43,7 +43,7 @@ def family(
     session: int = -1,
     child: "tuple[int, bytes] | None" = None,
 ) -> set[int]:
-    """Which of the living belong to a command, by what the system tells of each. Pure.
+    """Which of the living processes belong to a command, by the system's facts of each. Pure.
 
     They are the children of a root or in its session, or began with the marker in their
     environment, or are the child by its birth, or descend from one of these. The session of a
@@ -80,7 +80,7 @@ def read_child() -> "tuple[int, bytes] | None":
 
 
 def processes() -> dict[int, list[bytes]]:
-    """All that live; none where the system does not tell (macOS has no /proc)."""
+    """All living processes; none where the system does not list them (macOS has no /proc)."""
     try:
         pids = [int(name) for name in posix.listdir("/proc") if name.isdigit()]
     except OSError:
@@ -89,7 +89,7 @@ def processes() -> dict[int, list[bytes]]:
 
 
 def stat_of(pid: int) -> list[bytes]:
-    """What the system tells about a living process; empty if there is none. A zombie is dead."""
+    """The system's facts of a living process; empty if there is none. A zombie is dead."""
     try:
         fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except OSError:
@@ -98,7 +98,7 @@ def stat_of(pid: int) -> list[bytes]:
 
 
 def environment_of(pid: int) -> bytes:
-    """The environment it began with; empty if it is gone, or somebody else's."""
+    """The environment it began with; empty if it is gone, or another user's."""
     try:
         return read(f"/proc/{pid}/environ")
     except OSError:
@@ -108,7 +108,7 @@ def environment_of(pid: int) -> bytes:
 def send(pid: int, start: bytes, number: int) -> bool:
     """Signal the process that has this pid since `start`, and no other; False if it is gone.
 
-    The open descriptor belongs to one process for ever, so what is checked is what is signalled.
+    The open descriptor belongs to one process for ever: the checked process is the signalled one.
     """
     try:
         process = posix.pidfd_open(pid)

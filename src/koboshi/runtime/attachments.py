@@ -36,8 +36,8 @@ class Attachments:
     seconds: float
 
     async def bring(self, claim: Claim, loaded: Loaded) -> Loaded:
-        """Fetch the files of the turn that are not there. The model is told of those that can not
-        be had; returns the turn with what it was told."""
+        """Fetch the turn's missing files. The model is told which files cannot be fetched. Returns
+        the turn with these notes."""
         told = {step.body.cause for step in loaded.steps if isinstance(step.body, Note)}
         for message in [step.body for step in loaded.steps if isinstance(step.body, Message)]:
             for place, attachment in enumerate(message.files):
@@ -52,8 +52,8 @@ class Attachments:
         return loaded
 
     async def _fetch(self, name: ChannelName, attachment: Attachment) -> str | None:
-        """Fetch one. Returns why not, if it could not be had. Raises what fails for want of
-        something that comes back: the file may still be had then."""
+        """Fetch one file. Returns the reason if it can never be fetched. Raises an error of a
+        resource that comes back: the file may still be fetched later."""
         channel = self.channels.get(name)
         if channel is None:
             return "its channel is gone"
@@ -67,7 +67,7 @@ class Attachments:
                 why = f"it did not come within {self.seconds:g} seconds"
             except FileNotHad as error:
                 return str(error)
-            except Exception as error:  # a network's trouble, or a disk's: it is tried again
+            except Exception as error:  # the network or the disk failed: try again
                 if shortage_in(error) is not None:
                     raise
                 why = f"{type(error).__name__}: {error}"

@@ -1,10 +1,10 @@
 """One tool call: committed as started, run, committed as finished.
 
-What went wrong before the call was started has certainly not run it, and is an error. From the
-commit of `start_call` on, only the tool itself says that it failed, by ToolFailed or in its answer.
-Whatever else goes wrong is ours, and proves nothing about the call: its outcome is unknown, or, if
-the tool can take it up by its id, it is taken up again after a pause, as after a crash. A call that
-does no harm when it runs again does so where something is missing that comes back.
+An error before the start is committed proves that the call did not run. After the commit of
+`start_call`, only the tool itself reports a failure, by ToolFailed or in its answer. Any other
+error is the gateway's and proves nothing about the call. Then the outcome is unknown, unless the
+tool can resume the call by its id: it does so after a pause, as after a crash. A call that is safe
+to repeat runs again after a shortage of resources.
 """
 
 from collections import deque
@@ -41,7 +41,7 @@ from koboshi.runtime.slots import Slot, lone_slot
 log = structlog.get_logger()
 
 PAUSE_S_MIN, PAUSE_S_MAX = 0.5, 30.0
-"""Before a call is taken up again that something of ours went wrong with."""
+"""The pause before a call is resumed after an error of the gateway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +69,9 @@ class CallRunner:
         records: tuple[CallRecord, ...],
         slot: Slot | None = None,
     ) -> tuple[Step, ...]:
-        """Run calls, so many side by side and the others in their order as soon as one is over.
-        Returns the new steps, in the order they were stored. In a gateway that leaves, calls that
-        were not started are left as they are."""
+        """Run calls, a limited number at once, the others in their order. Returns the new steps in
+        the order they were stored. When the gateway shuts down, calls that were not started are
+        left as they are."""
         slot = slot or lone_slot()
         steps: list[Step] = []
         first, others = records[: self.side_by_side_max], deque(records[self.side_by_side_max :])
@@ -119,7 +119,7 @@ class CallRunner:
         is_stricter = tool.effect_of(call.arguments).is_stricter_than(call.effect)
         needs_more = tool.need_of(call.arguments) is not Need.NOBODY and call.need is Need.NOBODY
         if is_stricter or needs_more or record.waits_for_person:
-            # What was stored with the call decides after a crash, so it must not be too little.
+            # Recovery decides by what is stored with the call, which must not understate it.
             return _End(result=_error(call.call_id, notes.tool_changed(call.tool)))
         # The intent is committed before the tool runs, so a crash from here on means "started,
         # outcome unknown".
@@ -128,14 +128,14 @@ class CallRunner:
         return await self._run(tool, call, context, is_resumed=False)
 
     async def _take_up(self, record: CallRecord, started_ms: int, context: ToolContext) -> _End:
-        """Go on with a call that was under way when an earlier life of the turn ended."""
+        """Continue a call that was running when an earlier run of the turn ended."""
         call, fate = record.call, fate_of(record.call.effect)
         if fate is CallFate.UNKNOWN:
-            # The tool is not asked for: it may be gone for good, and this is true all the same.
+            # No tool is needed: it may be gone for good, and the result is still true.
             return _End(result=_unknown(record, started_ms))
         tool = await self._usable(call)
         if isinstance(tool, Result):
-            # A tool that is gone can not take up what it began. It did begin it.
+            # A tool that is gone cannot resume its call. The call did start.
             is_over = fate is CallFate.REATTACH
             return _End(result=_unknown(record, started_ms) if is_over else tool)
         if tool.effect_of(call.arguments).is_stricter_than(call.effect):
@@ -143,7 +143,7 @@ class CallRunner:
         return await self._run(tool, call, context, is_resumed=fate is CallFate.REATTACH)
 
     async def _usable(self, call: Call) -> Tool | Result:
-        """The tool of a call, if it takes these arguments; else the result that says why not."""
+        """The tool of a call, if it accepts these arguments; else the result that says why not."""
         try:
             tool = await self.tools.reach(call.tool)
         except ToolFailed as error:
@@ -157,7 +157,7 @@ class CallRunner:
         return tool
 
     async def _run(self, tool: Tool, call: Call, context: ToolContext, *, is_resumed: bool) -> _End:
-        """Run a call that is committed as started, to an end that is true."""
+        """Run a call that is committed as started, until its outcome is known or known as lost."""
         pause_s = PAUSE_S_MIN
         while True:
             try:
@@ -171,11 +171,11 @@ class CallRunner:
                 if is_or_holds(error, StoreFailed) or is_or_holds(error, TurnSetDown):
                     raise
                 if is_or_holds(error, Fenced) and not await self.store.turns.holds(context.claim):
-                    raise  # the turn is no longer ours, and so is the result
+                    raise  # the turn is no longer ours, nor is the result
                 log.error("tool_broke", tool=call.tool, call=call.call_id, exc_info=True)
                 match fate_of(call.effect):
                     case CallFate.RUN_AGAIN if shortage_in(error) is not None:
-                        pass  # what is missing comes back, and running it again does no harm
+                        pass  # the resource comes back, and the call is safe to repeat
                     case CallFate.RUN_AGAIN:
                         words = f"{type(error).__name__}: {error}"
                         return _End(result=self._failure(call.call_id, call.tool, words))
@@ -187,8 +187,8 @@ class CallRunner:
             pause_s = min(pause_s * 2, PAUSE_S_MAX)
 
     def _end_of(self, call: Call, answer: ToolAnswer) -> _End:
-        """What a tool answered, as it is stored. An answer that cannot be shown is lost: taking the
-        call up again would bring the same."""
+        """A tool's answer as it is stored. An answer that cannot be shown is lost: resuming the
+        call would bring the same one."""
         status = ResultStatus.UNKNOWN if answer.is_unknown else ResultStatus.OK
         try:
             text = self._bounded(answer.text)
@@ -202,16 +202,16 @@ class CallRunner:
         )
 
     def _lost(self, call: Call, error: Exception) -> Result:
-        """The result of a call that ran, or may have, and whose outcome did not reach us."""
+        """The result of a call that ran, or may have run, and whose outcome was lost."""
         text = notes.outcome_lost(call.tool, self._shown(f"{type(error).__name__}: {error}"))
         return Result(call_id=call.call_id, status=ResultStatus.UNKNOWN, text=storable(text))
 
     def _failure(self, call_id: CallId, tool: str, words: str) -> Result:
-        """A tool may quote others in its words, and they what they were given."""
+        """A tool's error message may quote its input, secrets included."""
         return _error(call_id, notes.tool_failed(tool, self._shown(words)))
 
     def _shown(self, words: str) -> str:
-        """Words about an error, without secrets; none if that can not be had."""
+        """An error message without secrets; a stand-in if it cannot be made."""
         try:
             return self._bounded(words)
         except Exception:

@@ -3,8 +3,8 @@
 A *lane* is what must not be sent side by side: a session, and where a platform cannot tell repeats
 apart, a whole chat. A lane never sleeps. A session whose next delivery is not due leaves its lane
 and comes back at its time, so the other sessions of the chat go on. All times are in the database;
-what is kept here is only when to look again. Each channel has a limit of its own for sends under
-way: a platform that hangs delays no other.
+the memory holds only when to look again. Each channel has its own limit of running sends: a
+platform that hangs delays no other.
 """
 
 from collections.abc import Mapping
@@ -93,7 +93,7 @@ class Deliver:
     """Sends under way at once, of each channel."""
     _limiters: dict[ChannelName, CapacityLimiter] = field(default_factory=dict)
     _lanes: dict[str, dict[SessionId, Route]] = field(default_factory=dict)
-    """The lanes that are at work, and the sessions each has still to look at."""
+    """The active lanes, and the sessions that each still has to look at."""
     _alarms: Alarms = field(default_factory=Alarms)
     _down: set[ChannelName] = field(default_factory=set)
     """Channels that were not up at the last look."""
@@ -124,10 +124,10 @@ class Deliver:
                 await self.wakeups.wait(OUTBOX, left, since=seen)
 
     async def finish(self, seconds: float) -> None:
-        """Send what is due for so long, then begin nothing more, and wait for the sends that are
-        under way: one that is cut off may have arrived."""
+        """Send due deliveries for so long, then start no more, and wait for the running sends: one
+        that is cut off may have arrived."""
         with move_on_after(seconds):
-            # An answer that was stored a moment ago may not have been looked at yet.
+            # An answer stored a moment ago may not have been seen yet.
             while self._lanes or await self._is_anything_due():
                 await self.wakeups.wait(OUTBOX, FINISH_LOOK_SECONDS)
         self._is_finishing = True
@@ -138,7 +138,7 @@ class Deliver:
         return any(self._due_in_ms(due) == 0 for due in await self.store.outbox.due(DeliveryId(0)))
 
     async def _look_for_returns(self) -> bool:
-        """What a channel is owed that came back is due now. Returns whether one did."""
+        """Make deliveries of a channel that came back due now. Returns whether a channel did."""
         down = {name for name, channel in self.channels.items() if channel.trouble is not None}
         returned, self._down = self._down - down, down
         for name in sorted(returned):
@@ -167,7 +167,7 @@ class Deliver:
         return None if channel is None else due.due_in_ms(is_up=channel.trouble is None)
 
     def _start(self, sends: TaskGroup, session_id: SessionId, route: Route) -> None:
-        """One task per lane; it also takes what comes up while it is at work."""
+        """One task per lane; it also takes sessions that come up while it runs."""
         channel = self.channels.get(route.channel)
         if channel is None:
             return
@@ -239,8 +239,8 @@ class Deliver:
         return is_owed_more
 
     async def _try(self, channel: Channel, delivery: Delivery) -> tuple[Delivery, SendOutcome]:
-        """Send it, unless it has arrived already. An unknown outcome is looked for before every
-        repeat; any copy that is found is the delivery. Returns the delivery as it was sent."""
+        """Send it, unless it has arrived already. Before each repeat, a send of unknown outcome is
+        looked for; any copy found counts as the delivery. Returns the delivery as it was sent."""
         if not delivery.is_ambiguous:
             return delivery, await self._send(channel, delivery)
         is_absent = False
@@ -252,13 +252,13 @@ class Deliver:
                 if isinstance(found, Sent):
                     return delivery, found
                 if isinstance(found, Unsure):
-                    # A look that fails says nothing about the message: it is no strike against it.
+                    # A failed look says nothing about the message: it is no strike against it.
                     return delivery, replace(found, was_sent=False)
                 is_absent = isinstance(found, Later)
             case Resolution.HOLD | Resolution.LABEL:
                 pass
-        # It was looked for, so that is not done again unless this send is of unknown outcome, too.
-        # No copy of one that is certainly absent is a duplicate.
+        # It was looked for once, so it is not again unless this send has an unknown outcome, too. A
+        # copy of a message that certainly did not arrive is no duplicate.
         known = replace(delivery, is_ambiguous=False, may_be_duplicate=not is_absent)
         if known.may_be_duplicate != delivery.may_be_duplicate:
             await self.store.outbox.label(
@@ -281,7 +281,7 @@ class Deliver:
     async def _find(self, channel: Channel, delivery: Delivery) -> SendOutcome | None:
         try:
             return await channel.find(delivery, await self.store.outbox.near(delivery))
-        except Exception as error:  # nobody knows yet; a second copy would be too early
+        except Exception as error:  # still unknown: too early for a second copy
             log.error("find_failed", delivery=delivery.delivery_id, exc_info=True)
             is_lack = shortage_in(error) is not None
             return Unsure(reason=f"{type(error).__name__}: {error}", is_lack=is_lack)
@@ -289,7 +289,7 @@ class Deliver:
     async def _send(self, channel: Channel, delivery: Delivery) -> SendOutcome:
         try:
             return await channel.send(delivery)
-        except Exception as error:  # nobody knows how far it got
+        except Exception as error:  # unknown how far it got
             log.error("send_failed", delivery=delivery.delivery_id, exc_info=True)
             return Unsure(reason=f"{type(error).__name__}: {error}")
 

@@ -22,19 +22,19 @@ class Dispatch:
     runner: TurnRunner
     worker_id: WorkerId
     slots: Slots
-    """For turns that compute."""
+    """For computing turns."""
     open_turns_max: int
-    """Turns that compute, and turns that only wait, together."""
+    """Computing turns and waiting turns together."""
     poll_seconds: float
     drain: Drain
     running: int = field(default=0, init=False)
     """Open turns: claimed by this gateway, whether they hold a slot or not."""
     recovered: int = field(default=0, init=False)
-    """How many of these were taken up again."""
+    """How many of these are recovered turns."""
 
     async def keep_dispatching(self) -> None:
-        """Claim what is due and run it, within the bounds, until cancelled: then every running
-        turn gives its claim back."""
+        """Claim and run due turns, within the bounds, until cancelled: then every running turn
+        gives its claim back."""
         async with create_task_group() as turns:
             while True:
                 seen = self.wakeups.count(TURNS)
@@ -50,7 +50,7 @@ class Dispatch:
         return room_for(self.open_turns_max, held=self.running, recovered=self.recovered)
 
     async def _claim(self, turns: TaskGroup) -> tuple[Room, tuple[Claim, ...]]:
-        """Claim as much as there is room for. The slots for it are set aside meanwhile, so that no
+        """Claim as many turns as there is room for. Their slots are reserved meanwhile, so that no
         other turn takes them."""
         room = self.slots.set_aside(self._open_room())
         claims: tuple[Claim, ...] = ()
@@ -80,8 +80,8 @@ class Dispatch:
             self.wakeups.hint(TURNS)
 
     async def _pause(self, room: Room) -> float:
-        """How long there can be nothing to do: a turn that backs off is due in a while. One that
-        there is no room for is looked at when a slot is free, or another turn ends."""
+        """How long there can be nothing to do: until a turn that backs off is due. A turn without
+        room is looked at when a slot is free, or when another turn ends."""
         if not room.turns:
             return self.poll_seconds
         due_in_ms = await self.store.turns.due_in_ms(with_recovered=room.recovered > 0)

@@ -1,4 +1,4 @@
-"""Showing an answer while it grows. Display only: nothing depends on it, nobody waits for it."""
+"""Showing an answer while it grows. Display only: nothing depends on it or waits for it."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from koboshi.ports.model import OnText
 log = structlog.get_logger()
 
 FIRST_SECONDS = 0.7
-"""What is answered sooner is simply answered."""
+"""An answer that comes sooner is not shown as a draft."""
 EVERY_SECONDS = 1.0
 SHOW_SECONDS_MAX = 5.0
 
@@ -29,7 +29,7 @@ class _Growing:
         self.pieces.append(piece)
 
     def news(self) -> str | None:
-        """All of the words, if there are new ones."""
+        """The whole text, if it has grown."""
         if len(self.pieces) == self.shown:
             return None
         self.shown = len(self.pieces)
@@ -42,7 +42,7 @@ class Drafts:
 
     @asynccontextmanager
     async def showing(self, route: Route, turn_id: TurnId) -> AsyncIterator[OnText | None]:
-        """Show what the model is told to have written; None where nobody could see it."""
+        """Show the model's text as it grows; gives None where no person could see it."""
         channel = self.channels.get(route.channel)
         if channel is None or not channel.abilities.drafts:
             yield None
@@ -54,7 +54,7 @@ class Drafts:
                 yield growing.grow
                 tasks.cancel_scope.cancel()
         except ExceptionGroup as group:
-            # Showing keeps its errors to itself, so this is what the model did.
+            # Showing swallows its own errors, so this error is the model's.
             raise group.exceptions[0] from None
 
 
@@ -66,7 +66,7 @@ async def _keep_showing(channel: Channel, route: Route, turn_id: TurnId, growing
             try:
                 with move_on_after(SHOW_SECONDS_MAX):
                     await channel.draft(route, turn_id, words)
-            except Exception:  # it is only shown: the work goes on without it
+            except Exception:  # display only: the work goes on without it
                 log.warning("draft_failed", exc_info=True)
                 return
         await sleep(EVERY_SECONDS)

@@ -1,5 +1,5 @@
-"""Whether and how this gateway is to leave. `Gateway.run` is the phases in their order; killed in
-any of them, the next boot reaches the same end by facts alone."""
+"""Whether and how this gateway shuts down. `Gateway.run` is the phases in their order. After a kill
+in any phase, the next boot reaches the same end from the facts alone."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ class Drain:
     asked: Event = field(default_factory=Event)
     how: Leave = Leave.STOP
     is_hurried: bool = False
-    """Somebody asked twice: nothing is waited for."""
+    """A second request to stop: nothing is waited for."""
     released: int = 0
     """Turns that were given back unfinished."""
 
@@ -36,13 +36,13 @@ class Drain:
         return self.how is Leave.DRAIN and not self.is_hurried
 
     def ask(self, how: Leave) -> None:
-        """End, as somebody wishes. A restart that was asked for stays one."""
+        """Stop as requested. A requested restart stays a restart."""
         if self.how is not Leave.RESTART:
             self.how = how
         self.asked.set()
         self.wakeups.hint(TURNS)
 
     def hurry(self) -> None:
-        """End without waiting for anything."""
+        """Stop without waiting for anything."""
         self.is_hurried = True
         self.ask(Leave.STOP if self.how is Leave.DRAIN else self.how)

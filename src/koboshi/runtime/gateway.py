@@ -50,12 +50,12 @@ class Gateway:
     """Told now and then how many seconds the stop may still take."""
 
     async def run(self) -> None:
-        """Serve until asked to stop. Nothing that happens on the way out is needed at boot."""
+        """Serve until asked to stop. The next boot needs nothing that happens during the stop."""
         await self._bind_accounts()
         self.intake.opening.channels = len(self.channels)
         stop_asked = self.drain.asked
         async with create_task_group() as tasks:
-            # First, so that whoever can write to this gateway can ask about it, too.
+            # First, so that a client that can write to this gateway can query it, too.
             await tasks.start(self.control.keep_serving)
             tasks.start_soon(self.heartbeat.keep_beating)
             for channel in self.channels:
@@ -71,7 +71,7 @@ class Gateway:
             tasks.start_soon(self._dispatch, dispatching, dispatched)
             await stop_asked.wait()
             await self._let_steps_finish()
-            # Releasing: what still runs gives its turn back.
+            # Releasing: each running turn gives its claim back.
             self.store.stop_waiting()
             dispatching.cancel()
             with move_on_after(FAREWELL_SECONDS):
@@ -91,7 +91,7 @@ class Gateway:
             log.warning("account_changed", channel=name, account=accounts[name])
 
     async def _let_steps_finish(self) -> None:
-        """Nothing new is begun from here on; what runs may come to the end of its step."""
+        """Nothing new starts from here on; running steps may finish."""
         log.info("gateway_draining", running=self.dispatch.running, how=self.drain.how)
         self.on_stopping()
         if not self.dispatch.running:

@@ -19,13 +19,13 @@ class GatewayHealth:
     has_recovered: Event
     stop_asked: Event
     channels: Callable[[], Mapping[str, str | None]] = dict
-    """The channels that have to be reached, and why one can not be."""
+    """The channels that must be reachable, and why one is not."""
     neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
-    """Whom the gateway asks for help. It serves without them: messages are accepted and kept."""
+    """Optional services. The gateway serves without them: messages are accepted and kept."""
 
     def is_alive(self) -> bool:
         """The event loop answers (this runs on it), and the writer has committed lately, or waits
-        for a reason that a restart would not mend."""
+        for a reason that a restart would not fix."""
         return self.heartbeat.age_seconds() < STUCK_SECONDS or self.store.trouble is not None
 
     def readiness(self) -> tuple[tuple[str, bool, str], ...]:

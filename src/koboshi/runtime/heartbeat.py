@@ -16,8 +16,8 @@ THAW_SECONDS = 15.0
 
 @dataclass(slots=True)
 class SuspendDetector:
-    """How often the wall clock went on while our own stood still: the machine slept, or somebody
-    set the clock forward."""
+    """How often the wall clock advanced while our own clock stood still: the machine slept, or the
+    clock was set forward."""
 
     count: int = 0
     _apart: float | None = None
@@ -39,15 +39,15 @@ class Heartbeat:
     wakeups: Wakeups
     restart_asked: Event
     count_kills: Callable[[], MemoryKills] = MemoryKills
-    """What the kernel tells of processes that it killed for want of memory."""
+    """The kernel's count of processes killed for lack of memory."""
     last_beat: float = 0.0
     lag_seconds: float = 0.0
-    """How late the event loop came back to us, the last time that nobody woke us before."""
+    """How late the event loop resumed us after the last wait that no hint cut short."""
     thaws: SuspendDetector = field(default_factory=SuspendDetector)
 
     async def keep_beating(self) -> None:
-        """Beat through the writer, so that a stuck disk is seen as what it is. Learns of a restart
-        that somebody asked for."""
+        """Beat through the writer, so that a stuck disk shows as what it is. Learns of a requested
+        restart."""
         while True:
             seen = self.wakeups.count(WORKERS)
             if await self.store.workers.beat(self.worker_id, self.count_kills()):

@@ -10,13 +10,13 @@ from koboshi.runtime.notify import SOCKET
 from koboshi.runtime.time_spans import parse_span
 
 GRACE_VARIABLE = "KOBOSHI_GRACE_SECONDS"
-"""How long we have between being asked to stop and being killed, where only the one who set the
-manager up knows it: `terminationGracePeriodSeconds`, `stop_grace_period`, `ExitTimeOut`."""
+"""The time between the request to stop and the kill, where only the manager's configuration knows
+it: `terminationGracePeriodSeconds`, `stop_grace_period`, `ExitTimeOut`."""
 
 SYSTEMD_SECONDS = 90.0
-"""DefaultTimeoutStopSec, where nobody says otherwise."""
+"""DefaultTimeoutStopSec, unless it is configured."""
 SYSTEMD_SESSION_SECONDS = 120.0
-"""What a user's own systemd has at the end of their session; nothing inside can ask for more."""
+"""The limit of a user's own systemd at the end of their session; a service cannot extend it."""
 LAUNCHD_SECONDS = 20.0
 KUBERNETES_SECONDS = 30.0
 CONTAINER_SECONDS = 10.0
@@ -25,7 +25,7 @@ TERMINAL_DRAIN_SECONDS = 10.0
 
 RESERVE_PART = 0.4
 RESERVE_SECONDS_MAX = 30.0
-"""10 s to set turns down, 5 s to end by force, 15 s for a slow machine."""
+"""10 s to release turns, 5 s to end by force, 15 s for a slow machine."""
 ASK_SECONDS = 2.0
 
 
@@ -42,8 +42,7 @@ class Supervisor(StrEnum):
 class Surroundings:
     place: Supervisor = Supervisor.UNKNOWN
     stop_limit_seconds: float | None = None
-    """After how long a stop is ended by a SIGKILL, whatever we say; None if there is no such
-    limit."""
+    """After how long a stop ends in a SIGKILL, always; None if there is no such limit."""
     can_extend: bool = False
     """Whether more time is given to a drain that asks for it every few seconds, by
     `Notifier.extend`. It has to: the manager's own limit may be short."""
@@ -98,7 +97,7 @@ def recognised(signs: Signs) -> Surroundings:
     environ, unit = signs.environ, unit_of(signs.cgroup)
     told = _grace(environ)
     if SOCKET in environ:
-        # The limit may be outlived by asking; that of the whole session may not.
+        # A service can extend the limit of its unit, but not that of the whole session.
         limit = SYSTEMD_SESSION_SECONDS if unit_is_users(signs.cgroup) else None
         place = Supervisor.SYSTEMD
         return Surroundings(place=place, unit=unit, stop_limit_seconds=limit, can_extend=True)
@@ -148,7 +147,7 @@ def unit_is_users(cgroup: str) -> bool:
 
 
 def ask_stop_limit(unit: str, *, is_user: bool) -> float | None:
-    """TimeoutStopSec of the loaded unit in seconds; None if it can not be asked for, as by a system
+    """TimeoutStopSec of the loaded unit in seconds; None if it cannot be queried, as by a system
     service without rights where there is no bus."""
     scope = ["--user"] if is_user else []
     command = ["systemctl", *scope, "show", "--property=TimeoutStopUSec", "--value", "--", unit]

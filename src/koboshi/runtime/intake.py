@@ -1,5 +1,4 @@
-"""Channel to inbox: what is a command, and everything else is a message. Who may write is decided
-where it is stored."""
+"""Channel to inbox: a text is a command or a message. The store decides who may write."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,9 +23,9 @@ log = structlog.get_logger()
 
 RECONNECT_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
 REFUSED_SECONDS = (1.0, 2.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
-"""Where a person has to change something, and may."""
+"""The pause while a person has to change something first."""
 STEADY_SECONDS = 60.0
-"""A connection that held this long starts the back-off anew."""
+"""A connection that held this long resets the back-off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ class Intake:
     clock: Clock
     respond: Respond
     output_of: Callable[[ProcessId], Awaitable[str]]
-    """The last of what a process printed, for those who ask in the chat."""
+    """The last output of a process, for commands that ask for it."""
     why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
     """Why the gateway would not come back from a restart; empty if it would."""
     opening: Opening = field(default_factory=Opening)
@@ -62,7 +61,7 @@ class Intake:
         return accept
 
     def look_at(self, inbound: Inbound) -> Arrival:
-        """What an inbound is to us, if its sender is somebody to us."""
+        """What an inbound is, provided its sender is allowed."""
         sender_name = storable(inbound.sender_name)
         name = name_kept(sender_name) if inbound.is_group else ""
         words = replace(inbound.words, text=storable(inbound.words.text), name=name)
@@ -79,7 +78,7 @@ class Intake:
         return Arrival(inbound=replace(inbound, words=words))
 
     async def _with_facts(self, arrival: Arrival) -> Arrival:
-        """What a command rests on that is in no row is read before the transaction that answers
+        """Facts that a command needs and no row holds are read before the transaction that answers
         it."""
         command = arrival.command
         if command is None:
@@ -89,7 +88,7 @@ class Intake:
             return arrival
         place, sender = arrival.inbound.route, arrival.inbound.sender
         if not await self.store.people.is_allowed(place.channel, sender):
-            return arrival  # nothing is read for them, and nothing will be answered
+            return arrival  # not allowed: nothing is read, and nothing answered
         if is_restart:
             trouble = await self.why_not_restart()
             return replace(arrival, command=replace(command, trouble=trouble))
@@ -98,8 +97,8 @@ class Intake:
         return replace(arrival, command=replace(command, output=output))
 
     async def keep_receiving(self, channel: Channel) -> None:
-        """Receive for ever: a lost connection is taken up again after a pause, and one that is
-        refused after longer ones.
+        """Receive for ever: reconnect after a pause, and after a longer one if the connection was
+        refused.
 
         Raises ChannelUnusable if the first attempt of every channel shows that it cannot work as
         it is configured.
@@ -118,7 +117,7 @@ class Intake:
                 pauses = REFUSED_SECONDS
                 if is_first:
                     self.opening.refuse(channel.name, error)
-            except Exception as error:  # a channel's trouble is its own; the others go on
+            except Exception as error:  # a channel's failure is its own; the others go on
                 missing = shortage_in(error)
                 log.warning(
                     "channel_failed",
@@ -135,5 +134,5 @@ class Intake:
 
 
 def storable(text: str) -> str:
-    """The text without what can not be stored: halves of characters, from broken encodings."""
+    """The text without what cannot be stored: halves of characters, from broken encodings."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""A channel and a model that do what they always do, and note how long it took."""
+"""A channel and a model that note how long each operation took, and change nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -131,7 +131,7 @@ class MeasuredModel:
             reason = error.reason
             raise
         finally:
-            # A turn that was stopped says nothing of the model.
+            # A stopped turn says nothing about the model.
             if outcome != "ended":
                 self.standing.note(self.clock, outcome, reason)
             took = self.clock.monotonic() - began

@@ -1,4 +1,4 @@
-"""What the kernel tells of processes that it killed for want of memory."""
+"""The kernel's count of processes killed for lack of memory."""
 
 import os
 from pathlib import Path

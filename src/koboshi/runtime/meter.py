@@ -1,6 +1,6 @@
-"""What is counted and timed where it happens, because nothing stored tells it later.
+"""Counts and times taken where things happen, because no stored row tells them later.
 
-A note costs about a microsecond: a look into a dict, and an addition. Whatever the journal knows is
+A note costs about a microsecond: a look into a dict, and an addition. Facts in the journal are
 counted from there instead (`runtime/metrics.py`).
 """
 

@@ -61,7 +61,7 @@ METRICS: dict[str, Told] = {
     "koboshi_turn_duration_seconds": _histogram("From a turn's opening to its end.", "outcome"),
     "koboshi_turns_running": _gauge("Turns that this gateway works on."),
     "koboshi_turns_waiting": _gauge(
-        "Open turns that nobody works on, by where they stand (a state, held-back, interrupted).",
+        "Open turns that no worker runs, by where they stand (a state, held-back, interrupted).",
         "for",
     ),
     "koboshi_turn_resumes_total": _counter(
@@ -74,7 +74,7 @@ METRICS: dict[str, Told] = {
     "koboshi_calls_started_total": _counter("Calls of tools that were started."),
     "koboshi_tool_duration_seconds": _histogram("One call of a tool that was run.", "tool"),
     "koboshi_tool_unknown_outcomes_total": _counter(
-        "Calls of which nobody knows whether they had effect.", "tool", "effect"
+        "Calls of which it is unknown whether they had effect.", "tool", "effect"
     ),
     "koboshi_approvals_total": _counter(
         "Calls that a person was asked about, by what they said.", "decision"
@@ -88,7 +88,7 @@ METRICS: dict[str, Told] = {
     ),
     "koboshi_outbox_depth": _gauge("Deliveries that are owed."),
     "koboshi_outbox_oldest_age_seconds": _gauge("How long the oldest is owed."),
-    "koboshi_outbox_held": _gauge("Deliveries that somebody has to release or drop."),
+    "koboshi_outbox_held": _gauge("Deliveries that a person has to release or drop."),
     "koboshi_outbox_ambiguous": _gauge(
         "Owed deliveries of which an earlier send has an unknown outcome."
     ),

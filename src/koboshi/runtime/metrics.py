@@ -1,7 +1,7 @@
 """What `/metrics` tells: counted from the journal since this boot, and how things stand now.
 
 Counters begin at 0 with each boot, as Prometheus expects. A look reads the journal behind the last
-look; what no row tells is noted in memory where it happens (`meter.py`, `measured.py`). No label
+look; what no row tells is noted in memory as it happens (`meter.py`, `measured.py`). No label
 names a person or a chat.
 """
 
@@ -58,7 +58,7 @@ _TAKEN = {
 
 
 class Writes(Protocol):
-    """What whoever writes the database tells about it."""
+    """The writer's own figures."""
 
     @property
     def commits(self) -> int: ...
@@ -77,8 +77,8 @@ class Writes(Protocol):
 
 
 def _from_zero() -> dict[str, Counter[Labels]]:
-    """Counters whose growth somebody is told of. They are there before anything happens: for who
-    looks from outside, what was not there before has not grown."""
+    """Counters with an alert on their growth. They exist before anything happens: a counter that
+    first appears has not grown, to an observer."""
     outcomes = {labelled(outcome=outcome): 0 for outcome in ("done", "failed", "stopped")}
     return {"koboshi_turns_total": Counter(outcomes)}
 
@@ -194,7 +194,7 @@ class Metrics:
         newest = self.store.backups.newest_ms()
         if newest is not None:
             yield one("koboshi_db_backup_age_seconds", _age_s(newest, self.clock.now_ms()))
-            # A backup has its name only after all of it was read again.
+            # A backup gets its name only after a full read-back.
             yield one("koboshi_db_integrity_last_ok_timestamp_seconds", newest / 1000)
         yield one("koboshi_disk_free_bytes", shutil.disk_usage(self.home).free)
         yield one("koboshi_disk_reserve_bytes", self.writes.reserve_bytes)
@@ -259,7 +259,7 @@ def _tool(name: str) -> str:
 
 
 def _slug(label: str | None) -> str:
-    """A label of ours; whatever else is there could be anything, and endlessly many."""
+    """A label of our own set; any other text could take endlessly many values."""
     return label if label and _SLUG.fullmatch(label) else "other"
 
 

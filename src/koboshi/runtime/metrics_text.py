@@ -46,7 +46,7 @@ def one(name: str, value: float, **labels: str) -> Metric:
 
 
 def render(metrics: Iterable[Metric | Histogram]) -> str:
-    """One page. A metric without samples is named nevertheless: it is known, and never happened."""
+    """One page. A metric without samples is still named: it is known, and never happened."""
     lines: list[str] = []
     for metric in metrics:
         told = METRICS[metric.name]

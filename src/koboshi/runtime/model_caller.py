@@ -1,8 +1,8 @@
-"""ModelCaller the model: again when it is busy, and for less when the conversation is too long.
+"""Calling the model: again when it is busy, with less when the conversation is too long.
 
-Everything that bounds this is durable. How often and how long the model has failed is in the turn's
-row, a long wait is stored with the turn, and each summary covers more than the one before: a crash
-starts nothing anew. No slot is held while the turn waits.
+Every bound of this is durable. How often and how long the model has failed is in the turn's row, a
+long wait is stored with the turn, and each summary covers more than the one before: a crash resets
+nothing. No slot is held while the turn waits.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class NoReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetDown:
-    """The model asks for patience: the turn is back in the queue, and no longer ours."""
+    """The model asks for a wait: the turn is back in the queue, and no longer ours."""
 
     wait_ms: int
 
@@ -97,7 +97,7 @@ class ModelCaller:
     async def _sum_up(
         self, claim: Claim, request: Request, plan: Plan, slot: Slot
     ) -> str | NoReply | SetDown:
-        """The words of a summary; none, if the model has none for it."""
+        """The text of a summary; empty, if the model gives none."""
         while True:
             shorter = summary_request(request, plan, self.context)
             if not shorter.steps:
@@ -128,8 +128,8 @@ class ModelCaller:
     async def _ask(
         self, claim: Claim, request: Request, slot: Slot, on_text: OnText | None = None
     ) -> Outcome:
-        """The reply to one request. Raises ModelOverfull, and ModelBusy where something is missing
-        on our side."""
+        """The reply to one request. Raises ModelOverfull, and ModelBusy when a resource of ours is
+        missing."""
         since = self.clock.monotonic()
         while True:
             try:
@@ -140,7 +140,7 @@ class ModelCaller:
                 return NoReply(reason=refusal.reason)
             except ModelBusy as busy:
                 if shortage_in(busy) is not None:
-                    raise  # we could not even ask: that is no failure of the model
+                    raise  # the request was never sent: no failure of the model
                 now = self.clock.monotonic()
                 spent_ms, since = round((now - since) * 1000), now
                 failure = Failure(

@@ -2,7 +2,7 @@
 
 Nothing here can harm the gateway: without a socket nothing is sent, and a socket that is dead or
 full is noted once in the log. Every message is one datagram on a socket of its own, so any thread
-may speak, also one that ends a stop which hangs.
+can send, also one that ends a hanging stop.
 """
 
 import os
@@ -23,22 +23,22 @@ EXTEND_SECONDS_MAX = 3_600.0
 
 @dataclass(slots=True, kw_only=True)
 class Notifier:
-    """Who to tell. The default is nobody."""
+    """The service manager to tell. The default is none."""
 
     address: str = ""
-    """A path, or a name in the abstract space after an `@`; empty if nobody listens."""
+    """A path, or a name in the abstract space after an `@`; empty if there is no listener."""
     watchdog_seconds: float | None = None
-    """The manager ends us if it does not hear `alive()` for this long; None if it does not mind."""
+    """The manager ends us if it does not hear `alive()` for this long; None without a watchdog."""
     _owed: list[str] = field(default_factory=list, init=False)
-    """What the manager must learn and could not be sent yet."""
+    """Messages that the manager must get and could not be sent yet."""
     _is_ready: bool = field(default=False, init=False)
     _is_lost: bool = field(default=False, init=False)
     _last_status: str = field(default="", init=False)
 
     @classmethod
     def taken_from(cls, environ: MutableMapping[str, str], pid: int) -> "Notifier":
-        """The notifier that the environment describes. The variables are taken out of it: no
-        program that we start may speak for us."""
+        """The notifier that the environment describes. Its variables are removed: no child process
+        may speak for us."""
         address = environ.pop(SOCKET, "")
         limit, whose = environ.pop(WATCHDOG_TIME, ""), environ.pop(WATCHDOG_PID, "")
         if not address.startswith(("/", "@")):
@@ -47,7 +47,7 @@ class Notifier:
 
     @property
     def is_heard(self) -> bool:
-        """Whether there is somebody to tell."""
+        """Whether there is a listener."""
         return bool(self.address)
 
     def ready(self) -> None:
@@ -61,7 +61,7 @@ class Notifier:
         self._say_surely("STOPPING=1")
 
     def status(self, words: str) -> None:
-        """What we are doing, in one line for a person. What was said last is not repeated."""
+        """Our state, in one line for a person. A repeated line is not sent."""
         line = " ".join(words.split())[:STATUS_CHARS_MAX]
         if line != self._last_status and self._say(f"STATUS={line}"):
             self._last_status = line
@@ -76,7 +76,7 @@ class Notifier:
         self._say("WATCHDOG=1")
 
     def _say_surely(self, line: str) -> None:
-        """Say it now, or with whatever is said next."""
+        """Send it now, or with the next message."""
         self._owed.append(line)
         self._say()
 
@@ -103,7 +103,7 @@ def _send(address: str, message: str) -> None:
     if place.startswith(b"@"):
         place = b"\0" + place[1:]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as link:
-        # A manager that does not read must not hold the event loop.
+        # A manager that does not read must not block the event loop.
         link.setblocking(False)
         link.connect(place)
         link.send(message.encode("utf-8", "replace"))

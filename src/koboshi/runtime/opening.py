@@ -1,4 +1,4 @@
-"""How the channels of a gateway fare when it starts, and when there is nothing to serve."""
+"""The first result of each channel at the start; without a usable channel the gateway ends."""
 
 from dataclasses import dataclass, field
 
@@ -13,13 +13,13 @@ class Opening:
     channels: int = 1
     """How many are tried."""
     is_known: Event = field(default_factory=Event)
-    """One of them has shown how it fares."""
+    """One of them has shown its result."""
     is_accepting: Event = field(default_factory=Event)
     """One of them accepts messages, or will as soon as its platform can be reached."""
     _refusals: dict[ChannelName, str] = field(default_factory=dict)
 
     def accept(self) -> None:
-        """A channel accepts messages, or is kept from it only by what passes."""
+        """A channel accepts messages, or fails only for a passing reason."""
         self.is_known.set()
         self.is_accepting.set()
 

@@ -1,4 +1,4 @@
-"""Copies of files for people: kept until nobody is owed them any more, or can fetch them."""
+"""Copies of files for people: kept while one is owed or can be fetched."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,8 @@ log = structlog.get_logger()
 
 SWEEP_SECONDS = 3_600.0
 KEEP_MS = 7 * 86_400_000
-"""A copy whose call has not ended yet is owed to nobody, and is not to be taken away. One that
-could not be delivered can be sent again for so long."""
+"""The copy of a running call is not owed yet and must not be removed. An undelivered copy can be
+sent again for so long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,8 @@ class Parcels:
     home: Path
 
     async def keep_sweeping(self) -> None:
-        """Now and every hour, until cancelled. What goes wrong with files is tried again then: a
-        gateway never ends because it could not tidy up."""
+        """Now and every hour, until cancelled. An error with files waits for the next round: a
+        failed cleanup never ends the gateway."""
         while True:
             try:
                 await self.sweep()
@@ -48,8 +48,8 @@ class Parcels:
 
 
 def _remove(home: Path, kept: frozenset[str], before_ms: int) -> tuple[int, list[str]]:
-    """Take away what is old and of no use any more. Returns how many that were, and why others
-    could not be taken away: one of them never keeps the rest."""
+    """Remove old copies of no use. Returns how many were removed, and why others were not: one
+    failure never keeps the rest."""
     count, left = 0, []
     for path in (home / SENT).glob("*"):
         try:

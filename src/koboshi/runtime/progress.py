@@ -1,7 +1,7 @@
-"""Showing that a turn is worked on: typing all the time, and some words now and then.
+"""Showing that a turn is being worked on: typing all the time, and a notice now and then.
 
-A child of the turn's task group, so it can not outlive the turn. The work does not wait for it, and
-nothing that goes wrong here does the work any harm.
+A child of the turn's task group, so it cannot outlive the turn. The work does not wait for it, and
+no error here harms the work.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from koboshi.runtime.drain import Drain
 log = structlog.get_logger()
 
 FIRST_SECONDS = 1.0
-"""What is answered sooner needs no sign that somebody is at work."""
+"""An answer that comes sooner needs no sign of work."""
 TYPING_SECONDS = 4.0
 """Platforms show it for five seconds or more."""
 SHOW_SECONDS_MAX = 5.0
@@ -49,7 +49,7 @@ class Progress:
             log.debug("progress_fenced", reason=str(fence))
         except StoreFailed:
             raise
-        except Exception:  # it is only shown: the work goes on without it
+        except Exception:  # display only: the work goes on without it
             log.error("progress_failed", exc_info=True)
 
     async def _keep_showing(self, claim: Claim) -> None:
@@ -71,7 +71,7 @@ class Progress:
             await sleep(min(left, TYPING_SECONDS))
 
     async def _tell(self, claim: Claim, channel: Channel, facts: ProgressFacts) -> float:
-        """Say what is due. Returns for how many seconds there is nothing to say."""
+        """Send the notice that is due. Returns for how many seconds there is none."""
         telling = telling_of(
             facts,
             every_ms=round(self.every_seconds * 1000),

@@ -36,7 +36,7 @@ class Rescue:
             await self.rescue(is_boot=False)
 
     async def _report(self, decided: Sequence[tuple[TurnId, Verdict]]) -> None:
-        """Say once what this boot found, and to whoever asked for it that it is back."""
+        """Report once what this boot found, and tell the person who asked for the restart."""
         status = await self.store.views.status()
         worker, previous = status.worker, status.previous
         if worker is None:
@@ -47,7 +47,7 @@ class Rescue:
         log.info("boot_report", words=words)
 
     async def rescue(self, *, is_boot: bool) -> list[tuple[TurnId, Verdict]]:
-        """Judge every turn that nobody works on, and end questions that nobody answered. Returns
+        """Judge every turn without a worker, and end questions that got no answer in time. Returns
         the verdicts."""
         decided: list[tuple[TurnId, Verdict]] = []
         turns = await self.store.turns.unowned(self.worker_id, with_suspended=is_boot)

@@ -1,4 +1,4 @@
-"""Forgetting what is older than the configuration wants to keep, while little else is done."""
+"""Forgetting rows older than the configured age, while there is little traffic."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ log = structlog.get_logger()
 
 DAY_MS = 86_400_000
 FIRST_SECONDS = 180.0
-"""After a start there is more urgent work; but a gateway that is often started forgets, too."""
+"""A start has more urgent work, but a gateway that often starts must forget, too."""
 EVERY_SECONDS = 6 * 3_600.0
 PAUSE_SECONDS = 0.1
 """Between two batches, so that no commit waits for more than one of them."""
 BUSY_COMMITS = 5
-"""So many commits of others within a pause are traffic: it goes first."""
+"""So many other commits within a pause are traffic: traffic goes first."""
 BUSY_PAUSES_MAX = 300
 
 
@@ -79,7 +79,7 @@ class Forgetting:
             place = found.place
 
     async def _let_others_go_first(self) -> None:
-        """One pause at least, and more of them while others write or the disk is full."""
+        """One pause at least, and more while other commits come or the disk is full."""
         for _ in range(BUSY_PAUSES_MAX):
             before = self.store.commits
             await sleep(PAUSE_SECONDS)

@@ -1,8 +1,8 @@
-"""An answer on its way: what is sent of it, and the file that holds the whole of a long one.
+"""An answer on its way: its parts, and the file that holds the whole of a long one.
 
-The file is durable before the transaction that owes it, under a name that its turn alone has. A
-kill in between leaves a file that is owed to nobody: the next try writes it again, and `Parcels`
-takes away what stays.
+The file is durable before the transaction that owes it, under a name unique to its turn. A kill in
+between leaves a file that no delivery owes: the next try writes it again, and `Parcels` removes
+leftovers.
 """
 
 import os
@@ -40,8 +40,8 @@ class Shipping:
     async def ship(
         self, name: ChannelName, turn_id: TurnId, text: str
     ) -> tuple[tuple[str, ...], OutFile | None]:
-        """The parts of an answer, and the file that goes along with the last one. Raises OSError
-        while the file cannot be written for want of something that comes back."""
+        """The parts of an answer, and the file that goes with the last one. Raises OSError while a
+        missing resource keeps the file from being written."""
         channel = self.channels.get(name)
         if channel is None:
             return split_text(text, TEXT_MAX), None

@@ -34,11 +34,11 @@ class CommandSlots:
     held: set[tuple[TurnId, CallId]] = field(default_factory=set)
     is_closed: bool = False
     door: Lock = field(default_factory=Lock)
-    """It keeps the order: one waits for a free slot, and the others wait behind it."""
+    """It keeps the order: one command waits for a free slot, the others wait behind it."""
 
     async def take(self, turn_id: TurnId, call_id: CallId) -> bool:
-        """Wait for a slot for a command that was not started. False if there will be none in this
-        life of the gateway: it is to be left as it is."""
+        """Wait for a slot for a command that was not started. False if this gateway will have none:
+        the command is left as it is."""
         async with self.door:
             while not self.is_closed:
                 seen = self.wakeups.count(PROCESSES)
@@ -50,7 +50,7 @@ class CommandSlots:
         return False
 
     def take_up(self, turn_id: TurnId, call_id: CallId) -> None:
-        """Count a command that was started before: it runs already, so it does not wait."""
+        """Count a command that was started before: it already runs, so it does not wait."""
         self.held.add((turn_id, call_id))
 
     def give_back(self, turn_id: TurnId, call_id: CallId) -> None:
@@ -59,7 +59,7 @@ class CommandSlots:
             self.wakeups.hint(PROCESSES)
 
     def close(self) -> None:
-        """No command is started any more, so none waits for it."""
+        """No more commands are started, so none waits for a slot."""
         if not self.is_closed:
             self.is_closed = True
             self.wakeups.hint(PROCESSES)
@@ -67,14 +67,14 @@ class CommandSlots:
 
 @dataclass(slots=True, kw_only=True)
 class Slots:
-    """The slots for turns that compute. Every change ends with `_grant`, so a slot is never free
-    while a turn waits that may have it."""
+    """The slots for computing turns. Every change ends with `_grant`, so a slot is never free while
+    a turn that may have it waits."""
 
     slots_max: int
     wakeups: Wakeups | None = None
     commands: CommandSlots | None = None
     held: int = 0
-    """Slots of turns, and those that are set aside while turns are claimed."""
+    """Slots of turns, and slots reserved while turns are claimed."""
     recovered: int = 0
     line: list["Slot"] = field(default_factory=list)
     """Turns that wait for a slot, the longest waiting first."""
@@ -115,8 +115,8 @@ class Slots:
             self.wakeups.hint(TURNS)  # another recovered turn may have waited for its share
 
     def close(self) -> None:
-        """The gateway leaves: a turn that waits for a slot goes on without one, to give its claim
-        back, and so does a command that was not started."""
+        """The gateway shuts down: a turn that waits for a slot goes on without one, to give its
+        claim back; so does a command that was not started."""
         self.is_closed = True
         self.queue_waits = False
         while self.line:
@@ -137,7 +137,7 @@ class Slots:
                     self.queue_was_last = False
                     self.line.pop(place).receive()
                 case ToQueue():
-                    # It is kept until the dispatcher has come: that one is awake from now on.
+                    # It is kept until the dispatcher comes, which is awake from now on.
                     self.queue_was_last, self.queue_waits = True, False
                     self.held += 1
                     self.promised += 1
@@ -162,12 +162,12 @@ class Slot:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the gateway leaves: nothing more is started."""
+        """Whether the gateway shuts down: nothing more is started."""
         return self.slots.is_closed
 
     async def take(self) -> None:
-        """Hold the slot, once it is this turn's turn. In a gateway that leaves it returns at once,
-        without a slot."""
+        """Hold the slot, once it is this turn's turn. During a shutdown it returns at once, without
+        a slot."""
         if self.is_held or self.is_closed:
             return
         if self not in self.slots.line:
@@ -176,7 +176,7 @@ class Slot:
         await self.go_on.wait()
 
     def receive(self) -> None:
-        """Called by the one who has taken this turn out of the line."""
+        """Called by the code that took this turn out of the line."""
         self.is_held = True
         self.slots.held += 1
         self.slots.recovered += self.is_recovered
@@ -200,7 +200,7 @@ class Slot:
         await self._fit()
 
     async def go_on_with(self, *, ended: Load, begun: Load | None) -> None:
-        """A call is over, and perhaps another one is about to run in its stead."""
+        """A call is over, and another one may follow it."""
         self._count(ended, -1)
         if begun is not None:
             self._count(begun, 1)
@@ -210,8 +210,8 @@ class Slot:
     async def command(
         self, claim: Claim, call_id: CallId, *, is_started: bool
     ) -> AsyncIterator[bool]:
-        """Count a foreground command for the length of the block. False if it must not be started
-        in this life of the gateway."""
+        """Count a foreground command for the length of the block. False if this gateway must not
+        start it."""
         commands = self.slots.commands
         if commands is None:
             yield True

@@ -1,4 +1,4 @@
-"""What the service manager hears of a gateway that serves: that it lives, and what it does."""
+"""What a serving gateway tells the service manager: that it lives, and what it does."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class StatusNotifier:
     worker_id: WorkerId
 
     async def keep_telling(self) -> None:
-        """Feed the watchdog and tell the status for as long as somebody listens."""
+        """Feed the watchdog and tell the status while there is a listener."""
         if not self.notifier.is_heard:
             return
         async with create_task_group() as tasks:
@@ -35,7 +35,7 @@ class StatusNotifier:
                 tasks.start_soon(keep_feeding, self.notifier, self.health.is_alive, every)
 
     async def _keep_describing(self) -> None:
-        """Until the stop begins: from there on, whoever carries it out tells how far it is."""
+        """Until the stop begins: from then on, the shutdown tells its own progress."""
         while not self.health.stop_asked.is_set():
             is_recovered = self.health.has_recovered.is_set()
             words = await self._words()
@@ -57,8 +57,8 @@ class StatusNotifier:
 
 
 async def keep_feeding(notifier: Notifier, is_alive: Callable[[], bool], every: float) -> None:
-    """Feed the watchdog every so many seconds from the event loop, and only while all is well. One
-    bad look is not the end: the next comes soon, and feeds again."""
+    """Feed the watchdog every so many seconds from the event loop, and only while all is well. A
+    single bad look does no harm: the next comes soon, and feeds again."""
     was_alive = True
     while True:
         alive = is_alive()

@@ -1,4 +1,4 @@
-"""One claimed turn: derive the next action from the transcript, perform it, append what came."""
+"""One claimed turn: derive the next action from the transcript, perform it, append the result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ from koboshi.runtime.slots import Slot
 log = structlog.get_logger()
 
 PAUSE_S_MIN, PAUSE_S_MAX = 0.5, 5.0
-"""Before a turn goes on for which something was missing that comes back."""
+"""The pause before a turn goes on after a shortage of a resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ class TurnRunner:
     attachments: Attachments
 
     async def run(self, claim: Claim, slot: Slot) -> None:
-        """Work on the turn until it is answered, waits, has failed, or is no longer ours. The slot
-        is given back while the turn only waits, and by the caller at the end."""
+        """Run the turn until it is answered, waits, has failed, or is no longer ours. The slot is
+        given back while the turn only waits, and by the caller at the end."""
         with structlog.contextvars.bound_contextvars(turn=claim.turn_id, epoch=claim.epoch):
             try:
                 async with create_task_group() as tasks:
@@ -87,7 +87,7 @@ class TurnRunner:
                     await self._work_or_fail(claim, slot)
                     tasks.cancel_scope.cancel()
             except get_cancelled_exc_class():
-                # A kind goodbye; recovery does not need it.
+                # A courtesy: recovery does not need it.
                 with move_on_after(self.release_seconds, shield=True):
                     await self._release(claim)
                 raise
@@ -95,8 +95,8 @@ class TurnRunner:
                 self.wakeups.forget(claim_topic(claim.turn_id))
 
     async def _work_or_fail(self, claim: Claim, slot: Slot) -> None:
-        """Work on the turn. What was missing on our side and comes back ends no turn: it goes on
-        from its transcript after a pause, as after a crash."""
+        """Run the turn. A shortage of our own resources ends no turn: it goes on from its
+        transcript after a pause, as after a crash."""
         pause_s = PAUSE_S_MIN
         while (missing := await self._what_was_missing(claim, slot)) is not None:
             log.warning("turn_waits", reason=missing, seconds=pause_s)
@@ -105,7 +105,7 @@ class TurnRunner:
             pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
     async def _what_was_missing(self, claim: Claim, slot: Slot) -> str | None:
-        """Work on the turn until it is no longer ours. Returns what was missing if it still is."""
+        """Run the turn until it is no longer ours. Returns the missing resource, if any."""
         try:
             await self._work(claim, slot)
         except Exception as error:  # one turn's bug must not take the others down
@@ -125,7 +125,7 @@ class TurnRunner:
         return None
 
     async def _watch_claim(self, claim: Claim, scope: CancelScope) -> None:
-        """End the work when the turn was taken away: stopped, interrupted, or claimed anew."""
+        """End the work when the claim was lost: stopped, interrupted, or claimed anew."""
         topic = claim_topic(claim.turn_id)
         while True:
             seen = self.wakeups.count(topic)
@@ -159,7 +159,7 @@ class TurnRunner:
                     if tool is not None:
                         await self._ask(claim, tool, record)
                         return
-                    # It went away with its configuration: the result says so, and nobody is asked.
+                    # The tool is no longer configured. The result says so; no question is asked.
                     loaded = await self._run_calls(claim, loaded, (record,), slot)
                 case Finish(reply=reply):
                     await self._answer(claim, loaded, reply)
@@ -194,7 +194,7 @@ class TurnRunner:
     async def _take_reply(
         self, claim: Claim, loaded: Loaded, reply: ModelReply
     ) -> tuple[Reply | None, Loaded]:
-        """Store a reply with calls; one without is only proposed until it is the answer."""
+        """Store a reply with calls; one without is only proposed until it becomes the answer."""
         words = Reply(
             text=storable(reply.text),
             model=reply.model,

@@ -4,7 +4,7 @@ from anyio import Event, move_on_after
 
 
 class LocalWakeups:
-    """Counts hints for topics that somebody has asked about, and wakes who waits."""
+    """Counts the hints for every topic whose count was asked for, and wakes the waiters."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}

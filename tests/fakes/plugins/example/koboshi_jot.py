@@ -20,7 +20,7 @@ def make_jot(setting: ToolSetting) -> DeclaredTool[JotArguments]:
             with notebook.open("a", encoding="utf-8") as file:
                 file.write(f"{arguments.line}\n")
         except OSError as error:
-            raise ToolFailed(f"{notebook.name} can not be written: {error.strerror}") from error
+            raise ToolFailed(f"{notebook.name} cannot be written: {error.strerror}") from error
         return result_text("ok", file=notebook.name)
 
     return DeclaredTool(
