@@ -2,14 +2,16 @@
 needs: somebody waits at a keyboard."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from koboshi.app.boot_config import boot_config_of
 from koboshi.app.control_context import control_context_of, pairing_limits
 from koboshi.clock import SystemClock
 from koboshi.config import Config
-from koboshi.control.handle import answer
+from koboshi.control.handle import reply_to
+from koboshi.control.replies import Done
+from koboshi.control.requests import Request
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
@@ -41,9 +43,8 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
         await store.close()
 
 
-async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
+async def answer_from_home(config: Config, request: Request) -> Done:
     """What the owner of the home would answer, with this process as the owner."""
     async with owned_store(config, who="the koboshi command line") as store:
-        return await answer(
-            control_context_of(config, store, SystemClock(), is_running=False), request
-        )
+        context = control_context_of(config, store, SystemClock(), is_running=False)
+        return await reply_to(context, request)

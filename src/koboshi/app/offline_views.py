@@ -1,20 +1,22 @@
 """A look at a home in which no gateway runs. A small part of what owning it takes, because somebody
 waits at a keyboard: no event loop, no thread, and nothing is loaded that changes anything."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from koboshi.app.boot_config import boot_config_of
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.read import ReadRequests
+from koboshi.control.replies import Done
+from koboshi.control.requests import Look
 from koboshi.stores.sqlite.looking import looked_at
 
 Answer = TypeVar("Answer")
 
 
-def look_at_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object] | None:
-    """What the owner of the home would answer; None if it takes more than a look.
+def look_at_home(config: Config, request: Look) -> Done:
+    """What the owner of the home would answer.
 
     Raises HomeHeld when somebody else owns it.
     """

@@ -25,7 +25,7 @@ from koboshi.clock import SystemClock
 from koboshi.commands.run import respond
 from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.control.context import ControlContext, until_written_to
-from koboshi.control.handle import answer
+from koboshi.control.handle import answer, reply_to
 from koboshi.control.neighbours import Neighbours
 from koboshi.control.socket import ControlSocket
 from koboshi.domain.action import TurnLimits
@@ -152,8 +152,7 @@ class Parts:
                 pages=pages_of(
                     ChannelName(channel.name),
                     self.config.model.name,
-                    self.store.views,
-                    partial(answer, jobs),
+                    partial(reply_to, jobs),
                     is_supervised=self.is_supervised,
                 ),
             )

@@ -14,6 +14,7 @@ import msgspec
 from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, Failure
 from koboshi.config.places import find_places
 from koboshi.config.problems import ConfigError, escaped
+from koboshi.control.requests import Look, Request
 
 if TYPE_CHECKING:
     from koboshi.config import Config
@@ -26,8 +27,6 @@ ANSWER_SECONDS = 15.0
 OWN_SECONDS = 10.0
 """How long a gateway that holds the home may take until it serves its socket."""
 TRY_EVERY_SECONDS = 0.1
-LOOKS = frozenset({"status", "explain", "list", "show", "trace"})
-"""What changes nothing, and is answered without an event loop where no gateway runs."""
 
 
 def loaded(home: Path | None, config_file: Path | None, *, needs_secrets: bool = False) -> "Config":
@@ -40,7 +39,7 @@ def loaded(home: Path | None, config_file: Path | None, *, needs_secrets: bool =
         raise Failure(WRONG_SETUP, "config", str(error)) from error
 
 
-def ask_owner(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
+def ask_owner(config: "Config", request: Request) -> dict[str, object]:
     """The answer of whoever owns the home.
 
     Raises Failure where nobody can be asked (no home, no permission, a gateway that is stuck), and
@@ -58,7 +57,7 @@ class Looked:
     answer: dict[str, object]
 
 
-def look(home: Path | None, config_file: Path | None, request: Mapping[str, object]) -> Looked:
+def look(home: Path | None, config_file: Path | None, request: Request) -> Looked:
     """The answer of whoever owns the home, as quickly as can be. A gateway that runs is asked
     before the configuration is read: it has one, and the file may be wrong by now. Raises
     Failure."""
@@ -70,7 +69,7 @@ def look(home: Path | None, config_file: Path | None, request: Mapping[str, obje
     if answer is None:
         config = loaded(home, config_file)
         _check_home(place)
-        seen = _look_at_home(config, request) if request.get("ask") in LOOKS else None
+        seen = _look_at_home(config, request) if isinstance(request, Look) else None
         answer = seen or _ask_home(config, request)
     return Looked(home=place, answer=_answered(answer))
 
@@ -81,17 +80,16 @@ def _answered(answer: dict[str, object]) -> dict[str, object]:
     raise refusal_of(answer)
 
 
-def _look_at_home(config: "Config", request: Mapping[str, object]) -> dict[str, object] | None:
+def _look_at_home(config: "Config", request: Look) -> dict[str, object] | None:
     """The answer of a home that nobody owns; None if somebody does."""
     from koboshi.app.offline_views import look_at_home
     from koboshi.domain.errors import HomeHeld
 
     try:
         with owner_failures(config.home, HomeHeld):
-            answer = look_at_home(config, request)
+            return _built(look_at_home(config, request))
     except HomeHeld:
         return None
-    return None if answer is None else dict(answer)
 
 
 def refusal_of(answer: Mapping[str, object]) -> Failure:
@@ -101,7 +99,7 @@ def refusal_of(answer: Mapping[str, object]) -> Failure:
             code = WRONG_SETUP if kind == "config" else FAILED
             return Failure(code, kind, "\n".join(map(escaped, message.splitlines())))
         case _:
-            return _unreadable()
+            return unreadable()
 
 
 def read_answer(answer: Mapping[str, object], shape: type[Shape]) -> Shape:
@@ -109,11 +107,12 @@ def read_answer(answer: Mapping[str, object], shape: type[Shape]) -> Shape:
     try:
         return msgspec.convert(answer, shape)
     except msgspec.ValidationError as error:
-        raise _unreadable() from error
+        raise unreadable() from error
 
 
-def ask_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object] | None:
-    """The answer of the gateway that runs in the home; None if none does.
+def ask_gateway(home: Path, request: Request | Mapping[str, object]) -> dict[str, object] | None:
+    """The answer of the gateway that runs in the home; None if none does. A request may be given
+    as the object that is sent.
 
     Raises Failure if one is there and does not answer, or may not be asked.
     """
@@ -121,7 +120,7 @@ def ask_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object] 
         with short_path(home / SOCKET_NAME) as path, socket.socket(socket.AF_UNIX) as link:
             link.settimeout(ANSWER_SECONDS)
             link.connect(path)
-            link.sendall(json.dumps(dict(request)).encode() + b"\n")
+            link.sendall(json.dumps(_built(request)).encode() + b"\n")
             with link.makefile("rb") as lines:
                 reply = lines.readline()
     except (FileNotFoundError, ConnectionError):
@@ -165,11 +164,11 @@ def _decoded(reply: bytes) -> dict[str, object] | None:
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise _unreadable()
+        raise unreadable()
     return answer
 
 
-def _ask_home(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
+def _ask_home(config: "Config", request: Request) -> dict[str, object]:
     """Own the home for a moment and answer ourselves."""
     import anyio
 
@@ -196,7 +195,7 @@ def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
         raise _unusable(place, error) from error
 
 
-async def _own_or_ask(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
+async def _own_or_ask(config: "Config", request: Request) -> dict[str, object]:
     """Whoever holds the home is another command, or a gateway that will serve its socket soon."""
     from anyio import sleep
 
@@ -208,7 +207,7 @@ async def _own_or_ask(config: "Config", request: Mapping[str, object]) -> dict[s
     deadline = clock.monotonic() + OWN_SECONDS
     while True:
         try:
-            return dict(await answer_from_home(config, request))
+            return _built(await answer_from_home(config, request))
         except HomeHeld as held:
             answer = ask_gateway(config.home, request)
             if answer is not None:
@@ -220,7 +219,13 @@ async def _own_or_ask(config: "Config", request: Mapping[str, object]) -> dict[s
         await sleep(TRY_EVERY_SECONDS)
 
 
-def _unreadable() -> Failure:
+def _built(said: object) -> dict[str, object]:
+    """A request or an answer, as an object of JSON."""
+    built: dict[str, object] = msgspec.to_builtins(said)
+    return built
+
+
+def unreadable() -> Failure:
     words = "the gateway's answer can not be read; it may be another version than this command"
     return Failure(FAILED, "no-answer", words)
 

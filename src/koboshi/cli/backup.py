@@ -31,6 +31,7 @@ from koboshi.cli.tables import echo_table
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.config.problems import escaped
+from koboshi.control.requests import CreateBackup, GetBackup
 
 if TYPE_CHECKING:
     from koboshi.ports.backups import BackupStanding
@@ -143,7 +144,7 @@ def _made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
     does not answer is another command, or a gateway that will serve its socket soon."""
     from koboshi.domain.errors import HomeHeld
 
-    request: Mapping[str, object] = {"ask": "backup-create", "what": file, "keep": keep}
+    request = CreateBackup(what=file, keep=keep)
     clock, never = SystemClock(), threading.Event()
     deadline = clock.monotonic() + OWN_SECONDS
     while True:
@@ -167,7 +168,7 @@ def _followed(config: Config, answer: Mapping[str, object], show: Show) -> "Back
         if standing.state in ("made", "failed"):
             return standing
         never.wait(LOOK_SECONDS)
-        following = ask_gateway(config.home, {"ask": "backup-standing"})
+        following = ask_gateway(config.home, GetBackup())
         if following is None:
             words = "the gateway ended before the backup was made; nothing was left of it"
             raise Failure(FAILED, "failed", words)

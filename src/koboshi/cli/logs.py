@@ -13,6 +13,7 @@ from koboshi.cli.ask_owner import ask_gateway, loaded
 from koboshi.cli.doctor.facts import loaded_unit
 from koboshi.cli.options import FAILED, Failure, failures_told, home_options
 from koboshi.cli.service.plan import UNIT
+from koboshi.control.requests import GetStatus
 
 LINES = 100
 
@@ -96,7 +97,7 @@ def command_for(source: Journal | File, lines: int, *, follow: bool) -> list[str
 
 
 def _pid(home: Path) -> int | None:
-    answer = ask_gateway(home, {"ask": "status"})
+    answer = ask_gateway(home, GetStatus())
     worker = None if answer is None else answer.get("worker")
     pid = worker.get("pid") if isinstance(worker, dict) else None
     return pid if isinstance(pid, int) else None

@@ -11,11 +11,13 @@ from koboshi.domain.reasons import (
     OwedPart,
     Reason,
     TurnStanding,
+    or_by_hand,
+    why_closed,
     why_delivery,
     why_message,
     why_turn,
 )
-from koboshi.domain.turn import TurnState
+from koboshi.domain.turn import CLOSED, TurnState
 from koboshi.ports.views import DeliveryView, EntryView, Explanation, TurnView
 
 _LOST = frozenset({DeliveryState.REJECTED, DeliveryState.ABANDONED})
@@ -55,14 +57,7 @@ class Narrator:
         """Of one that is in no turn; `behind` is what it waits for."""
         name = shown("message", entry.entry_id)
         if entry.state != "waiting":
-            return why_message(
-                name,
-                entry.state,
-                entry.kind,
-                entry.reason,
-                sender=entry.sender,
-                channel=entry.source,
-            )
+            return _of_settled(entry)
         if behind is None and self.is_running:
             return Reason(words="waiting; the next look of the gateway takes it up")
         if behind is None:
@@ -86,6 +81,30 @@ class Narrator:
             is_running=self.is_running,
             trouble=self.troubles.get(channel),
         )
+
+
+def fate_of(entry: EntryView, turn: TurnView | None) -> Reason | None:
+    """What became of a message, in a list; None while it waits or its turn is not closed: what is
+    asked about that turn says more."""
+    if turn is None:
+        return None if entry.state == "waiting" else _of_settled(entry)
+    if turn.state not in CLOSED:
+        return None
+    closed = why_closed(turn.state, turn.event, turn.reason, turn.crash_streak)
+    if entry.kind != EntryKind.MESSAGE:
+        return closed
+    return or_by_hand(closed, turn.state, shown("message", entry.entry_id))
+
+
+def _of_settled(entry: EntryView) -> Reason:
+    return why_message(
+        shown("message", entry.entry_id),
+        entry.state,
+        entry.kind,
+        entry.reason,
+        sender=entry.sender,
+        channel=entry.source,
+    )
 
 
 def _said(entries: Sequence[EntryView]) -> str:

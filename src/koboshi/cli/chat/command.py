@@ -15,6 +15,7 @@ from koboshi.cli.options import Failure, home_options
 from koboshi.config import WebConfig, load
 from koboshi.config.places import find_places, read_secret_text
 from koboshi.config.problems import ConfigError, InvalidValue
+from koboshi.control.requests import GetAddress
 
 URL = "http://127.0.0.1:8642"
 WRONG_SETUP = 78
@@ -92,7 +93,7 @@ def served_url(home: Path | None, config_file: Path | None) -> str | None:
     it may have had other variables than we have, or let it take any free port."""
     try:
         place = find_places(home, config_file, os.environ).home
-        answer = ask_gateway(place, {"ask": "address"}) or {}
+        answer = ask_gateway(place, GetAddress()) or {}
     except Failure:
         return None
     address = answer.get("address")

@@ -26,6 +26,7 @@ from koboshi.cli.service.renewal import renewed
 from koboshi.clock import SystemClock
 from koboshi.config import Config, ConfigError, load
 from koboshi.config.places import find_places
+from koboshi.control.requests import GetStatus
 
 ASK_SECONDS = 5.0
 TIME_ERROR = 5
@@ -202,7 +203,7 @@ def _lingers() -> bool:
 def _asked(place: Path) -> tuple[str, str]:
     """Why the gateway does not answer, and why it wants to be restarted."""
     try:
-        answer = ask_gateway(place, {"ask": "status"})
+        answer = ask_gateway(place, GetStatus())
     except Failure as failure:
         return failure.message, ""
     return "", restart_wanted(answer) or "" if answer is not None else ""

@@ -13,6 +13,7 @@ from koboshi.cli.doctor.checks import Facts, Finding, Severity
 from koboshi.cli.options import WRONG_SETUP, Failure
 from koboshi.clock import SystemClock
 from koboshi.config import Config
+from koboshi.control.requests import CountHeld, GetStatus, ListRows
 from koboshi.domain.durations import duration
 from koboshi.ports.room import Reserve
 
@@ -268,10 +269,10 @@ def _mode(path: Path) -> int:
 def _with_outbox(more: MoreFacts, config: Config) -> MoreFacts:
     """Asked of the gateway that runs; without one, this command is the owner for a moment."""
     try:
-        held = ask_owner(config, {"ask": "held"}).get("held")
-        gap = ask_owner(config, {"ask": "status"}).get("gap")
-        newest = ask_owner(config, {"ask": "list", "kind": "delivery", "limit": LISTED})
-        status = ask_owner(config, {"ask": "status"})
+        held = ask_owner(config, CountHeld()).get("held")
+        gap = ask_owner(config, GetStatus()).get("gap")
+        newest = ask_owner(config, ListRows(kind="delivery", limit=LISTED))
+        status = ask_owner(config, GetStatus())
     except Failure as failure:
         return replace(more, trouble=failure)
     more = replace(more, unreached=_unreached(status))
