@@ -162,8 +162,8 @@ async def test_what_is_written_in_a_drain_is_kept_told_once_and_answered_in_orde
         await life.rests()
 
     check_rows(setting.rows())
-    assert setting.platform.texts("busy")[1:] == ["through", "busy 1", "busy 2"]
-    assert setting.platform.texts("idle")[1:] == ["idle 1", "idle 2"]
+    assert setting.platform.texts("busy")[1:] == ["through", "busy 1\n\nbusy 2"]
+    assert setting.platform.texts("idle")[1:] == ["idle 1\n\nidle 2"]
 
 
 async def test_twenty_restarts_inside_a_turn_are_bounded_and_asked_about_once(

@@ -298,9 +298,10 @@ async def test_a_message_waits_while_a_turn_is_queued(home: Home) -> None:
 
 
 async def test_waiting_messages_survive_deaths_in_order_and_run_once(home: Home) -> None:
-    """S97, S3: killed after every single step of the way."""
+    """S97, S3: killed after every single step of the way. Of two people, so that each has its
+    turn."""
     for number in range(5):
-        await home.say(f"message {number}")
+        await home.say(f"message {number}", person=("ann", "bob")[number % 2])
         await home.reopen(crash=True)
 
     requests = []

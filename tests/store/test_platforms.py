@@ -42,7 +42,7 @@ async def test_an_edit_takes_the_place_of_a_message_that_waits(home: Home) -> No
 
     assert (await home.entry(waiting)).state == EntryState.ATTACHED
     assert (await home.entry(edited)).reason == "edit"
-    assert await texts(home) == ["second"]
+    assert await texts(home) == ["second", "third"]
 
 
 async def test_an_edit_of_what_was_heard_comes_too_late(home: Home) -> None:

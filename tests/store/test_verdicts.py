@@ -259,7 +259,7 @@ async def test_words_from_before_it_was_set_aside_get_their_turn(home: Home) -> 
     assert verdict.rule == "policy-behind"
     assert (await home.view(claim.turn_id)).state == "stopped"
     next_claim = await home.claim()
-    assert (await home.view(next_claim.turn_id)).request == "two"
+    assert (await home.view(next_claim.turn_id)).request == "two (and 1 more)"
     context = (await home.store.turns.load(next_claim)).context
     (note,) = (step.body.text for step in context if isinstance(step.body, Note))
     assert "«one»" in note

@@ -226,12 +226,12 @@ async def test_a_runner_that_can_not_be_started_leaves_no_process_behind(
     terminal: Terminal,
 ) -> None:
     """S110: failed_start with the error."""
-    terminal.runners.error_at_start = OSError(12, "Cannot allocate memory")
+    terminal.runners.error_at_start = OSError(8, "Exec format error")
 
     answer = await terminal.run()
 
     assert told(answer)["status"] == "failed_start"
-    assert "Cannot allocate memory" in told(answer)["reason"]
+    assert "Exec format error" in told(answer)["reason"]
     assert not answer.is_unknown
     assert answer.exits_read == (P1,)
     assert terminal.row().ended_ms == NOW_MS

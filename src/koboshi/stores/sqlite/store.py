@@ -52,7 +52,7 @@ from koboshi.stores.sqlite.quarantine import (
 )
 from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.room import Room, make_way
-from koboshi.stores.sqlite.witness import WitnessFile
+from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
 
 LOG_NAME = f"{DATABASE_NAME}-wal"
