@@ -15,6 +15,7 @@ from koboshi.control.requests import (
     ResumeTurn,
     RevokePairing,
     ShowRow,
+    cleaned,
     encoded,
     request_of,
 )
@@ -69,6 +70,11 @@ def test_a_malformed_field_counts_as_absent_or_as_its_words(
 ) -> None:
     """Issue 14, point 4: a client of another version is answered as far as it is understood."""
     assert request_of(asked) == request_
+
+
+def test_a_request_of_this_process_is_cleaned_as_one_that_was_sent() -> None:
+    """Issue 14, point 4: an argument of a command may hold half a character."""
+    assert cleaned(Explain(what="half \ud800")) == Explain(what="half ?")
 
 
 def test_a_refusal_is_what_programs_and_people_read() -> None:

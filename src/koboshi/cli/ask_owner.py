@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import msgspec
 from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, Failure
 from koboshi.config.places import find_places
 from koboshi.config.problems import ConfigError, escaped
-from koboshi.control.requests import Look, Request
+from koboshi.control.requests import Request
 
 if TYPE_CHECKING:
     from koboshi.config import Config
@@ -69,8 +70,7 @@ def look(home: Path | None, config_file: Path | None, request: Request) -> Looke
     if answer is None:
         config = loaded(home, config_file)
         _check_home(place)
-        seen = _look_at_home(config, request) if isinstance(request, Look) else None
-        answer = seen or _ask_home(config, request)
+        answer = _ask_home(config, request)
     return Looked(home=place, answer=_answered(answer))
 
 
@@ -78,18 +78,6 @@ def _answered(answer: dict[str, object]) -> dict[str, object]:
     if answer.get("ok") is True:
         return answer
     raise refusal_of(answer)
-
-
-def _look_at_home(config: "Config", request: Look) -> dict[str, object] | None:
-    """The answer of a home that nobody owns; None if somebody does."""
-    from koboshi.app.offline_views import look_at_home
-    from koboshi.domain.errors import HomeHeld
-
-    try:
-        with owner_failures(config.home, HomeHeld):
-            return _built(look_at_home(config, request))
-    except HomeHeld:
-        return None
 
 
 def refusal_of(answer: Mapping[str, object]) -> Failure:
@@ -120,7 +108,7 @@ def ask_gateway(home: Path, request: Request | Mapping[str, object]) -> dict[str
         with short_path(home / SOCKET_NAME) as path, socket.socket(socket.AF_UNIX) as link:
             link.settimeout(ANSWER_SECONDS)
             link.connect(path)
-            link.sendall(json.dumps(_built(request)).encode() + b"\n")
+            link.sendall(_line_of(request))
             with link.makefile("rb") as lines:
                 reply = lines.readline()
     except (FileNotFoundError, ConnectionError):
@@ -131,7 +119,8 @@ def ask_gateway(home: Path, request: Request | Mapping[str, object]) -> dict[str
         raise Failure(FAILED, "no-answer", words) from None
     except OSError as error:
         raise _unusable(home, error) from error
-    return _decoded(reply)
+    # A line that was not finished is that of a gateway which died over it.
+    return _decoded(reply) if reply.endswith(b"\n") else None
 
 
 def _has_socket(home: Path) -> bool:
@@ -155,10 +144,8 @@ def _check_home(home: Path) -> None:
         raise Failure(FAILED, "no-home", words)
 
 
-def _decoded(reply: bytes) -> dict[str, object] | None:
-    """The answer on the line; None if the line was not finished: the gateway died over it."""
-    if not reply.endswith(b"\n"):
-        return None
+def _decoded(reply: bytes) -> dict[str, object]:
+    """The answer on the line."""
     try:
         answer = json.loads(reply)
     except ValueError:
@@ -169,11 +156,27 @@ def _decoded(reply: bytes) -> dict[str, object] | None:
 
 
 def _ask_home(config: "Config", request: Request) -> dict[str, object]:
-    """Own the home for a moment and answer ourselves."""
-    import anyio
+    """The answer of a home that no gateway serves. A process that holds the home is another
+    command, or a gateway that will serve its socket soon."""
+    from koboshi.app.home import answer_from_home
+    from koboshi.clock import SystemClock
+    from koboshi.domain.errors import HomeHeld
 
-    with owner_failures(config.home):
-        return anyio.run(_own_or_ask, config, request)
+    clock, never = SystemClock(), threading.Event()
+    deadline = clock.monotonic() + OWN_SECONDS
+    while True:
+        try:
+            with owner_failures(config.home, HomeHeld):
+                return _decoded(_line_of(answer_from_home(config, request)))
+        except HomeHeld as held:
+            answer = ask_gateway(config.home, request)
+            if answer is not None:
+                return answer
+            if clock.monotonic() >= deadline:
+                who = str(held).partition(";")[0]
+                words = f"{who}, which does not answer; its log may say why"
+                raise Failure(FAILED, "no-answer", words) from held
+        never.wait(TRY_EVERY_SECONDS)
 
 
 @contextmanager
@@ -195,34 +198,9 @@ def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
         raise _unusable(place, error) from error
 
 
-async def _own_or_ask(config: "Config", request: Request) -> dict[str, object]:
-    """Whoever holds the home is another command, or a gateway that will serve its socket soon."""
-    from anyio import sleep
-
-    from koboshi.app.home import answer_from_home
-    from koboshi.clock import SystemClock
-    from koboshi.domain.errors import HomeHeld
-
-    clock = SystemClock()
-    deadline = clock.monotonic() + OWN_SECONDS
-    while True:
-        try:
-            return _built(await answer_from_home(config, request))
-        except HomeHeld as held:
-            answer = ask_gateway(config.home, request)
-            if answer is not None:
-                return answer
-            if clock.monotonic() >= deadline:
-                who = str(held).partition(";")[0]
-                words = f"{who}, which does not answer; its log may say why"
-                raise Failure(FAILED, "no-answer", words) from held
-        await sleep(TRY_EVERY_SECONDS)
-
-
-def _built(said: object) -> dict[str, object]:
-    """A request or an answer, as an object of JSON."""
-    built: dict[str, object] = msgspec.to_builtins(said)
-    return built
+def _line_of(said: object) -> bytes:
+    """A request or an answer, as it goes over the socket."""
+    return json.dumps(msgspec.to_builtins(said)).encode() + b"\n"
 
 
 def unreadable() -> Failure:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from koboshi.control.neighbours import Neighbour
-from koboshi.control.replies import ProcessEnded, ProcessList, ProcessOutput
+from koboshi.control.replies import ProcessEnded, ProcessOutput
 from koboshi.domain.ids import ProcessId, SessionId, parse_shown
 from koboshi.domain.process import ProcessState
 from koboshi.domain.shutdown import Leave, nothing_against_it
@@ -14,7 +14,6 @@ from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
 
-LISTED_MAX = 200
 LOG_CHARS_MAX = 200_000
 GRACE_SECONDS = 2.0
 SEEN_SECONDS = 4.0
@@ -40,9 +39,6 @@ class ControlContext:
     channels: Callable[[], Mapping[str, str | None]] = dict
     """The channels that have to be reached, and why one can not be."""
     neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
-
-    async def listed(self) -> ProcessList:
-        return ProcessList(processes=await self.store.views.processes(LISTED_MAX))
 
     async def log(self, named: str, chars_max: int = LOG_CHARS_MAX) -> ProcessOutput | None:
         view = await self.find(named)

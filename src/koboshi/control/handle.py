@@ -14,7 +14,6 @@ from koboshi.control.read import ReadRequests
 from koboshi.control.replies import (
     Done,
     Ending,
-    HeldCount,
     LoginLink,
     Refusal,
     WebAddress,
@@ -24,7 +23,6 @@ from koboshi.control.replies import (
 from koboshi.control.requests import (
     ApprovePairing,
     ChangeRow,
-    CountHeld,
     CreateBackup,
     DenyPairing,
     EndGateway,
@@ -33,7 +31,6 @@ from koboshi.control.requests import (
     GetBackup,
     GetLogin,
     ListPairings,
-    ListProcesses,
     Look,
     ReadProcessLog,
     Request,
@@ -41,12 +38,8 @@ from koboshi.control.requests import (
     readable,
     request_of,
 )
-from koboshi.domain.ids import WorkerId
 from koboshi.domain.shutdown import Leave
 from koboshi.processes.installed import INSTALLED
-
-NO_LINES = 1 << 62
-"""Behind every line of the journal that there can be."""
 
 
 async def answer(jobs: ControlContext, asked: Mapping[str, object]) -> Mapping[str, object]:
@@ -68,8 +61,6 @@ async def reply_to(jobs: ControlContext, request: Request) -> Done:
             return await RowChange(store=store, request=request).answer()
         case EndGateway():
             return await _leave(jobs, request)
-        case ListProcesses():
-            return await jobs.listed()
         case ReadProcessLog(what=what, chars=chars):
             return await jobs.log(what, _chars(chars)) or _no_process(what)
         case EndProcess(what=what):
@@ -86,9 +77,6 @@ async def reply_to(jobs: ControlContext, request: Request) -> Done:
             return await people.deny(store, code) or _no_code()
         case RevokePairing(what=channel, person=person):
             return await people.revoke(store, channel, person)
-        case CountHeld():
-            tally = await store.views.tally(WorkerId(0), NO_LINES)
-            return HeldCount(held=tally.held, ambiguous=tally.ambiguous)
         case CreateBackup(what=file, keep=keep):
             return backups.begun(store, file, keep)
         case GetBackup():

@@ -11,11 +11,13 @@ from koboshi.control.replies import (
     DeliveryExplained,
     Done,
     Explained,
+    HeldCount,
     InboxEntry,
     InboxList,
     MessageExplained,
     NeighbourStatus,
     ProcessExplained,
+    ProcessList,
     QuestionList,
     StatusReply,
     Troubles,
@@ -24,11 +26,13 @@ from koboshi.control.replies import (
     refusal,
 )
 from koboshi.control.requests import (
+    CountHeld,
     Explain,
     GetInbox,
     GetStatus,
     GetTroubles,
     ListChats,
+    ListProcesses,
     ListQuestions,
     ListRows,
     Look,
@@ -44,6 +48,7 @@ from koboshi.domain.ids import (
     ProcessId,
     SessionId,
     TurnId,
+    WorkerId,
     parse_shown,
 )
 from koboshi.domain.outbox import UNSETTLED
@@ -58,6 +63,9 @@ ALIVE = tuple(state for state in TurnState if state not in CLOSED)
 STEPS_MAX = 300
 QUESTIONS_MAX = 200
 CHATS_MAX = 50
+PROCESSES_MAX = 200
+NO_LINES = 1 << 62
+"""Behind every line of the journal that there can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +95,11 @@ class ReadRequests:
                 return await RowViews(views=self.views).answer(request)
             case GetInbox():
                 return await self._inbox(request)
+            case ListProcesses():
+                return ProcessList(processes=await self.views.processes(PROCESSES_MAX))
+            case CountHeld():
+                tally = await self.views.tally(WorkerId(0), NO_LINES)
+                return HeldCount(held=tally.held, ambiguous=tally.ambiguous)
             case ListQuestions():
                 return QuestionList(questions=await self.views.questions(QUESTIONS_MAX))
             case ListChats(channel=channel):

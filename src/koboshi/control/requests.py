@@ -85,11 +85,11 @@ class ListChats(Look, frozen=True, kw_only=True, tag="chats"):
     channel: str = ""
 
 
-class CountHeld(Request, frozen=True, kw_only=True, tag="held"):
+class CountHeld(Look, frozen=True, kw_only=True, tag="held"):
     pass
 
 
-class ListProcesses(Request, frozen=True, kw_only=True, tag="processes"):
+class ListProcesses(Look, frozen=True, kw_only=True, tag="processes"):
     pass
 
 
@@ -213,6 +213,11 @@ def readable(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return value if isinstance(value, bool | int | float | None) else str(readable(repr(value)))
+
+
+def cleaned(request: Request) -> Request:
+    """The request with nothing in it that cannot be stored, as one that came over the socket."""
+    return request_of(encoded(request)) or request
 
 
 def request_of(asked: Mapping[str, object]) -> Request | None:

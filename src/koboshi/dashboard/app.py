@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
 from koboshi.control.replies import Done, PageOffer, Refusal, refusal
-from koboshi.control.requests import Request
+from koboshi.control.requests import Request, readable
 from koboshi.dashboard.files import page_routes
 from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, PAGE_PATH, Make, PageCall
 from koboshi.domain.ids import ChannelName
@@ -55,7 +55,7 @@ class Dashboard:
 
     def _asking(self, make: Make) -> Callable[[HttpRequest], Awaitable[Done]]:
         async def ask(request: HttpRequest) -> Done:
-            what = request.path_params.get("what", "")
+            what = str(readable(request.path_params.get("what", "")))
             call = PageCall(channel=self.channel, what=what, query=request.query_params)
             return await self.ask(make(call))
 

@@ -1,4 +1,4 @@
-"""What the web channel needs of the gateway: its bounds, and the page that it serves."""
+"""The page that the web channel serves, and the bounds of that channel."""
 
 import os
 import signal
