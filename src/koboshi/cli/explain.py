@@ -19,14 +19,15 @@ from koboshi.cli.options import (
     place_words,
     show_json,
 )
-from koboshi.cli.story import fate_of_delivery, stands_words, told
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.narrate import fate_of_delivery, stands_words
 from koboshi.control.replies import DeliveryExplained, Explained, MessageExplained, TurnStory
 from koboshi.control.requests import Explain
 from koboshi.domain.durations import ago
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.reasons import Reason
+from koboshi.domain.story import told
 from koboshi.ports.views import DeliveryView, EntryView, TurnView
 
 REQUEST_CHARS_MAX = 400

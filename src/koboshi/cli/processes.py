@@ -19,10 +19,10 @@ from koboshi.cli.options import (
     place_words,
     show_json,
 )
-from koboshi.cli.story import fate_of_message
 from koboshi.cli.tables import echo_table
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.narrate import fate_of_message
 from koboshi.control.replies import ProcessEnded, ProcessExplained, ProcessList, ProcessOutput
 from koboshi.control.requests import EndProcess, Explain, ListProcesses, ReadProcessLog
 from koboshi.domain.durations import ago, duration

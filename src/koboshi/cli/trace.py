@@ -9,10 +9,11 @@ import click
 from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import failures_told, home_options, json_option, moment, show_json
 from koboshi.cli.rows.lines import call_line, delivery_line, message_line, turn_line
-from koboshi.cli.story import fate_of_message, told
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.narrate import fate_of_message
 from koboshi.control.requests import TraceMessage
+from koboshi.domain.story import told
 from koboshi.ports.views import Trace
 
 

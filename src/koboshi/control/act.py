@@ -19,12 +19,13 @@ from koboshi.domain.ids import DeliveryId, EntryId, TurnId, shown
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import UNSETTLED, DeliveryState
 from koboshi.domain.retry import WHY_NOT, why_not_dropped
+from koboshi.domain.standing import WORKED_ON
 from koboshi.domain.turn import OPEN
 from koboshi.ports.store import Store
 from koboshi.ports.views import EntryView, OwnerViews
 
 _NOT_CONCERNED = {
-    Standing.WORKED_ON: "this gateway is working on it",
+    Standing.WORKED_ON: WORKED_ON,
     Standing.NEXT: "it is in the queue, and nobody has tried it yet",
     Standing.ASKED: "it waits for the person's answer",
     Standing.CLOSED: "it has ended; the person can ask again with /retry",

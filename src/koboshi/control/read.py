@@ -53,9 +53,8 @@ from koboshi.domain.ids import (
 )
 from koboshi.domain.outbox import UNSETTLED
 from koboshi.domain.reasons import what_is_wrong
-from koboshi.domain.recovery import Verdict, VerdictKind
-from koboshi.domain.standing import STANDS
-from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
+from koboshi.domain.standing import STANDS, why_now
+from koboshi.domain.turn import CLOSED, OPEN, TurnState
 from koboshi.domain.worker import Breaker
 from koboshi.ports.views import DeliveryView, EntryView, Explanation, OwnerViews
 
@@ -227,7 +226,14 @@ class _Explainer:
         is_alive = self._is_running and explanation.turn.state == TurnState.QUEUED
         if not is_worked_on and not is_alive:
             explanation = replace(explanation, held_up=None)
-        why = why_now(explanation, is_running=self._is_running, is_worked_on=is_worked_on)
+        why = why_now(
+            TurnState(explanation.turn.state),
+            explanation.turn.event,
+            explanation.why,
+            explanation.held_up,
+            is_running=self._is_running,
+            is_worked_on=is_worked_on,
+        )
         told = replace(explanation, why=why)
         return TurnStory(
             kind="turn",
@@ -304,36 +310,3 @@ class _Explainer:
             watchers=view.watchers,
             reports=await self._views.reports_of(process_id),
         )
-
-
-def why_now(explanation: Explanation, *, is_running: bool, is_worked_on: bool) -> Verdict | None:
-    """Why a turn that is not closed stands where it does.
-
-    The verdict is what recovery would decide now. It speaks of an interruption, which is the truth
-    only for a turn that had one.
-    """
-    turn, verdict = explanation.turn, explanation.why
-    if verdict is None:
-        return None
-    if explanation.held_up is not None:
-        because = explanation.held_up.words
-        return Verdict(kind=VerdictKind.STAND, rule="held-up", because=because)
-    if is_worked_on:
-        because = "this gateway is working on it"
-        return Verdict(kind=VerdictKind.STAND, rule="worked-on", because=because)
-    if turn.state != TurnState.QUEUED or verdict.kind is not VerdictKind.RESUME:
-        return verdict
-    when = "as soon as there is room" if is_running else "when a gateway runs again"
-    match turn.event:
-        case "opened":
-            return replace(verdict, because=f"nobody has worked on it yet; it begins {when}")
-        case TurnEvent.REPLIED:
-            return replace(verdict, because=f"the person has answered; it goes on {when}")
-        case TurnEvent.RELEASED:
-            because = f"it was set down because the gateway was stopping; it goes on {when}"
-            return replace(verdict, because=because)
-        case TurnEvent.POSTPONED:
-            because = "the model could not answer yet; it is asked again when the wait is over"
-            return replace(verdict, because=because)
-        case _:
-            return verdict
