@@ -7,11 +7,11 @@ import pytest
 
 from koboshi.control import replies, requests
 from koboshi.control.requests import (
+    ControlRequest,
     CreateBackup,
     Explain,
     ListRows,
     ReadProcessLog,
-    Request,
     ResumeTurn,
     RevokePairing,
     ShowRow,
@@ -37,13 +37,13 @@ def test_every_request_of_the_module_has_a_name_of_its_own() -> None:
     kinds = {
         each
         for each in vars(requests).values()
-        if isinstance(each, type) and issubclass(each, Request) and not each.__subclasses__()
+        if isinstance(each, type) and issubclass(each, ControlRequest) and not each.__subclasses__()
     }
     assert kinds == set(requests.REQUESTS.values())
     assert not {name for name in requests.REQUESTS if name != name.lower()}
 
 
-LENIENT: list[tuple[Mapping[str, object], Request | None]] = [
+LENIENT: list[tuple[Mapping[str, object], ControlRequest | None]] = [
     ({}, None),
     ({"ask": "everything"}, None),
     ({"ask": ["status"]}, None),
@@ -66,7 +66,7 @@ LENIENT: list[tuple[Mapping[str, object], Request | None]] = [
 
 @pytest.mark.parametrize("asked, request_", LENIENT)
 def test_a_malformed_field_counts_as_absent_or_as_its_words(
-    asked: Mapping[str, object], request_: Request | None
+    asked: Mapping[str, object], request_: ControlRequest | None
 ) -> None:
     """Issue 14, point 4: a client of another version is answered as far as it is understood."""
     assert request_of(asked) == request_

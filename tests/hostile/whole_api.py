@@ -18,7 +18,7 @@ from koboshi.channels.web.login import Logins
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import Pages
 from koboshi.control.replies import Done
-from koboshi.control.requests import Request
+from koboshi.control.requests import ControlRequest
 from koboshi.dashboard.app import Ask, Dashboard
 from koboshi.dashboard.describe import SHAPES, paths
 from koboshi.dashboard.files import FOLDER, PAGE_PATHS
@@ -133,7 +133,7 @@ class WholeApi:
             shapes=SHAPES,
         )
 
-    async def _ask(self, question: Request) -> Done:
+    async def _ask(self, question: ControlRequest) -> Done:
         self.done.append(str(question.__struct_config__.tag))
         return Done()
 

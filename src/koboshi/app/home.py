@@ -13,7 +13,7 @@ from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.read import ReadRequests
 from koboshi.control.replies import Done
-from koboshi.control.requests import Look, Request, cleaned
+from koboshi.control.requests import ControlRequest, Look, cleaned
 from koboshi.stores.sqlite.looking import looked_at
 
 Outcome = TypeVar("Outcome")
@@ -21,7 +21,7 @@ Outcome = TypeVar("Outcome")
 WHO = "the koboshi command line"
 
 
-def answer_from_home(config: Config, request: Request) -> Done:
+def answer_from_home(config: Config, request: ControlRequest) -> Done:
     """What a gateway would answer. Raises HomeHeld when another process owns the home."""
     request = cleaned(request)
     if isinstance(request, Look):

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from koboshi.app.boot_config import boot_config_of
-from koboshi.app.build.control import control_context_of, pairing_limits
+from koboshi.app.builders.control import control_context_of, pairing_limits
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.handle import reply_to
 from koboshi.control.replies import Done
-from koboshi.control.requests import Request
+from koboshi.control.requests import ControlRequest
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
@@ -43,7 +43,7 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
         await store.close()
 
 
-async def answer_as_owner(config: Config, request: Request) -> Done:
+async def answer_as_owner(config: Config, request: ControlRequest) -> Done:
     """The answer to what takes more than a look."""
     async with owned_store(config, who="the koboshi command line") as store:
         context = control_context_of(config, store, SystemClock(), is_running=False)

@@ -15,14 +15,14 @@ from anyio.abc import TaskStatus
 
 from koboshi import __version__
 from koboshi.app.boot_config import boot_config_of, opened_model
-from koboshi.app.build.control import (
+from koboshi.app.builders.control import (
     PROCESSES_NAME,
     backlog_limits,
     pairing_limits,
     report_limits,
 )
-from koboshi.app.build.gateway import Built, build
-from koboshi.app.build.shared import Shared
+from koboshi.app.builders.gateway import Built, build
+from koboshi.app.builders.shared import Shared
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.start_check import usable_model, workdir_warnings

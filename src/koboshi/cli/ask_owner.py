@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, Failure
+from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, CommandFailure
 from koboshi.config.places import find_places
 from koboshi.config.problems import ConfigError, escaped
-from koboshi.control.requests import Request
+from koboshi.control.requests import ControlRequest
 
 if TYPE_CHECKING:
     from koboshi.config import Config
@@ -31,20 +31,20 @@ TRY_EVERY_SECONDS = 0.1
 
 
 def loaded(home: Path | None, config_file: Path | None, *, needs_secrets: bool = False) -> "Config":
-    """The configuration. Raises Failure if it is wrong."""
+    """The configuration. Raises CommandFailure if it is wrong."""
     from koboshi.config.loading import load
 
     try:
         return load(home, config_file, os.environ, needs_secrets=needs_secrets)
     except ConfigError as error:
-        raise Failure(WRONG_SETUP, "config", str(error)) from error
+        raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
 
 
-def ask_owner(config: "Config", request: Request) -> dict[str, object]:
+def ask_owner(config: "Config", request: ControlRequest) -> dict[str, object]:
     """The answer of whoever owns the home.
 
-    Raises Failure where nobody can be asked (no home, no permission, a gateway that is stuck), and
-    where the owner has no answer.
+    Raises CommandFailure where nobody can be asked (no home, no permission, a gateway that is
+    stuck), and where the owner has no answer.
     """
     _check_home(config.home)
     return _answered(ask_gateway(config.home, request) or _ask_home(config, request))
@@ -58,14 +58,14 @@ class Looked:
     answer: dict[str, object]
 
 
-def look(home: Path | None, config_file: Path | None, request: Request) -> Looked:
+def look(home: Path | None, config_file: Path | None, request: ControlRequest) -> Looked:
     """The answer of whoever owns the home, as quickly as can be. A gateway that runs is asked
     before the configuration is read: it has one, and the file may be wrong by now. Raises
     Failure."""
     try:
         place = find_places(home, config_file, os.environ).home
     except ConfigError as error:
-        raise Failure(WRONG_SETUP, "config", str(error)) from error
+        raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
     answer = ask_gateway(place, request) if _has_socket(place) else None
     if answer is None:
         config = loaded(home, config_file)
@@ -80,29 +80,32 @@ def _answered(answer: dict[str, object]) -> dict[str, object]:
     raise refusal_of(answer)
 
 
-def refusal_of(answer: Mapping[str, object]) -> Failure:
+def refusal_of(answer: Mapping[str, object]) -> CommandFailure:
     """The failure that an answer without an answer is."""
     match answer.get("error"):
         case {"type": str(kind), "message": str(message)}:
             code = WRONG_SETUP if kind == "config" else FAILED
-            return Failure(code, kind, "\n".join(map(escaped, message.splitlines())))
+            return CommandFailure(code, kind, "\n".join(map(escaped, message.splitlines())))
         case _:
             return unreadable()
 
 
 def read_answer(answer: Mapping[str, object], shape: type[Shape]) -> Shape:
-    """The answer as a value. Raises Failure if the owner is of a version that says other things."""
+    """The answer as a value. Raises CommandFailure if the owner is of a version that says other
+    things."""
     try:
         return msgspec.convert(answer, shape)
     except msgspec.ValidationError as error:
         raise unreadable() from error
 
 
-def ask_gateway(home: Path, request: Request | Mapping[str, object]) -> dict[str, object] | None:
+def ask_gateway(
+    home: Path, request: ControlRequest | Mapping[str, object]
+) -> dict[str, object] | None:
     """The answer of the gateway that runs in the home; None if none does. A request may be given
     as the object that is sent.
 
-    Raises Failure if one is there and does not answer, or may not be asked.
+    Raises CommandFailure if one is there and does not answer, or may not be asked.
     """
     try:
         with short_path(home / SOCKET_NAME) as path, socket.socket(socket.AF_UNIX) as link:
@@ -116,7 +119,7 @@ def ask_gateway(home: Path, request: Request | Mapping[str, object]) -> dict[str
         return None
     except (TimeoutError, BlockingIOError):
         words = f"the gateway in {home} does not answer; it may be stuck, its log may say why"
-        raise Failure(FAILED, "no-answer", words) from None
+        raise CommandFailure(FAILED, "no-answer", words) from None
     except OSError as error:
         raise _unusable(home, error) from error
     # A line that was not finished is that of a gateway which died over it.
@@ -132,16 +135,16 @@ def _has_socket(home: Path) -> bool:
 
 
 def _check_home(home: Path) -> None:
-    """Raises Failure if there is no home to ask about."""
+    """Raises CommandFailure if there is no home to ask about."""
     try:
         is_home, is_file = (home / "koboshi.db").exists(), home.is_file()
     except OSError as error:
         raise _unusable(home, error) from error
     if is_file:
-        raise Failure(WRONG_SETUP, "home", f"the home {home} is a file, not a folder")
+        raise CommandFailure(WRONG_SETUP, "home", f"the home {home} is a file, not a folder")
     if not is_home:
         words = f"no gateway has run in {home} yet; `koboshi run` makes it a home"
-        raise Failure(FAILED, "no-home", words)
+        raise CommandFailure(FAILED, "no-home", words)
 
 
 def _decoded(reply: bytes) -> dict[str, object]:
@@ -155,7 +158,7 @@ def _decoded(reply: bytes) -> dict[str, object]:
     return answer
 
 
-def _ask_home(config: "Config", request: Request) -> dict[str, object]:
+def _ask_home(config: "Config", request: ControlRequest) -> dict[str, object]:
     """The answer of a home that no gateway serves. A process that holds the home is another
     command, or a gateway that will serve its socket soon."""
     from koboshi.app.home import answer_from_home
@@ -175,13 +178,14 @@ def _ask_home(config: "Config", request: Request) -> dict[str, object]:
             if clock.monotonic() >= deadline:
                 who = str(held).partition(";")[0]
                 words = f"{who}, which does not answer; its log may say why"
-                raise Failure(FAILED, "no-answer", words) from held
+                raise CommandFailure(FAILED, "no-answer", words) from held
         never.wait(TRY_EVERY_SECONDS)
 
 
 @contextmanager
 def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
-    """What goes wrong for who owns a home, or reads a backup, becomes a Failure; but not these."""
+    """What goes wrong for the owner of a home, or the reader of a backup, becomes a CommandFailure;
+    but not these."""
     from koboshi.domain.errors import StoreFailed, StoreRefused
 
     try:
@@ -189,11 +193,11 @@ def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
     except but:
         raise
     except StoreRefused as error:
-        raise Failure(WRONG_SETUP, "home", escaped(str(error))) from error
+        raise CommandFailure(WRONG_SETUP, "home", escaped(str(error))) from error
     except StoreFailed as error:
-        raise Failure(STORAGE_FAILED, "storage", escaped(str(error))) from error
+        raise CommandFailure(STORAGE_FAILED, "storage", escaped(str(error))) from error
     except ConfigError as error:
-        raise Failure(WRONG_SETUP, "config", str(error)) from error
+        raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
     except OSError as error:
         raise _unusable(place, error) from error
 
@@ -203,14 +207,14 @@ def _line_of(said: object) -> bytes:
     return json.dumps(msgspec.to_builtins(said)).encode() + b"\n"
 
 
-def unreadable() -> Failure:
+def unreadable() -> CommandFailure:
     words = "the gateway's answer can not be read; it may be another version than this command"
-    return Failure(FAILED, "no-answer", words)
+    return CommandFailure(FAILED, "no-answer", words)
 
 
-def _unusable(home: Path, error: OSError) -> Failure:
+def _unusable(home: Path, error: OSError) -> CommandFailure:
     said = (error.strerror or str(error)).lower()
-    return Failure(WRONG_SETUP, "home", f"the home {home} can not be used: {said}")
+    return CommandFailure(WRONG_SETUP, "home", f"the home {home} can not be used: {said}")
 
 
 @contextmanager

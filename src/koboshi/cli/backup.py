@@ -19,7 +19,7 @@ from koboshi.cli.backup_words import made_lines, restored_lines
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
-    Failure,
+    CommandFailure,
     failures_told,
     home_options,
     json_option,
@@ -67,7 +67,7 @@ def create(
         with bar(not as_json) as show:
             made = _made(config, file, keep, show)
         if made.state != "made":
-            raise Failure(FAILED, "failed", escaped(made.trouble))
+            raise CommandFailure(FAILED, "failed", escaped(made.trouble))
         if as_json:
             show_json(_document(made))
             return
@@ -155,7 +155,7 @@ def _made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
             return _made_here(config, file, keep, show)
         except HomeHeld as held:
             if clock.monotonic() >= deadline:
-                raise Failure(FAILED, "no-answer", escaped(str(held))) from held
+                raise CommandFailure(FAILED, "no-answer", escaped(str(held))) from held
         never.wait(LOOK_SECONDS)
 
 
@@ -171,7 +171,7 @@ def _followed(config: Config, answer: Mapping[str, object], show: Show) -> "Back
         following = ask_gateway(config.home, GetBackup())
         if following is None:
             words = "the gateway ended before the backup was made; nothing was left of it"
-            raise Failure(FAILED, "failed", words)
+            raise CommandFailure(FAILED, "failed", words)
         answer = following
 
 
@@ -184,7 +184,7 @@ def _made_here(config: Config, file: str, keep: int, show: Show) -> "BackupStand
 
     if not (config.home / "koboshi.db").exists():
         words = f"no gateway has run in {config.home} yet; there is nothing to copy"
-        raise Failure(FAILED, "no-home", words)
+        raise CommandFailure(FAILED, "no-home", words)
     with owner_failures(config.home, HomeHeld):
         return anyio.run(
             backup_from_home, config, file, keep, lambda standing: _show(standing, show)

@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from koboshi.cli.ask_owner import look, read_answer, unreadable
 from koboshi.cli.options import (
     WRONG_USE,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -48,7 +48,7 @@ def explain(what: str, home: Path | None, config_file: Path | None, as_json: boo
     with failures_told(as_json):
         if not what or len(what) > WHAT_CHARS_MAX:
             words = "explain what? t1 is a turn, s1 a session, m1 a message, d1 a delivery"
-            raise Failure(WRONG_USE, "usage", words)
+            raise CommandFailure(WRONG_USE, "usage", words)
         answer = look(home, config_file, Explain(what=what)).answer
         if as_json:
             show_json(answer)
@@ -57,7 +57,7 @@ def explain(what: str, home: Path | None, config_file: Path | None, as_json: boo
 
 
 def render(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
-    """The answer as text for a person, safe to print. Raises Failure for an unknown one."""
+    """The answer as text for a person, safe to print. Raises CommandFailure for an unknown one."""
     match answer.get("kind"):
         case "message":
             lines = _message(read_answer(answer, MessageExplained), now_ms, zone)

@@ -80,7 +80,7 @@ class HomeStatus(StatusReply, frozen=True, kw_only=True):
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
-    """The answer in lines for a person. Raises Failure for one of another version."""
+    """The answer in lines for a person. Raises CommandFailure for one of another version."""
     said = read_answer(answer, HomeStatus)
     lines = [_headline(said, now_ms, zone), f"home       {escaped(said.home)}"]
     before = said.previous if said.is_running else said.worker

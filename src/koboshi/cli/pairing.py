@@ -9,7 +9,7 @@ from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -91,7 +91,7 @@ def revoke(
         answer = ask_owner(loaded(home, config_file), request)
         revoked, who = read_answer(answer, PersonRevoked), escaped(_who(channel, person, ""))
         if not revoked.was_paired and not revoked.is_still_allowed:
-            raise Failure(FAILED, "not-found", f"{who} was not let in; `list` shows who was")
+            raise CommandFailure(FAILED, "not-found", f"{who} was not let in; `list` shows who was")
         if as_json:
             show_json(answer)
             return

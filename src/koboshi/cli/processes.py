@@ -10,7 +10,7 @@ from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -69,7 +69,7 @@ def show_process(process: str, home: Path | None, config_file: Path | None, as_j
         named = parse_shown(process)
         if named is None or named[0] != "process":
             words = f'there is no process "{escaped(process)}"; `list` shows them, as p1'
-            raise Failure(FAILED, "not-found", words)
+            raise CommandFailure(FAILED, "not-found", words)
         answer = ask_owner(loaded(home, config_file), Explain(what=process))
         if as_json:
             show_json(answer)

@@ -9,7 +9,7 @@ import click
 from koboshi.cli.ask_owner import ask_gateway, ask_owner, loaded, read_answer
 from koboshi.cli.options import (
     FAILED,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -18,7 +18,7 @@ from koboshi.cli.options import (
 )
 from koboshi.clock import SystemClock
 from koboshi.config import Config
-from koboshi.control.replies import Ending
+from koboshi.control.replies import GatewayEnding
 from koboshi.control.requests import (
     DrainGateway,
     EndGateway,
@@ -77,7 +77,7 @@ def _leave(
     with failures_told(as_json):
         config = loaded(home, config_file)
         answer = ask_owner(config, _WAYS[how]())
-        said = read_answer(answer, Ending)
+        said = read_answer(answer, GatewayEnding)
         if not as_json:
             turns = counted(said.running_turns, "turn")
             click.echo(f"asked pid {said.pid} to {how}; it works on {turns}")
@@ -102,7 +102,7 @@ def _wait(config: Config, how: str, pid: int) -> None:
             return
         never.wait(LOOK_SECONDS)
     words = f"pid {pid} has not done so yet; its log may say why"
-    raise Failure(FAILED, "no-answer", words)
+    raise CommandFailure(FAILED, "no-answer", words)
 
 
 def _boot(config: Config) -> object:

@@ -13,7 +13,7 @@ from koboshi.control.context import LOG_CHARS_MAX, ControlContext
 from koboshi.control.read import ReadRequests
 from koboshi.control.replies import (
     Done,
-    Ending,
+    GatewayEnding,
     LoginLink,
     Refusal,
     WebAddress,
@@ -23,6 +23,7 @@ from koboshi.control.replies import (
 from koboshi.control.requests import (
     ApprovePairing,
     ChangeRow,
+    ControlRequest,
     CreateBackup,
     DenyPairing,
     EndGateway,
@@ -33,7 +34,6 @@ from koboshi.control.requests import (
     ListPairings,
     Look,
     ReadProcessLog,
-    Request,
     RevokePairing,
     readable,
     request_of,
@@ -51,7 +51,7 @@ async def answer(jobs: ControlContext, asked: Mapping[str, object]) -> Mapping[s
     return encoded(await reply_to(jobs, request))
 
 
-async def reply_to(jobs: ControlContext, request: Request) -> Done:
+async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
     """The answer of a gateway, or of a command that owns the home for a moment."""
     store = jobs.store
     match request:
@@ -107,7 +107,7 @@ def _login(jobs: ControlContext) -> LoginLink | Refusal:
     return LoginLink(link=link)
 
 
-async def _leave(jobs: ControlContext, request: EndGateway) -> Ending | Refusal:
+async def _leave(jobs: ControlContext, request: EndGateway) -> GatewayEnding | Refusal:
     """Ask the gateway to end. Where none runs there is nothing to do, and that is said."""
     how = Leave(str(request.__struct_config__.tag))
     status = await jobs.store.views.status()
@@ -118,7 +118,7 @@ async def _leave(jobs: ControlContext, request: EndGateway) -> Ending | Refusal:
         words = "not restarted, the gateway goes on as it is; a new one would refuse to start: "
         return refusal("config", words + reason)
     jobs.leave(how)
-    return Ending(pid=status.worker.pid, running_turns=status.turns.get("running", 0))
+    return GatewayEnding(pid=status.worker.pid, running_turns=status.turns.get("running", 0))
 
 
 def _no_process(what: str) -> Refusal:

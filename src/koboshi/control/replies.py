@@ -106,7 +106,7 @@ class WebAddress(Done, frozen=True, kw_only=True):
     address: str | None
 
 
-class Ending(Done, frozen=True, kw_only=True):
+class GatewayEnding(Done, frozen=True, kw_only=True):
     """The gateway was asked to end."""
 
     pid: int

@@ -12,11 +12,11 @@ from typing import ClassVar
 import msgspec
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="ask"):
+class ControlRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="ask"):
     """`what` names what it is about, as people are shown it: t1, s1, m1, d1, p1."""
 
 
-class Look(Request, frozen=True, kw_only=True):
+class Look(ControlRequest, frozen=True, kw_only=True):
     """What is answered from the views alone: without a gateway, and without what one needs."""
 
 
@@ -93,24 +93,24 @@ class ListProcesses(Look, frozen=True, kw_only=True, tag="processes"):
     pass
 
 
-class ReadProcessLog(Request, frozen=True, kw_only=True, tag="process-log"):
+class ReadProcessLog(ControlRequest, frozen=True, kw_only=True, tag="process-log"):
     what: str = ""
     chars: int | None = None
     """How much of its end."""
 
 
-class GetLogin(Request, frozen=True, kw_only=True, tag="login"):
+class GetLogin(ControlRequest, frozen=True, kw_only=True, tag="login"):
     """An address that lets one browser in, once."""
 
 
-class GetAddress(Request, frozen=True, kw_only=True, tag="address"):
+class GetAddress(ControlRequest, frozen=True, kw_only=True, tag="address"):
     """Where the web channel listens."""
 
 
 # ── what can be done ────────────────────────────────────────────────────────────────────────────
 
 
-class EndGateway(Request, frozen=True, kw_only=True):
+class EndGateway(ControlRequest, frozen=True, kw_only=True):
     pass
 
 
@@ -126,11 +126,11 @@ class DrainGateway(EndGateway, frozen=True, kw_only=True, tag="drain"):
     pass
 
 
-class EndProcess(Request, frozen=True, kw_only=True, tag="process-kill"):
+class EndProcess(ControlRequest, frozen=True, kw_only=True, tag="process-kill"):
     what: str = ""
 
 
-class ChangeRow(Request, frozen=True, kw_only=True):
+class ChangeRow(ControlRequest, frozen=True, kw_only=True):
     """Something is done to one row."""
 
     kind: ClassVar[str]
@@ -167,42 +167,42 @@ class DropDelivery(ChangeRow, frozen=True, kw_only=True, tag="outbox-drop"):
     kind: ClassVar[str] = "delivery"
 
 
-class ListPairings(Request, frozen=True, kw_only=True, tag="pairing-list"):
+class ListPairings(ControlRequest, frozen=True, kw_only=True, tag="pairing-list"):
     pass
 
 
-class ApprovePairing(Request, frozen=True, kw_only=True, tag="pairing-approve"):
+class ApprovePairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-approve"):
     """`what` is the code."""
 
     what: str = ""
 
 
-class DenyPairing(Request, frozen=True, kw_only=True, tag="pairing-deny"):
+class DenyPairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-deny"):
     what: str = ""
 
 
-class RevokePairing(Request, frozen=True, kw_only=True, tag="pairing-revoke"):
+class RevokePairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-revoke"):
     """`what` is the channel."""
 
     what: str = ""
     person: str = ""
 
 
-class CreateBackup(Request, frozen=True, kw_only=True, tag="backup-create"):
+class CreateBackup(ControlRequest, frozen=True, kw_only=True, tag="backup-create"):
     """`what` is the file; empty means one in the home."""
 
     what: str = ""
     keep: int | None = None
 
 
-class GetBackup(Request, frozen=True, kw_only=True, tag="backup-standing"):
+class GetBackup(ControlRequest, frozen=True, kw_only=True, tag="backup-standing"):
     """How far the newest backup is."""
 
 
 # ── over the socket ─────────────────────────────────────────────────────────────────────────────
 
 
-def encoded(request: Request) -> dict[str, object]:
+def encoded(request: ControlRequest) -> dict[str, object]:
     """The request as an object of JSON."""
     built: dict[str, object] = msgspec.to_builtins(request)
     return built
@@ -215,19 +215,19 @@ def readable(value: object) -> object:
     return value if isinstance(value, bool | int | float | None) else str(readable(repr(value)))
 
 
-def cleaned(request: Request) -> Request:
+def cleaned(request: ControlRequest) -> ControlRequest:
     """The request with nothing in it that cannot be stored, as one that came over the socket."""
     return request_of(encoded(request)) or request
 
 
-def request_of(asked: Mapping[str, object]) -> Request | None:
+def request_of(asked: Mapping[str, object]) -> ControlRequest | None:
     """The request that an object of JSON is; None if there is none of this name."""
     name = asked.get("ask")
     kind = REQUESTS.get(name) if isinstance(name, str) else None
     if kind is None:
         return None
     given = (each for each in kind.__struct_fields__ if each in asked)
-    found: Request = msgspec.convert(
+    found: ControlRequest = msgspec.convert(
         {each: _READ[each](readable(asked[each])) for each in given} | {"ask": name}, kind
     )
     return found
@@ -257,7 +257,7 @@ _READ: Mapping[str, Callable[[object], object]] = {
 """How each field is read, whichever request it is of."""
 
 
-def _named(kind: type[Request]) -> dict[str, type[Request]]:
+def _named(kind: type[ControlRequest]) -> dict[str, type[ControlRequest]]:
     """The request of this type and of those derived from it, by their names."""
     tag = kind.__struct_config__.tag
     own = {tag: kind} if isinstance(tag, str) and kind.__subclasses__() == [] else {}
@@ -266,4 +266,4 @@ def _named(kind: type[Request]) -> dict[str, type[Request]]:
     }
 
 
-REQUESTS: Mapping[str, type[Request]] = _named(Request)
+REQUESTS: Mapping[str, type[ControlRequest]] = _named(ControlRequest)

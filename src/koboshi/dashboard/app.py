@@ -15,13 +15,13 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
 from koboshi.control.replies import Done, PageOffer, Refusal, refusal
-from koboshi.control.requests import Request, readable
+from koboshi.control.requests import ControlRequest, readable
 from koboshi.dashboard.files import page_routes
 from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, PAGE_PATH, Make, PageCall
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import RULES
 
-Ask: TypeAlias = Callable[[Request], Awaitable[Done]]
+Ask: TypeAlias = Callable[[ControlRequest], Awaitable[Done]]
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[Response]]
 
 ANSWER_SECONDS = 5.0

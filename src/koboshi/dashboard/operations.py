@@ -31,6 +31,7 @@ from koboshi.control.replies import (
 )
 from koboshi.control.requests import (
     ChangeRow,
+    ControlRequest,
     DropDelivery,
     DropMessage,
     DropTurn,
@@ -43,7 +44,6 @@ from koboshi.control.requests import (
     ListQuestions,
     ListRows,
     ReadProcessLog,
-    Request,
     ResumeTurn,
     RetryDelivery,
     RetryMessage,
@@ -75,7 +75,7 @@ class PageCall:
     query: Mapping[str, str]
 
 
-Make: TypeAlias = Callable[[PageCall], Request]
+Make: TypeAlias = Callable[[PageCall], ControlRequest]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

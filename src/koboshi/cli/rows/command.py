@@ -50,12 +50,12 @@ from koboshi.control.replies import (
     TurnShown,
 )
 from koboshi.control.requests import (
+    ControlRequest,
     DropDelivery,
     DropMessage,
     DropTurn,
     ListRows,
     ReleaseDelivery,
-    Request,
     ResumeTurn,
     RetryDelivery,
     RetryMessage,
@@ -334,7 +334,7 @@ def _page(
 
 
 def _ask_about_turn(
-    request: Request, home: Path | None, config_file: Path | None, as_json: bool
+    request: ControlRequest, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     with failures_told(as_json):
         answer = look(home, config_file, request).answer
@@ -347,7 +347,7 @@ def _ask_about_turn(
 
 
 def _ask_about_message(
-    request: Request, home: Path | None, config_file: Path | None, as_json: bool
+    request: ControlRequest, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     with failures_told(as_json):
         answer = look(home, config_file, request).answer
@@ -358,7 +358,7 @@ def _ask_about_message(
 
 
 def _ask_about_delivery(
-    request: Request, home: Path | None, config_file: Path | None, as_json: bool
+    request: ControlRequest, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     with failures_told(as_json):
         answer = look(home, config_file, request).answer

@@ -1,9 +1,9 @@
 """What looks after background processes in a gateway."""
 
 from koboshi.app.boot_config import redactor_of
-from koboshi.app.build.control import ends_of, report_limits
-from koboshi.app.build.shared import Shared
-from koboshi.processes.supervise import Retention, Supervise
+from koboshi.app.builders.control import ends_of, report_limits
+from koboshi.app.builders.shared import Shared
+from koboshi.processes.supervise import ProcessRetention, Supervise
 from koboshi.processes.watch import WatchLogs
 from koboshi.tools.patterns import matcher
 
@@ -17,7 +17,7 @@ def supervise(shared: Shared) -> Supervise:
         runners=shared.runners,
         store_end=ends_of(shared.config, shared.store, shared.runners, shared.clock).store,
         poll_seconds=limits.poll_seconds,
-        retention=Retention(
+        retention=ProcessRetention(
             keep_ms=limits.process_keep_seconds * 1000,
             kept_max=limits.processes_kept_max,
             sweep_seconds=limits.process_sweep_seconds,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from koboshi.agent.prompt import system_prompt
 from koboshi.agent.summary import ContextLimits
 from koboshi.app.boot_config import redactor_of
-from koboshi.app.build.shared import Shared
+from koboshi.app.builders.shared import Shared
 from koboshi.app.zone import zone_of
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName

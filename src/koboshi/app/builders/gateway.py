@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from koboshi.app.boot_config import environment_of_commands
-from koboshi.app.build import processes, runtime
-from koboshi.app.build.channels import telegram_channels, web_channels
-from koboshi.app.build.control import control_context_of
-from koboshi.app.build.shared import Shared
-from koboshi.app.build.tools import own_tools
-from koboshi.app.build.turns import turn_runner
+from koboshi.app.builders import processes, runtime
+from koboshi.app.builders.channels import telegram_channels, web_channels
+from koboshi.app.builders.control import control_context_of
+from koboshi.app.builders.shared import Shared
+from koboshi.app.builders.tools import own_tools
+from koboshi.app.builders.turns import turn_runner
 from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
 from koboshi.app.tokens import make_tokens

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from koboshi.app.build.page import names_of, pages_of, web_limits
-from koboshi.app.build.shared import Shared
+from koboshi.app.builders.page import names_of, pages_of, web_limits
+from koboshi.app.builders.shared import Shared
 from koboshi.app.tokens import web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.config import TelegramConfig, WebConfig

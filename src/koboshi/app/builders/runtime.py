@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from anyio import Event
 
 from koboshi.app.boot_config import redactor_of
-from koboshi.app.build.shared import Shared
+from koboshi.app.builders.shared import Shared
 from koboshi.commands.run import respond
 from koboshi.domain.ids import ChannelName, ProcessId
 from koboshi.domain.outbox import DeliveryLimits

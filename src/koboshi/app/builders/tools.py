@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 
 from koboshi.app.boot_config import environment_of_commands
-from koboshi.app.build.control import ends_of
-from koboshi.app.build.shared import Shared
+from koboshi.app.builders.control import ends_of
+from koboshi.app.builders.shared import Shared
 from koboshi.control.context import until_written_to
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.shutdown import Leave
