@@ -44,7 +44,9 @@ PLANTED = [
     ("runner/main.py", "import koboshi.domain", "layers"),
     ("surprise.py", "", "layers"),
     ("tools/ask.py", "import koboshi.agent", "adapters"),
-    ("dashboard/app.py", "import koboshi.commands", "adapters"),
+    ("control/read.py", "import koboshi.dashboard.app", "adapters"),
+    ("dashboard/app.py", "import koboshi.kernel.accept", "no-adapter"),
+    ("dashboard/app.py", "import koboshi.commands.run", "page"),
     ("config.py", "import koboshi.ports.store", "config"),
     ("logs.py", "import koboshi.runtime.turn", "config"),
     ("cli/run.py", "import koboshi.stores.sqlite", "one-chooser"),
@@ -119,7 +121,8 @@ def tree(tmp_path: Path) -> Path:
     plant(tmp_path, "logs.py", "import koboshi.domain.turn, structlog")
     plant(tmp_path, "runtime/turn.py", "import koboshi.agent.prompt, koboshi.commands, anyio")
     plant(tmp_path, "runtime/calls.py", "import koboshi.runtime.turn")
-    plant(tmp_path, "dashboard/app.py", "import koboshi.ports.store, starlette")
+    plant(tmp_path, "dashboard/app.py", "import koboshi.control.read, starlette")
+    plant(tmp_path, "commands/run.py", "import koboshi.ports.store")
     plant(tmp_path, "stores/faults.py")
     plant(tmp_path, "kernel/accept.py", "import koboshi.ports.store, msgspec")
     plant(tmp_path, "control/read.py", "import koboshi.ports.store")

@@ -21,6 +21,17 @@ BANNED_WORDS = frozenset(
 # Names a library makes us define. Add one only with the library's name beside it.
 NAMES_GIVEN_BY_LIBRARIES: frozenset[str] = frozenset({"data_received"})
 
+# Names that two classes have. Those of the web channel are names of the API's document.
+NAMES_OF_TWO = frozenset(
+    {
+        "Accepted",  # channels/web, domain/backlog
+        "Failure",  # channels/web, domain/outage
+        "Standing",  # channels/web, domain/command
+        "Room",  # domain/slots, stores/sqlite
+        "Said",  # domain/transcript, domain/watch
+    }
+)
+
 # The supervised edges (STYLE.md, 6): each logs the traceback and changes durable state.
 MAY_CATCH_EVERYTHING = frozenset(
     {
@@ -143,6 +154,26 @@ def test_names_use_no_empty_words() -> None:
         if defined not in NAMES_GIVEN_BY_LIBRARIES
         for word in words(defined)
         if word in BANNED_WORDS
+    )
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    """Issue 14, point 6: a reader who finds a name has found the thing."""
+    found: dict[str, list[str]] = {}
+    for path in modules():
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(at(path, node))
+    twice = {each: places for each, places in found.items() if len(places) > 1}
+
+    complain(
+        f"{places[1]}: {each} is also at {places[0]}; a class has a name of its own"
+        for each, places in twice.items()
+        if each not in NAMES_OF_TWO
+    )
+    complain(
+        f"NAMES_OF_TWO: {each} stands once by now; take it off the list"
+        for each in NAMES_OF_TWO - twice.keys()
     )
 
 

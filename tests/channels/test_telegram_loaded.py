@@ -8,7 +8,7 @@ import sys
 TALK = """
 import json, sys
 import koboshi.app.telegram
-from koboshi.channels.telegram.codec import Reader
+from koboshi.channels.telegram.codec import UpdateReader
 from koboshi.channels.telegram.messages import message_of, parts_of
 from koboshi.channels.telegram.types import User
 from tests.channels.telegram_rig import owed
@@ -18,7 +18,7 @@ import dataclasses
 
 before = set(sys.modules)
 me = User(id=1, is_bot=True, first_name="Bot", username="bot")
-reader = Reader(channel=ChannelName("telegram:main"), me=me, chars_max=1_000)
+reader = UpdateReader(channel=ChannelName("telegram:main"), me=me, chars_max=1_000)
 update = {
     "update_id": 1,
     "message": {

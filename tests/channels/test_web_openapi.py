@@ -8,8 +8,8 @@ import pytest
 
 from koboshi.channels.web.openapi import document
 from koboshi.channels.web.pages import Pages
+from koboshi.control.replies import InboxEntry
 from koboshi.dashboard.describe import SHAPES, paths
-from koboshi.dashboard.shapes import InboxEntry
 from koboshi.ports.views import EntryView
 
 Json = dict[str, Any]

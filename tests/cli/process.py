@@ -118,7 +118,7 @@ def as_nobody(*arguments: str, home: Path, **more: str) -> Ended:
     everything is loaded before the rights are given up."""
     program = f"""
 import os, sys
-import koboshi.app.home, koboshi.app.serve, koboshi.cli.configuration, koboshi.cli.doctor.command
+import koboshi.app.owned, koboshi.app.serve, koboshi.cli.configuration, koboshi.cli.doctor.command
 import koboshi.cli.inspect, koboshi.cli.run, koboshi.logs, koboshi.models.scripted
 import anyio._backends._asyncio, encodings.ascii, encodings.idna, unicodedata, uvloop
 from koboshi.cli.main import main

@@ -13,7 +13,7 @@ from koboshi.channels.web.lines import (
     TurnLine,
     TypingLine,
 )
-from koboshi.cli.chat.render import Said, render, safe
+from koboshi.cli.chat.render import ScreenLines, render, safe
 
 AT = "2025-11-15T21:00:00.123Z"
 
@@ -34,20 +34,20 @@ def delivery(text: str, *choices: str, may_be_duplicate: bool = False) -> Delive
 
 
 def test_an_answer_is_printed_as_it_is() -> None:
-    assert render("answer", delivery("one\n\ttwo\n")) == (Said("one\n\ttwo"),)
+    assert render("answer", delivery("one\n\ttwo\n")) == (ScreenLines("one\n\ttwo"),)
 
 
 def test_how_a_turn_goes_is_an_aside() -> None:
     """S102: it is not part of the conversation."""
     said = render("progress", delivery("Still working, 3 min, thinking."))
 
-    assert said == (Said("Still working, 3 min, thinking.", is_aside=True),)
+    assert said == (ScreenLines("Still working, 3 min, thinking.", is_aside=True),)
 
 
 def test_a_question_has_numbered_choices() -> None:
     said = render("question", delivery("Shall I?", "Yes", "No"))
 
-    assert said == (Said("Shall I?\n  1) Yes\n  2) No"),)
+    assert said == (ScreenLines("Shall I?\n  1) Yes\n  2) No"),)
 
 
 def test_a_possible_duplicate_is_labelled() -> None:
@@ -68,8 +68,8 @@ def test_tool_steps_are_short_asides() -> None:
     result = StepLine(at=AT, thread="", kind="result", text="a\n" * 500, call="7.1", status="ok")
 
     assert render("step", reply) == (
-        Said("I will look.", is_aside=True),
-        Said('  → terminal {"command": "ls"}', is_aside=True),
+        ScreenLines("I will look.", is_aside=True),
+        ScreenLines('  → terminal {"command": "ls"}', is_aside=True),
     )
     (said,) = render("step", result)
     assert said.is_aside
@@ -98,7 +98,7 @@ def test_tool_steps_are_short_asides() -> None:
     ],
 )
 def test_asides(kind: str, line: Line, words: str) -> None:
-    assert render(kind, line) == (Said(words, is_aside=True),)
+    assert render(kind, line) == (ScreenLines(words, is_aside=True),)
 
 
 @pytest.mark.parametrize(

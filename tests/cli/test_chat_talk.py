@@ -11,7 +11,7 @@ from anyio import create_memory_object_stream, create_task_group, fail_after
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.cli.chat.link import BACK, CONNECTED, LOST, NOT_STORED, Link
+from koboshi.cli.chat.link import BACK, CONNECTED, LOST, NOT_STORED, ChatLink
 from koboshi.cli.chat.talk import Screen, Talk
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
@@ -53,7 +53,7 @@ class Person:
         return self.err.getvalue().splitlines()
 
     async def talk(self) -> None:
-        link = Link(
+        link = ChatLink(
             url=self.url,
             chat=ROUTE.chat,
             thread=ROUTE.thread,

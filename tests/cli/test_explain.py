@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app.home import owned_store
+from koboshi.app.owned import owned_store
 from koboshi.config import load
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.inbox import Words

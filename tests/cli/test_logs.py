@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.logs import Elsewhere, File, Journal, command_for, source_of
+from koboshi.cli.logs import Elsewhere, Journal, LogFile, command_for, source_of
 from tests.cli.process import gateway, koboshi
 
 
@@ -54,4 +54,4 @@ def test_the_programs_are_asked_for_what_is_wanted() -> None:
     assert command_for(Journal(True), 9, follow=True) == [
         *("journalctl", "--user", "--unit", "koboshi.service", "--lines", "9", "--follow")
     ]
-    assert command_for(File(Path("-x")), 9, follow=False) == ["tail", "-n", "9", "--", "-x"]
+    assert command_for(LogFile(Path("-x")), 9, follow=False) == ["tail", "-n", "9", "--", "-x"]

@@ -41,6 +41,17 @@ def test_a_look_loads_only_what_it_needs(
     assert len(loaded) <= LOADED_MAX[standing], sorted(loaded)
 
 
+def test_a_list_of_processes_is_a_look_at_a_home(homes: dict[str, Path]) -> None:
+    """Issue 14, point 5: red before, the command owned the home for it, with an event loop."""
+    command = [sys.executable, "-X", "importtime", KOBOSHI, "processes", "list"]
+    told = ended(command, environment(homes["dead"]))
+
+    assert told.code == 0, told.err
+    loaded = {line.rpartition("|")[2].strip() for line in told.err.splitlines() if "|" in line}
+    assert "koboshi.app.home" in loaded
+    assert HEAVY & loaded == set()
+
+
 def test_what_is_seen_of_a_home_is_the_same_without_a_gateway(homes: dict[str, Path]) -> None:
     """S161: the killed one is told as killed, and the next command finds the home free again."""
     told = [ended([KOBOSHI, *look], environment(homes["dead"])) for look in LOOKS]

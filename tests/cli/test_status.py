@@ -13,7 +13,7 @@ import pytest
 
 from koboshi import __version__
 from koboshi.cli import ask_owner
-from koboshi.cli.options import Failure
+from koboshi.cli.options import CommandFailure
 from tests.cli.process import (
     KOBOSHI,
     WITHIN_S,
@@ -123,7 +123,7 @@ def test_a_gateway_that_hangs_is_told_from_one_that_does_not_run(
         one.signal(signal.SIGSTOP)
         until(lambda: is_stopped(one.pid), "every thread of it stands still")
 
-        with pytest.raises(Failure, match="does not answer; it may be stuck") as failure:
+        with pytest.raises(CommandFailure, match="does not answer; it may be stuck") as failure:
             ask_owner.ask_gateway(home, {"ask": "status"})
 
         assert (failure.value.code, failure.value.kind) == (1, "no-answer")
@@ -312,5 +312,5 @@ def test_a_gateway_that_dies_over_its_answer_is_one_that_does_not_run(home: Path
 
 @pytest.mark.parametrize("reply", [b"hello\n", b"[1]\n", b"\xff\n"])
 def test_an_answer_that_is_none_is_refused(home: Path, reply: bytes) -> None:
-    with answering(home, reply), pytest.raises(Failure, match="can not be read"):
+    with answering(home, reply), pytest.raises(CommandFailure, match="can not be read"):
         ask_owner.ask_gateway(home, {"ask": "status"})

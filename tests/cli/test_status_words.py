@@ -6,7 +6,7 @@ import pytest
 
 from koboshi import __version__
 from koboshi.cli.inspect import render_status
-from koboshi.cli.options import Failure
+from koboshi.cli.options import CommandFailure
 
 NOW_MS = 1_800_000_000_000
 STATES = ["queued", "running", "waiting", "suspended", "answered"]
@@ -132,5 +132,5 @@ def test_a_boot_that_nobody_buried_was_killed() -> None:
 
 
 def test_an_answer_of_another_version_is_no_traceback() -> None:
-    with pytest.raises(Failure, match="another version"):
+    with pytest.raises(CommandFailure, match="another version"):
         rendered(turns="many")

@@ -11,7 +11,7 @@ import pytest
 
 from koboshi.cli.fork_server import fork_server_command
 from koboshi.clock import SystemClock
-from koboshi.torture import Aim, Campaign, Settings
+from koboshi.torture import Aim, Campaign, CampaignSettings
 from tests.harness.invariants import check_rows
 from tests.harness.rows import read_rows
 from tests.harness.tally import WANTS_ALL, add_to_tally
@@ -33,7 +33,7 @@ async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
     """I1-I7, I10, I12 of the reliability plan, looked at from outside, and then the rows. Issue 12,
     C18: also what people saw on a platform in Telegram's form, clocks that are wrong and jump, a
     model that is busy for a while and, in the long campaign, few descriptors."""
-    settings = Settings(
+    settings = CampaignSettings(
         seed=seed,
         folder=tmp_path,
         cradle=fork_server_command(),

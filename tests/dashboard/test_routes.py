@@ -12,10 +12,11 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from koboshi.control.context import ControlContext
-from koboshi.control.handle import answer
-from koboshi.dashboard.app import BASE, Dashboard
+from koboshi.control.handle import reply_to
+from koboshi.dashboard.app import Dashboard
 from koboshi.dashboard.describe import paths
 from koboshi.dashboard.files import KINDS, contents
+from koboshi.dashboard.operations import BASE
 from koboshi.domain.ids import DeliveryId, ProcessId
 from koboshi.domain.outbox import DeliveryState
 from koboshi.ports.runners import Seen
@@ -50,8 +51,7 @@ def dashboard(home: Home, troubles: dict[str, str] | None = None, **more: Any) -
         "channel": WEB,
         "version": "0",
         "model": "scripted",
-        "views": home.store.views,
-        "ask": partial(answer, jobs),
+        "ask": partial(reply_to, jobs),
     }
     return Dashboard(**settings | more)
 

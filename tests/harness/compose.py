@@ -26,7 +26,7 @@ from koboshi.ports.tool import Tools
 from koboshi.ports.wakeups import Wakeups
 from koboshi.processes.ends import ProcessEnds
 from koboshi.processes.runners import LocalRunners
-from koboshi.processes.supervise import Retention, Supervise
+from koboshi.processes.supervise import ProcessRetention, Supervise
 from koboshi.processes.watch import WatchLogs
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
@@ -185,7 +185,7 @@ def compose(
             runners=runners,
             clock=clock,
             store_end=ends.store,
-            retention=Retention(keep_ms=7 * 86_400_000, kept_max=500, sweep_seconds=3_600),
+            retention=ProcessRetention(keep_ms=7 * 86_400_000, kept_max=500, sweep_seconds=3_600),
             poll_seconds=5,
         ),
         watch_logs=WatchLogs(

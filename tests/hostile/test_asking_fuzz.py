@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from koboshi.control.context import ControlContext
-from koboshi.control.handle import answer
+from koboshi.control.handle import answer, reply_to
 from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import Seen
 from koboshi.processes.runners import LocalRunners
@@ -127,7 +127,7 @@ async def test_any_request_has_an_answer_below_500(
     body: bytes,
 ) -> None:
     """Of somebody who has the token, on every route, whatever they put where."""
-    whole = WholeApi(home, ask=partial(answer, jobs(home)))
+    whole = WholeApi(home, ask=partial(reply_to, jobs(home)))
     route = whole.paths()[number % len(whole.paths())]
     if route.endswith("/events") and method == "GET":
         method = "HEAD"  # it would not end

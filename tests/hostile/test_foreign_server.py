@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from koboshi.channels.common.listening import Place, listen
+from koboshi.channels.common.listening import ListenAddress, listen
 from koboshi.channels.common.serving import EmbeddedServer
 from koboshi.channels.web.codec import Post
-from koboshi.cli.chat.link import ChatOver, Link
+from koboshi.cli.chat.link import ChatLink, ChatOver
 from tests.hostile.wire import BOUND_S
 
 GARBAGE = [
@@ -54,7 +54,7 @@ async def something_else(said: bytes) -> AsyncIterator[str]:
         ]
     )
     server = EmbeddedServer(app, connections_max=10, goodbye_s=0)
-    listener = await listen(Place(host="127.0.0.1", port=0))
+    listener = await listen(ListenAddress(host="127.0.0.1", port=0))
     async with create_task_group() as tasks:
         tasks.start_soon(server.run_until_told, listener)
         try:
@@ -66,7 +66,7 @@ async def something_else(said: bytes) -> AsyncIterator[str]:
 @pytest.mark.parametrize("said", GARBAGE, ids=lambda said: repr(said[:20]))
 async def test_an_answer_that_makes_no_sense_ends_the_chat_with_words(said: bytes) -> None:
     async with something_else(said) as url, create_task_group() as tasks:
-        link = Link(
+        link = ChatLink(
             url=url,
             chat="a",
             thread="",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.channels.common.listening import CannotListen, Place, listen
+from koboshi.channels.common.listening import CannotListen, ListenAddress, listen
 from koboshi.channels.web.entering import LOGIN_PATH
 from koboshi.channels.web.names import Names
 from koboshi.config import ConfigError, WebConfig, load
@@ -126,7 +126,7 @@ def test_behind_a_stated_proxy_only_its_pages_are_served(home: Path) -> None:
 async def test_a_name_of_this_machine_that_leads_elsewhere_is_not_listened_on() -> None:
     """What is configured is a name; what counts is the address that it stands for."""
     with pytest.raises(CannotListen, match="which others can reach"):
-        await listen(Place(host="0.0.0.0", port=0))
+        await listen(ListenAddress(host="0.0.0.0", port=0))
 
 
 @pytest.mark.crash

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.usage import RequestUsage
 
 from koboshi.channels.telegram.outcomes import wait_ms_of
-from koboshi.channels.telegram.types import Answer, Parameters
+from koboshi.channels.telegram.types import BotAnswer, Parameters
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.models.chat.chunks import ReplyReader, StreamError
 from koboshi.models.chat.events import EventReader, LineTooLong
@@ -19,10 +19,10 @@ from koboshi.models.chat.raw import read_raw
 from koboshi.models.endpoint import Endpoint, Provider
 from koboshi.models.failures import failure_of as library_failure_of
 from koboshi.models.replies import reply_of
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 from tests.hostile.wild import JSON, NUMBERS, TEXTS, as_bytes, fuzzed, objects
 
-ORIGIN = Origin(system="openai", url="http://localhost")
+ORIGIN = ReplyOrigin(system="openai", url="http://localhost")
 ENDPOINT = Endpoint(provider=Provider.OPENAI, model="m", api_key="sk-secret-0123456789")
 CHARS_MAX = 20_000
 
@@ -148,7 +148,7 @@ def test_a_stream_of_calls_without_end_is_too_long() -> None:
 @given(wait=st.floats(allow_nan=False, allow_infinity=False) | st.none())
 def test_no_wait_that_a_platform_asks_for_is_beyond_reckoning(wait: float | None) -> None:
     """It is added to a time and stored."""
-    flood = Answer(error_code=429, parameters=Parameters(retry_after=wait))
+    flood = BotAnswer(error_code=429, parameters=Parameters(retry_after=wait))
 
     assert 0 < wait_ms_of(flood) < 2**53
 

@@ -17,6 +17,8 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.login import Logins
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import Pages
+from koboshi.control.replies import Done
+from koboshi.control.requests import ControlRequest
 from koboshi.dashboard.app import Ask, Dashboard
 from koboshi.dashboard.describe import SHAPES, paths
 from koboshi.dashboard.files import FOLDER, PAGE_PATHS
@@ -120,7 +122,6 @@ class WholeApi:
             channel=WEB,
             version="0",
             model="scripted",
-            views=self.home.store.views,
             ask=self.ask or self._ask,
             kill=partial(self.done.append, "kill"),
         )
@@ -132,9 +133,9 @@ class WholeApi:
             shapes=SHAPES,
         )
 
-    async def _ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        self.done.append(str(question["ask"]))
-        return {"ok": True}
+    async def _ask(self, question: ControlRequest) -> Done:
+        self.done.append(str(question.__struct_config__.tag))
+        return Done()
 
     async def _store(self, _inbound: Inbound) -> Receipt:
         self.done.append("message")

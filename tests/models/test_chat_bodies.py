@@ -9,11 +9,11 @@ import pytest
 
 from koboshi.domain.transcript import Answer, Note, Reply
 from koboshi.models.chat.body import body_of
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 from koboshi.ports.model import Request, ToolSpec
 from tests.models.asking import PAUSE, asked, call, called, found, said
 
-ORIGIN = Origin(system="openai-compatible", url="http://127.0.0.1:9/v1/")
+ORIGIN = ReplyOrigin(system="openai-compatible", url="http://127.0.0.1:9/v1/")
 
 LONG_TALK = asked(
     said("hello"),
@@ -74,7 +74,7 @@ STORED_BEFORE = (
 )
 
 
-def body(request: Request, origin: Origin = ORIGIN) -> dict[str, Any]:
+def body(request: Request, origin: ReplyOrigin = ORIGIN) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(body_of(request, "m1", origin))
     return made
 
@@ -126,11 +126,11 @@ def test_thoughts_that_were_stored_by_the_library_go_back() -> None:
 @pytest.mark.parametrize(
     "origin",
     [
-        Origin(system="openai", url="http://127.0.0.1:9/v1/"),
-        Origin(system="openai-compatible", url="http://127.0.0.1:8/v1/"),
+        ReplyOrigin(system="openai", url="http://127.0.0.1:9/v1/"),
+        ReplyOrigin(system="openai-compatible", url="http://127.0.0.1:8/v1/"),
     ],
 )
-def test_they_go_nowhere_else(origin: Origin) -> None:
+def test_they_go_nowhere_else(origin: ReplyOrigin) -> None:
     request = asked(said("go"), _thoughtful(STORED_BEFORE), found("2.0", "done"))
 
     sent = json.dumps(body(request, origin))

@@ -10,7 +10,7 @@ from koboshi.app.probe import WebhookStanding
 from koboshi.cli.doctor.checks import Severity
 from koboshi.cli.doctor.more_checks import CHECKS, MoreFacts, file_system_of
 from koboshi.cli.doctor.online import judged_clock, judged_webhook
-from koboshi.cli.options import Failure
+from koboshi.cli.options import CommandFailure
 from koboshi.ports.room import Reserve
 from tests.cli.process import gateway, koboshi
 from tests.fakes.telegram.server import serving_in_thread
@@ -72,7 +72,7 @@ def test_a_machine_that_is_well_has_no_findings() -> None:
         ("backups", Severity.WARNING, {"backup_ms": 70 * HOUR_MS}),
         ("outbox", Severity.WARNING, {"held": 2}),
         ("outbox", Severity.NOTE, {"dead": 1}),
-        ("database", Severity.ERROR, {"trouble": Failure(78, "home", "it is damaged")}),
+        ("database", Severity.ERROR, {"trouble": CommandFailure(78, "home", "it is damaged")}),
         ("program", Severity.WARNING, {"writable_code": Path("/opt/koboshi")}),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.cli.service.files import Standing, signed, standing
+from koboshi.cli.service.files import UnitFileStanding, signed, standing
 from koboshi.cli.service.unit_text import Service, launchd_plist, quoted, systemd_unit
 from tests.cli.process import KOBOSHI, Ended, ended, environment
 
@@ -220,21 +220,21 @@ def test_a_file_of_an_older_koboshi_is_told_from_a_changed_one(
     tmp_path: Path, text_of: TextOf
 ) -> None:
     file, wanted = tmp_path / "file", signed(text_of(described()), "2.0")
-    assert standing(file, wanted) is Standing.NOTHING
+    assert standing(file, wanted) is UnitFileStanding.NOTHING
     file.write_text(wanted)
-    assert standing(file, wanted) is Standing.SAME
+    assert standing(file, wanted) is UnitFileStanding.SAME
     older = signed(text_of(described(drain_seconds=5)), "1.0")
     file.write_text(older)
-    assert standing(file, wanted) is Standing.OURS
+    assert standing(file, wanted) is UnitFileStanding.OURS
     file.write_text(older.replace("50", "51"))
-    assert standing(file, wanted) is Standing.CHANGED
+    assert standing(file, wanted) is UnitFileStanding.CHANGED
     file.write_text(older + "\n")
-    assert standing(file, wanted) is Standing.CHANGED
+    assert standing(file, wanted) is UnitFileStanding.CHANGED
     file.write_text("[Service]\nExecStart=/bin/true\n")
-    assert standing(file, wanted) is Standing.CHANGED
+    assert standing(file, wanted) is UnitFileStanding.CHANGED
     file.unlink()
     file.symlink_to("/dev/null-ish")
-    assert standing(file, wanted) is Standing.CHANGED
+    assert standing(file, wanted) is UnitFileStanding.CHANGED
 
 
 def test_install_writes_starts_and_lingers(person: Person) -> None:

@@ -478,7 +478,10 @@ async def test_a_command_rests_on_facts_of_its_own_transaction(home: Home) -> No
     assert facts.open_turn == facts.last_turn
     assert (facts.open_turn.state, facts.open_turn.request) == (TurnState.RUNNING, "one")
     assert facts.open_turn.steps == 1
-    assert [line.split("UTC ")[1] for line in facts.open_turn.story] == ["accepted", "work began"]
+    assert [line.split("UTC ")[1] for line in facts.open_turn.story] == [
+        "accepted",
+        "work began (boot 1)",
+    ]
 
 
 async def set_busy(home: Home, busy: Busy) -> None:

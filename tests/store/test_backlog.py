@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from koboshi.cli.story import told
 from koboshi.domain.command import Command, CommandName, Response, SessionFacts
 from koboshi.domain.files import Attachment
 from koboshi.domain.notes import BACKLOG, backlog
 from koboshi.domain.session import Busy
+from koboshi.domain.story import told
 from koboshi.domain.transcript import Message
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Arrival

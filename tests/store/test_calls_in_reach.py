@@ -21,7 +21,7 @@ from koboshi.ports.tool import Tool, ToolFailed
 from koboshi.runtime.calls import CallRunner
 from koboshi.tools.mcp.endpoint import Unanswered
 from koboshi.tools.mcp.listing import listed_tool
-from koboshi.tools.mcp.tool import AbsentTool, McpTool
+from koboshi.tools.mcp.tool import AbsentMcpTool, McpTool
 from koboshi.tools.registry import Toolbox
 from tests.store.homes import WEB, Home
 
@@ -46,7 +46,7 @@ class Server:
     def find(self, name: str) -> Tool | None:
         if name != "x_count" or (self.is_here and not self.has_tool):
             return None
-        return self._tool() if self.is_here else AbsentTool(name=name, server="x")
+        return self._tool() if self.is_here else AbsentMcpTool(name=name, server="x")
 
     async def reach(self, name: str) -> Tool | None:
         if not self.is_here:

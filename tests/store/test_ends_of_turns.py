@@ -25,13 +25,13 @@ from koboshi.domain.turn import TRANSITIONS, Claim, TurnEvent, TurnState
 from koboshi.domain.watch import WatcherKind, WatcherSpec
 from koboshi.models.chat.body import body_of
 from koboshi.models.conversation import messages_of
-from koboshi.models.talk import Origin, record_of
+from koboshi.models.talk import ReplyOrigin, record_of
 from koboshi.ports.model import Request
 from koboshi.ports.store import Loaded
 from tests.store.homes import DAY_MS, HOUR_MS, Home, SqliteBackend, a_call, a_world
 from tests.store.test_transitions import STORIES
 
-ORIGIN = Origin(system="openai", url="http://127.0.0.1")
+ORIGIN = ReplyOrigin(system="openai", url="http://127.0.0.1")
 ENDS = sorted(
     pair for pair, after in TRANSITIONS.items() if after in (TurnState.STOPPED, TurnState.FAILED)
 )

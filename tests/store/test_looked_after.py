@@ -14,7 +14,7 @@ from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.watch import ReportLimits, WatcherSpec
 from koboshi.ports.runners import EndedBy, Life, LogSlice, Seen
 from koboshi.processes.ends import ProcessEnds
-from koboshi.processes.supervise import Retention, Supervise
+from koboshi.processes.supervise import ProcessRetention, Supervise
 from koboshi.processes.watch import WatchLogs
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.tools.patterns import matcher
@@ -95,7 +95,7 @@ class Care:
             runners=self.runners,
             store_end=ends.store,
             poll_seconds=0.02,
-            retention=Retention(keep_ms=self.keep_ms, kept_max=100, sweep_seconds=0.02),
+            retention=ProcessRetention(keep_ms=self.keep_ms, kept_max=100, sweep_seconds=0.02),
         )
 
     def _watch(self) -> WatchLogs:

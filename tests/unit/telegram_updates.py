@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from koboshi.channels.telegram.codec import Read, Reader
+from koboshi.channels.telegram.codec import Read, UpdateReader
 from koboshi.channels.telegram.types import User
 from koboshi.domain.ids import ChannelName
 from koboshi.ports.channel import Inbound
@@ -22,9 +22,9 @@ FORUM: JSON = {**SUPERGROUP, "is_forum": True}
 DATE = 1_763_240_400
 
 
-def a_reader(chars_max: int = 64_000) -> Reader:
+def a_reader(chars_max: int = 64_000) -> UpdateReader:
     me = User(id=42, is_bot=True, first_name="Koboshi", username="koboshi_bot")
-    return Reader(channel=MAIN, me=me, chars_max=chars_max)
+    return UpdateReader(channel=MAIN, me=me, chars_max=chars_max)
 
 
 def message(text: str = "", chat: JSON = PRIVATE, **fields: Any) -> JSON:

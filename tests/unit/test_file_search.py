@@ -11,7 +11,7 @@ import pytest
 from koboshi.tools.files import looking, seek
 from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.globs import fits
-from koboshi.tools.files.places import Places
+from koboshi.tools.files.places import FilePlaces
 from koboshi.tools.files.searching import search_tool
 from tests.fakes.files import CONTEXT, Files
 
@@ -165,7 +165,7 @@ async def test_an_expression_that_takes_for_ever_does_not_stop_the_gateway(files
     """Matching holds the interpreter: in this process not even a deadline would be noticed."""
     (files.workdir / "a-first").write_text("aaa\n")
     (files.workdir / "trap").write_text("a" * 60 + "!\n")
-    places = Places(workdir=str(files.workdir), home=str(files.home))
+    places = FilePlaces(workdir=str(files.workdir), home=str(files.home))
     tool = search_tool(places, Beside(), seconds=1.0)
     longest, last, is_done = 0.0, perf_counter(), False
 

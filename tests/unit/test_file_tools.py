@@ -13,7 +13,7 @@ import pytest
 
 from koboshi.domain.transcript import Effect, Need
 from koboshi.tools.files import looking
-from koboshi.tools.files.places import Places
+from koboshi.tools.files.places import FilePlaces
 from koboshi.tools.files.tools import file_tools
 from tests.fakes.files import Files
 
@@ -321,15 +321,15 @@ async def test_a_folder_that_becomes_a_link_while_it_is_opened_is_not_followed(
     """Between resolving and opening, a command of the agent can put a link in the way."""
     (files.workdir / "folder").mkdir()
     (files.workdir / "folder" / "web-token").write_text("mine\n")
-    resolve = Places.resolve
+    resolve = FilePlaces.resolve
 
-    def resolve_and_lose(places: Places, path: str) -> str:
+    def resolve_and_lose(places: FilePlaces, path: str) -> str:
         real = resolve(places, path)
         (files.workdir / "folder").rename(files.workdir / "away")
         (files.workdir / "folder").symlink_to(files.home)
         return real
 
-    monkeypatch.setattr(Places, "resolve", resolve_and_lose)
+    monkeypatch.setattr(FilePlaces, "resolve", resolve_and_lose)
 
     assert await files.failure("read_file", path="folder/web-token") == "folder is not a folder"
 

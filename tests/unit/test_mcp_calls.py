@@ -16,7 +16,7 @@ from koboshi.tools.mcp import McpServers, Program, ServerSpec
 from koboshi.tools.mcp.endpoint import Declined, NotTaken, Unanswered
 from koboshi.tools.mcp.listing import listed_tool
 from koboshi.tools.mcp.results import RESULT_CHARS_MAX, answer_text, harmless
-from koboshi.tools.mcp.tool import AbsentTool, McpTool
+from koboshi.tools.mcp.tool import AbsentMcpTool, McpTool
 from tests.unit.test_mcp_policy import SCHEMA, a_tool
 from tests.unit.test_tools import CONTEXT
 
@@ -185,7 +185,7 @@ def test_the_person_sees_what_they_allow() -> None:
 
 
 async def test_a_tool_of_a_server_that_never_came_is_judged_as_once_and_does_nothing() -> None:
-    tool = AbsentTool(name="files_read", server="files")
+    tool = AbsentMcpTool(name="files_read", server="files")
 
     assert tool.effect_of("{}") is Effect.ONCE
     with pytest.raises(ToolFailed, match="it was not started: the server files is not connected"):

@@ -9,8 +9,8 @@ import pytest
 import koboshi.dashboard
 from koboshi.cli.rows.cells import message_cells, session_cells, turn_cells
 from koboshi.cli.rows.lines import message_line, session_line, turn_line
-from koboshi.cli.story import stands_words
 from koboshi.commands.run import respond
+from koboshi.control.narrate import stands_words
 from koboshi.domain.command import Command, CommandName, SessionFacts, TurnGlance
 from koboshi.domain.ids import ChannelName, EntryId, Generation, Seq, SessionId, TurnId
 from koboshi.domain.recovery import RULES, Verdict, VerdictKind

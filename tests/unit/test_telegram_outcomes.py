@@ -20,7 +20,7 @@ from koboshi.channels.telegram.outcomes import (
     wait_ms_of,
 )
 from koboshi.channels.telegram.render import units
-from koboshi.channels.telegram.types import Answer, Parameters
+from koboshi.channels.telegram.types import BotAnswer, Parameters
 from koboshi.domain.outbox import Later, Moved, Refused, Sent, Unsure
 from koboshi.domain.phrases import DUPLICATE_LABEL
 from koboshi.domain.route import Route
@@ -30,18 +30,18 @@ from tests.channels.telegram_rig import MAIN, owed
 PRIVATE = Route(channel=MAIN, chat="7")
 
 
-def refusal(code: int, words: str, **parameters: float) -> Answer:
+def refusal(code: int, words: str, **parameters: float) -> BotAnswer:
     told = Parameters(**parameters) if parameters else None  # type: ignore[arg-type]
-    return Answer(ok=False, error_code=code, description=words, parameters=told)
+    return BotAnswer(ok=False, error_code=code, description=words, parameters=told)
 
 
 def test_a_message_that_was_taken_has_a_number() -> None:
-    assert outcome_of(Answer(ok=True, result={"message_id": 5})) == Sent(platform_id="5")
+    assert outcome_of(BotAnswer(ok=True, result={"message_id": 5})) == Sent(platform_id="5")
 
 
 @pytest.mark.parametrize("result", [None, True, {}, {"message_id": "5"}, []])
 def test_taken_without_a_number_is_unsure(result: object) -> None:
-    assert isinstance(outcome_of(Answer(ok=True, result=result)), Unsure)
+    assert isinstance(outcome_of(BotAnswer(ok=True, result=result)), Unsure)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_taken_without_a_number_is_unsure(result: object) -> None:
         (refusal(400, "Bad Request: upgraded", migrate_to_chat_id=-1005), Moved),
     ],
 )
-def test_what_was_not_taken_was_not_sent(answer: Answer, kind: type) -> None:
+def test_what_was_not_taken_was_not_sent(answer: BotAnswer, kind: type) -> None:
     outcome = outcome_of(answer)
 
     assert isinstance(outcome, kind)
@@ -87,7 +87,7 @@ def test_an_edit_that_changes_nothing_tells_whose_it_is(words: str, verdict: boo
 
 
 def test_an_edit_that_was_carried_out_tells_nothing() -> None:
-    assert is_ours(Answer(ok=True, result={"message_id": 5})) is None
+    assert is_ours(BotAnswer(ok=True, result={"message_id": 5})) is None
 
 
 @pytest.mark.parametrize(

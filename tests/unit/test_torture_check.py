@@ -7,36 +7,36 @@ from typing import Any
 import pytest
 
 from koboshi.torture.check import check
-from koboshi.torture.errands import Errand, Kind
+from koboshi.torture.errands import Errand, ErrandKind
 from koboshi.torture.faults import Fault
 from koboshi.torture.seen import (
     DeliveryRow,
-    EntryRow,
     JoinedRow,
     ProcessRow,
     Remains,
-    Seen,
-    Sent,
-    Told,
-    TurnRow,
+    SeenEntry,
+    SeenEvent,
+    SeenSent,
+    SeenTurn,
+    TrialSeen,
 )
 
 CHAT = "p1"
 
-ECHO = Errand(kind=Kind.ECHO, mark="p1x00001", text="echo p1x00001", answer="p1x00001")
+ECHO = Errand(kind=ErrandKind.ECHO, mark="p1x00001", text="echo p1x00001", answer="p1x00001")
 COMMAND = Errand(
-    kind=Kind.COMMAND,
+    kind=ErrandKind.COMMAND,
     mark="p1x00002",
     text="run echo p1x00002 >> ledger",
     answer="It exited with code 0\\.\np1x00002",
 )
-JOB = Errand(kind=Kind.JOB, mark="p1x00003", text="in background …", answer="It runs", code=3)
-FAIL = Errand(kind=Kind.FAIL, mark="p1x00004", text="fail")
-STOP = Errand(kind=Kind.ORDER, mark="p1o00001", text="/help")
+JOB = Errand(kind=ErrandKind.JOB, mark="p1x00003", text="in background …", answer="It runs", code=3)
+FAIL = Errand(kind=ErrandKind.FAIL, mark="p1x00004", text="fail")
+STOP = Errand(kind=ErrandKind.ORDER, mark="p1o00001", text="/help")
 
 
-def words(place: int, turn: int, text: str, *, kind: str = "answer", cause: str = "") -> Told:
-    return Told(
+def words(place: int, turn: int, text: str, *, kind: str = "answer", cause: str = "") -> SeenEvent:
+    return SeenEvent(
         place=place,
         kind=kind,
         turn=f"t{turn}" if turn else "",
@@ -60,15 +60,15 @@ TOLD = (
 )
 
 SENT = tuple(
-    Sent(chat=CHAT, key=str(number), errand=errand, message=f"m{entry}")
+    SeenSent(chat=CHAT, key=str(number), errand=errand, message=f"m{entry}")
     for number, (errand, entry) in enumerate(
         ((ECHO, 1), (COMMAND, 2), (JOB, 3), (FAIL, 5), (STOP, 6))
     )
 )
 
 
-def entry(entry_id: int, key: str, turn_id: int | None, *, kind: str = "message") -> EntryRow:
-    return EntryRow(
+def entry(entry_id: int, key: str, turn_id: int | None, *, kind: str = "message") -> SeenEntry:
+    return SeenEntry(
         entry_id=entry_id,
         kind=kind,
         external_id=key,
@@ -78,9 +78,9 @@ def entry(entry_id: int, key: str, turn_id: int | None, *, kind: str = "message"
     )
 
 
-def turn(turn_id: int, state: str = "done") -> TurnRow:
+def turn(turn_id: int, state: str = "done") -> SeenTurn:
     answers = int(state == "done")
-    return TurnRow(turn_id=turn_id, chat=CHAT, state=state, reason=None, answers=answers)
+    return SeenTurn(turn_id=turn_id, chat=CHAT, state=state, reason=None, answers=answers)
 
 
 def process(process_id: int, turn_mark: str, *, foreground: int, code: int) -> ProcessRow:
@@ -124,7 +124,7 @@ REMAINS = Remains(
     heard={"entry:4": 1},
 )
 
-CLEAN = Seen(
+CLEAN = TrialSeen(
     sent=SENT,
     told={CHAT: TOLD},
     from_start={CHAT: TOLD},
@@ -133,21 +133,21 @@ CLEAN = Seen(
 )
 
 
-def telling(*told: Told) -> Seen:
+def telling(*told: SeenEvent) -> TrialSeen:
     return replace(CLEAN, told={CHAT: told}, from_start={CHAT: told})
 
 
-def leaving(**rows: Any) -> Seen:
+def leaving(**rows: Any) -> TrialSeen:
     return replace(CLEAN, remains=replace(REMAINS, **rows))
 
 
-def closing(place: int, row: TurnRow) -> Seen:
+def closing(place: int, row: SeenTurn) -> TrialSeen:
     turns = list(REMAINS.turns)
     turns[place] = row
     return leaving(turns=turns)
 
 
-DOCTORED: dict[str, tuple[Callable[[], Seen], Fault]] = {
+DOCTORED: dict[str, tuple[Callable[[], TrialSeen], Fault]] = {
     "an acknowledged message is not stored": (
         lambda: leaving(entries=REMAINS.entries[1:]),
         Fault.LOST,
@@ -257,14 +257,14 @@ def test_it_is_seen_that(what: str) -> None:
 
 
 OUTAGE = Errand(
-    kind=Kind.OUTAGE, mark="p1x00005", text="busy", answer="p1x00005", recovers_after_s=0.5
+    kind=ErrandKind.OUTAGE, mark="p1x00005", text="busy", answer="p1x00005", recovers_after_s=0.5
 )
 """Issue 12, C18: the model was busy for a while."""
 TOLD_OF_IT = words(70, 7, "The model provider does not answer.", kind="notice", cause="outage:7:9")
 ANSWERED = words(80, 7, "p1x00005")
 OVERCOME = replace(
     CLEAN,
-    sent=(*SENT, Sent(chat=CHAT, key="5", errand=OUTAGE, message="m7")),
+    sent=(*SENT, SeenSent(chat=CHAT, key="5", errand=OUTAGE, message="m7")),
     remains=replace(
         REMAINS,
         entries=(*REMAINS.entries, entry(7, "p1/5", 7)),
@@ -273,7 +273,7 @@ OVERCOME = replace(
 )
 
 
-def hearing(*more: Told) -> Seen:
+def hearing(*more: SeenEvent) -> TrialSeen:
     """What came of the outage, with rows that fit."""
     told = (*TOLD, *more)
     first = REMAINS.deliveries[0]
@@ -287,7 +287,7 @@ def hearing(*more: Told) -> Seen:
 
 @pytest.mark.parametrize("heard", [(TOLD_OF_IT, ANSWERED), (ANSWERED,)])
 def test_an_outage_that_is_answered_once_and_told_at_most_once_is_fine(
-    heard: tuple[Told, ...],
+    heard: tuple[SeenEvent, ...],
 ) -> None:
     assert check(hearing(*heard)) == []
 
@@ -302,7 +302,7 @@ def test_an_outage_that_is_answered_once_and_told_at_most_once_is_fine(
     ],
     ids=["never answered", "told twice", "answered twice", "answered otherwise"],
 )
-def test_it_is_seen_that_an_outage_was(heard: tuple[Told, ...], fault: Fault) -> None:
+def test_it_is_seen_that_an_outage_was(heard: tuple[SeenEvent, ...], fault: Fault) -> None:
     assert fault in {each.fault for each in check(hearing(*heard))}
 
 
@@ -320,7 +320,7 @@ def test_it_is_seen_that_a_command_is_said_not_to_have_started() -> None:
     assert {each.fault for each in found} == {Fault.WRONG, Fault.NOT_RUN}
 
 
-def given_up(*, ran: bool, is_failed: bool) -> Seen:
+def given_up(*, ran: bool, is_failed: bool) -> TrialSeen:
     """A job whose process was lost, and whose turn was given up before it said anything."""
     lost = replace(REMAINS.processes[1], state="lost", exit_code=None)
     turns = [
@@ -354,7 +354,7 @@ def test_it_is_seen_that_any_other_job_is_lost(ran: bool, is_failed: bool) -> No
 
 def test_a_job_whose_end_the_agent_was_shown_at_once_is_reported_by_that() -> None:
     """The gateway died between the start of the job and its result."""
-    shown = Errand(kind=Kind.JOB, mark="p1x00003", text="…", answer="It .*", code=3)
+    shown = Errand(kind=ErrandKind.JOB, mark="p1x00003", text="…", answer="It .*", code=3)
     sent = (*SENT[:2], replace(SENT[2], errand=shown), *SENT[3:])
     told = (*TOLD[:2], replace(TOLD[2], text="It exited with code 3.\np1x00003"), *TOLD[4:])
     deliveries = [
@@ -376,7 +376,7 @@ def test_a_job_whose_end_the_agent_was_shown_at_once_is_reported_by_that() -> No
 OF_US = words(45, 0, REPORT, kind="notice", cause="report:4")
 
 
-def reported_to_another_turn(words: str, *told: Told) -> Seen:
+def reported_to_another_turn(words: str, *told: SeenEvent) -> TrialSeen:
     """The end of the job came while the turn of the command was open, and that was answered so."""
     said = replace(TOLD[1], text=words)
     heard = tuple(sorted((TOLD[0], said, TOLD[2], *TOLD[4:], *told), key=lambda each: each.place))
@@ -413,7 +413,7 @@ def reported_to_another_turn(words: str, *told: Told) -> Seen:
     ],
 )
 def test_the_end_of_a_job_is_told_once_by_the_agent_or_by_the_gateway(
-    words: str, told: tuple[Told, ...], is_right: bool
+    words: str, told: tuple[SeenEvent, ...], is_right: bool
 ) -> None:
     """Issue 13, B11: from the chair of the person."""
     found = check(reported_to_another_turn(words, *told))
@@ -421,14 +421,14 @@ def test_the_end_of_a_job_is_told_once_by_the_agent_or_by_the_gateway(
     assert [each.fault for each in found] == ([] if is_right else [Fault.JOB]), found
 
 
-SECOND = Errand(kind=Kind.ECHO, mark="p1x00009", text="echo p1x00009", answer="p1x00009")
+SECOND = Errand(kind=ErrandKind.ECHO, mark="p1x00009", text="echo p1x00009", answer="p1x00009")
 
 
-def _backlog(*joined: JoinedRow, answer: str = "p1x00001\n\np1x00009") -> Seen:
+def _backlog(*joined: JoinedRow, answer: str = "p1x00001\n\np1x00009") -> TrialSeen:
     """Two messages in one turn, and the rows that say why."""
     told = (words(10, 1, answer),)
     sent = tuple(
-        Sent(chat=CHAT, key=str(place), errand=errand, message=f"m{place + 1}")
+        SeenSent(chat=CHAT, key=str(place), errand=errand, message=f"m{place + 1}")
         for place, errand in enumerate((ECHO, SECOND))
     )
     delivered = DeliveryRow(
@@ -447,7 +447,9 @@ def _backlog(*joined: JoinedRow, answer: str = "p1x00001\n\np1x00009") -> Seen:
         deliveries=(delivered,),
         joined=joined,
     )
-    return Seen(sent=sent, told={CHAT: told}, from_start={CHAT: told}, remains=remains, ledger={})
+    return TrialSeen(
+        sent=sent, told={CHAT: told}, from_start={CHAT: told}, remains=remains, ledger={}
+    )
 
 
 BOTH = tuple(JoinedRow(turn_id=1, entry_id=number, sender="ann") for number in (1, 2))
@@ -469,6 +471,6 @@ def test_a_backlog_that_is_answered_together_is_fine() -> None:
     ],
     ids=["without a reason", "one is left out", "two people", "out of order", "one is not there"],
 )
-def test_what_is_wrong_with_a_backlog_is_seen(seen: Seen, fault: Fault) -> None:
+def test_what_is_wrong_with_a_backlog_is_seen(seen: TrialSeen, fault: Fault) -> None:
     """Issue 13, B10."""
     assert fault in {violation.fault for violation in check(seen)}

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from koboshi.torture.errands import MARK, Errand, Kind, errands_of
+from koboshi.torture.errands import MARK, Errand, ErrandKind, errands_of
 from koboshi.torture.plan import MOMENTS, STEPS, Aim, RandomKill, StepKill, kills_of
 from tests.crash.points import EXEMPT, verbs_of_the_store
 
@@ -59,7 +59,7 @@ def test_the_same_seed_plans_the_same_errands_of_every_kind() -> None:
 
     assert planned == errands("7", 400)
     assert planned != errands("8", 400)
-    assert {each.kind for each in planned} == set(Kind) - {Kind.REPLY, Kind.ORDER}
+    assert {each.kind for each in planned} == set(ErrandKind) - {ErrandKind.REPLY, ErrandKind.ORDER}
 
 
 def test_every_errand_has_a_mark_of_its_own() -> None:

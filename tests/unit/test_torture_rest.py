@@ -1,17 +1,19 @@
 """Issue 12, C18: a torture that does not come to rest says what is still open, and waits for the
 pauses that the gateway itself shows."""
 
-from koboshi.torture.rest import OpenDelivery, OpenEntry, OpenTurn, Place, StillOpen
+from koboshi.torture.rest import OpenDelivery, OpenEntry, RestRoute, StillOpen, TurnLeftOpen
 
 NOW_MS = 1_000_000
-WEB = Place(channel="web:main", chat="p1")
-TOPIC = Place(channel="telegram:main", chat="-100", thread="7")
+WEB = RestRoute(channel="web:main", chat="p1")
+TOPIC = RestRoute(channel="telegram:main", chat="-100", thread="7")
 
 
 def test_everything_that_is_open_is_named() -> None:
     turns = (
-        OpenTurn(turn_id=5, route=TOPIC, state="queued", event="postponed", due_ms=NOW_MS + 30_000),
-        OpenTurn(turn_id=6, route=WEB, state="running", event="claimed"),
+        TurnLeftOpen(
+            turn_id=5, route=TOPIC, state="queued", event="postponed", due_ms=NOW_MS + 30_000
+        ),
+        TurnLeftOpen(turn_id=6, route=WEB, state="running", event="claimed"),
     )
     reason = "no answer"
     deliveries = (
@@ -55,7 +57,9 @@ def test_everything_that_is_open_is_named() -> None:
 
 
 def test_the_last_moment_that_is_waited_for_counts() -> None:
-    waits = OpenTurn(turn_id=5, route=WEB, state="queued", event="resumed", due_ms=NOW_MS + 2_000)
+    waits = TurnLeftOpen(
+        turn_id=5, route=WEB, state="queued", event="resumed", due_ms=NOW_MS + 2_000
+    )
     owed = OpenDelivery(
         delivery_id=9,
         session_id=2,
@@ -70,8 +74,10 @@ def test_the_last_moment_that_is_waited_for_counts() -> None:
 
 
 def test_what_is_due_or_waits_for_no_time_gives_no_time() -> None:
-    at_work = OpenTurn(turn_id=5, route=WEB, state="running", event="claimed")
-    late = OpenTurn(turn_id=6, route=WEB, state="queued", event="resumed", due_ms=NOW_MS - 2_000)
+    at_work = TurnLeftOpen(turn_id=5, route=WEB, state="running", event="claimed")
+    late = TurnLeftOpen(
+        turn_id=6, route=WEB, state="queued", event="resumed", due_ms=NOW_MS - 2_000
+    )
 
     assert StillOpen(turns=(at_work, late), runners=(1,), updates=2).due_in_s(NOW_MS) == 0
     assert StillOpen().due_in_s(NOW_MS) == 0

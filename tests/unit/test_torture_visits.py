@@ -9,7 +9,7 @@ from anyio import create_task_group
 
 from koboshi.domain.phrases import DUPLICATE_LABEL
 from koboshi.torture.check_visits import check_visits
-from koboshi.torture.errands import Errand, Kind
+from koboshi.torture.errands import Errand, ErrandKind
 from koboshi.torture.faults import Fault
 from koboshi.torture.platform import (
     GROUP,
@@ -22,13 +22,13 @@ from koboshi.torture.platform import (
     Spot,
     parameters_in,
 )
-from koboshi.torture.seen import EntryRow, JoinedRow, Remains, Seen, TurnRow, Visit
+from koboshi.torture.seen import JoinedRow, Remains, SeenEntry, SeenTurn, TrialSeen, Visit
 
 ALONE, TOPIC = Spot(chat=1_001), Spot(chat=GROUP, thread=7)
-ECHO = Errand(kind=Kind.ECHO, mark="v1x00001", text="echo v1x00001", answer="v1x00001")
-LATER = Errand(kind=Kind.ECHO, mark="v1x00002", text="echo v1x00002", answer="v1x00002")
-FAIL = Errand(kind=Kind.FAIL, mark="v1x00003", text="fail")
-LONG = Errand(kind=Kind.LONG, mark="v1x00004", text="long", answer="never in one piece")
+ECHO = Errand(kind=ErrandKind.ECHO, mark="v1x00001", text="echo v1x00001", answer="v1x00001")
+LATER = Errand(kind=ErrandKind.ECHO, mark="v1x00002", text="echo v1x00002", answer="v1x00002")
+FAIL = Errand(kind=ErrandKind.FAIL, mark="v1x00003", text="fail")
+LONG = Errand(kind=ErrandKind.LONG, mark="v1x00004", text="long", answer="never in one piece")
 VISITS = (
     Visit(spot=ALONE, number=1, update=1, errand=ECHO),
     Visit(spot=TOPIC, number=1, update=2, errand=LATER),
@@ -49,7 +49,7 @@ POSTED = (
     Posted(number=7, spot=ALONE, text=_part(6, 7, 8, 9, 10, 11)),
 )
 ENTRIES = tuple(
-    EntryRow(
+    SeenEntry(
         entry_id=place,
         kind="message",
         external_id=visit.key,
@@ -61,10 +61,10 @@ ENTRIES = tuple(
 )
 STATES = ("done", "done", "failed", "done")
 TURNS = tuple(
-    TurnRow(turn_id=place, chat="", state=state, reason=None, answers=1)
+    SeenTurn(turn_id=place, chat="", state=state, reason=None, answers=1)
     for place, state in enumerate(STATES, start=1)
 )
-SEEN = Seen(
+SEEN = TrialSeen(
     sent=(),
     told={},
     from_start={},
@@ -76,11 +76,11 @@ SEEN = Seen(
 )
 
 
-def _without(place: int) -> Seen:
+def _without(place: int) -> TrialSeen:
     return replace(SEEN, posted=[*POSTED[:place], *POSTED[place + 1 :]])
 
 
-def _with(posted: Posted) -> Seen:
+def _with(posted: Posted) -> TrialSeen:
     return replace(SEEN, posted=[*POSTED, posted])
 
 
@@ -120,7 +120,7 @@ def test_a_labelled_copy_is_no_second_answer() -> None:
         "answers are out of order",
     ],
 )
-def test_what_is_wrong_is_found(seen: Seen, fault: Fault) -> None:
+def test_what_is_wrong_is_found(seen: TrialSeen, fault: Fault) -> None:
     assert fault in {each.fault for each in check_visits(seen)}
 
 
@@ -280,7 +280,9 @@ TWO = (
 )
 
 
-def _joined(text: str, *, state: str = "done", replies_to: int = 2, is_joined: bool = True) -> Seen:
+def _joined(
+    text: str, *, state: str = "done", replies_to: int = 2, is_joined: bool = True
+) -> TrialSeen:
     """Two messages in one turn, and what was said of it below the newest."""
     entries = [replace(ENTRIES[0], external_id=TWO[0].key)]
     entries.append(replace(ENTRIES[0], entry_id=2, external_id=TWO[1].key))
@@ -315,6 +317,6 @@ def test_one_apology_is_that_of_a_whole_backlog() -> None:
     ],
     ids=["one is left out", "no backlog", "not apart"],
 )
-def test_a_message_of_a_backlog_without_an_answer_is_lost(seen: Seen) -> None:
+def test_a_message_of_a_backlog_without_an_answer_is_lost(seen: TrialSeen) -> None:
     """Issue 13, B10."""
     assert Fault.LOST in {violation.fault for violation in check_visits(seen)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anyio import sleep
 
-from koboshi.app.home import owned_store
+from koboshi.app.owned import owned_store
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.ports.backups import BackupStanding, BackupState

@@ -1,49 +1,49 @@
-"""A home in which no gateway runs, owned for a moment. Nothing is loaded here that only a gateway
-needs: somebody waits at a keyboard."""
+"""A home in which no gateway runs: the one way in which a command asks it.
 
-import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+What only looks is answered from the views, with a small part of what owning a home takes, because a
+person waits at a keyboard: no event loop, no thread, and nothing is loaded that changes anything.
+Everything else owns the home for a moment, as a gateway would (`app/owned.py`).
+"""
+
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from koboshi.app.boot_config import boot_config_of
-from koboshi.app.control_context import control_context_of, pairing_limits
 from koboshi.clock import SystemClock
 from koboshi.config import Config
-from koboshi.control.handle import answer
-from koboshi.runtime.wakeups import LocalWakeups
-from koboshi.stores import faults
-from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
+from koboshi.control.read import ReadRequests
+from koboshi.control.replies import Done
+from koboshi.control.requests import ControlRequest, Look, cleaned
+from koboshi.stores.sqlite.looking import looked_at
+
+Outcome = TypeVar("Outcome")
+
+WHO = "the koboshi command line"
 
 
-@asynccontextmanager
-async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]:
-    """The store of a home in which no gateway runs, owned for a moment.
+def answer_from_home(config: Config, request: ControlRequest) -> Done:
+    """What a gateway would answer. Raises HomeHeld when another process owns the home."""
+    request = cleaned(request)
+    if isinstance(request, Look):
+        return _looked(config, request)
+    import anyio
 
-    Raises HomeHeld at once when one does.
-    """
-    store = await open_store(
-        config.home,
-        world=boot_config_of(config),
-        clock=SystemClock(),
-        wakeups=LocalWakeups(),
-        options=StoreOptions(
-            lock_wait_seconds=0,
-            who=who,
-            may_replace=False,
-            crash_at=os.environ.get(faults.VARIABLE, ""),
-            question_age_ms_max=config.limits.question_age_ms,
-            pairing=pairing_limits(config),
-        ),
-    )
+    from koboshi.app.owned import answer_as_owner
+
+    return anyio.run(answer_as_owner, config, request)
+
+
+def _looked(config: Config, request: Look) -> Done:
+    world = boot_config_of(config)
+    with looked_at(config.home, world=world, clock=SystemClock(), who=WHO) as views:
+        return _now(ReadRequests(views=views, is_running=False, channels={}).answer(request))
+
+
+def _now(asked: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """What is answered without waiting for anything, as these views do."""
     try:
-        yield store
-    finally:
-        await store.close()
-
-
-async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
-    """What the owner of the home would answer, with this process as the owner."""
-    async with owned_store(config, who="the koboshi command line") as store:
-        return await answer(
-            control_context_of(config, store, SystemClock(), is_running=False), request
-        )
+        asked.send(None)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    raise RuntimeError("a look at a home waited for something")

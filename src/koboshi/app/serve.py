@@ -15,13 +15,14 @@ from anyio.abc import TaskStatus
 
 from koboshi import __version__
 from koboshi.app.boot_config import boot_config_of, opened_model
-from koboshi.app.control_context import (
+from koboshi.app.builders.control import (
     PROCESSES_NAME,
     backlog_limits,
     pairing_limits,
     report_limits,
 )
-from koboshi.app.parts import Built, Parts, build
+from koboshi.app.builders.gateway import Built, build
+from koboshi.app.builders.shared import Shared
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.start_check import usable_model, workdir_warnings
@@ -98,12 +99,11 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             socket.gethostname(), os.getpid(), _birth(), __version__, kills
         )
         seconds = options.surroundings.drain_seconds(config.gateway.drain_seconds)
-        parts = Parts(
+        shared = Shared(
             config=config,
             store=store,
             model=model,
             worker=worker,
-            world=world,
             drain=Drain(wakeups=wakeups, seconds=seconds),
             clock=clock,
             wakeups=wakeups,
@@ -114,8 +114,8 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             why_not_restart=partial(to_thread.run_sync, options.wrong_configuration),
         )
         async with _refusal_booked(store, worker):
-            await _live(parts, options)
-        return parts.drain.how is Leave.RESTART
+            await _live(shared, options)
+        return shared.drain.how is Leave.RESTART
     finally:
         await store.close()
 
@@ -132,27 +132,27 @@ async def _refusal_booked(store: SqliteStore, worker: Worker) -> AsyncIterator[N
         raise
 
 
-async def _live(parts: Parts, options: RunOptions) -> None:
+async def _live(shared: Shared, options: RunOptions) -> None:
     """Build the gateway, and run it with what belongs beside it until it has ended."""
-    config, worker = parts.config, parts.worker
+    config, worker = shared.config, shared.worker
     _make_workdir(config.gateway.workdir)
-    built = build(parts, lambda: _begin_stop(options), options.notifier.extend)
+    built = build(shared, lambda: _begin_stop(options), options.notifier.extend)
     opening = built.gateway.intake.opening
     home, place = str(config.home), options.surroundings.place
     log.info("gateway_started", worker=worker.worker_id, home=home, place=place)
     async with create_task_group() as tasks:
-        await tasks.start(_leave_at_signals, parts.drain, parts.why_not_restart)
-        tasks.start_soon(_tidings(parts, built, options.notifier).keep_telling)
+        await tasks.start(_leave_at_signals, shared.drain, shared.why_not_restart)
+        tasks.start_soon(_tidings(shared, built, options.notifier).keep_telling)
         for channel in built.web:
             tasks.start_soon(_announce, channel, options, opening)
         tasks.start_soon(_say_ready, opening, options.notifier)
-        parcels = Parcels(store=parts.store, clock=parts.clock, home=config.home)
+        parcels = Parcels(store=shared.store, clock=shared.clock, home=config.home)
         tasks.start_soon(parcels.keep_sweeping)
-        tasks.start_soon(_forgetting(parts).keep_forgetting)
+        tasks.start_soon(_forgetting(shared).keep_forgetting)
         # What is not needed to accept messages comes after it.
         before = [opening.is_known] if built.web else []
         tasks.start_soon(keep_connected, built.servers, before)
-        tasks.start_soon(load_plugins, built.plugins, [*before, parts.has_recovered])
+        tasks.start_soon(load_plugins, built.plugins, [*before, shared.has_recovered])
         await built.gateway.run()
         tasks.cancel_scope.cancel()
 
@@ -201,19 +201,19 @@ def _begin_stop(options: RunOptions) -> None:
     options.on_stopping()
 
 
-def _tidings(parts: Parts, built: Built, notifier: Notifier) -> StatusNotifier:
-    worker_id = parts.worker.worker_id
+def _tidings(shared: Shared, built: Built, notifier: Notifier) -> StatusNotifier:
+    worker_id = shared.worker.worker_id
     return StatusNotifier(
-        notifier=notifier, store=parts.store, health=built.health, worker_id=worker_id
+        notifier=notifier, store=shared.store, health=built.health, worker_id=worker_id
     )
 
 
-def _forgetting(parts: Parts) -> Forgetting:
-    retention = parts.config.retention
+def _forgetting(shared: Shared) -> Forgetting:
+    retention = shared.config.retention
     return Forgetting(
-        store=parts.store,
-        clock=parts.clock,
-        worker_id=parts.worker.worker_id,
+        store=shared.store,
+        clock=shared.clock,
+        worker_id=shared.worker.worker_id,
         journal_days=retention.journal_days,
         deliveries_days=retention.deliveries_days,
     )

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koboshi.app.boot_config import remote_model
-from koboshi.channels.common.listening import Place, complaint_about, web_place, webhook_place
+from koboshi.channels.common.listening import (
+    ListenAddress,
+    complaint_about,
+    web_place,
+    webhook_place,
+)
 from koboshi.config import Config, TelegramConfig, WebConfig
 from koboshi.config.places import check_folder_to_make, check_home
 from koboshi.config.problems import ConfigError, InvalidValue
@@ -32,7 +37,7 @@ class StartRefused(Unusable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class StartVerdict:
     """What a start would make of a configuration."""
 
     refusals: tuple[str, ...] = ()
@@ -60,7 +65,7 @@ def usable_model(config: Config) -> "RemoteModel | PluginModel | None":
 
 def verdict_on(
     config: Config, *, ours: frozenset[int] = frozenset(), needs_secrets: bool = True
-) -> Verdict:
+) -> StartVerdict:
     """What a start would refuse or warn of, without its effects. `ours` are processes of the
     gateway that it would follow: what they hold will be free."""
     refusals = [*_home(config.home), *_unbuilt(config, needs_secrets=needs_secrets)]
@@ -70,7 +75,7 @@ def verdict_on(
     # A channel that cannot listen is down, and the others serve.
     is_last = len(unheard) == len(config.enabled_channels)
     (refusals if is_last else warnings).extend(unheard)
-    return Verdict(refusals=tuple(refusals), warnings=tuple(warnings))
+    return StartVerdict(refusals=tuple(refusals), warnings=tuple(warnings))
 
 
 def workdir_warnings(config: Config) -> Iterator[str]:
@@ -97,7 +102,7 @@ def _unbuilt(config: Config, *, needs_secrets: bool) -> tuple[str, ...]:
     return ()
 
 
-def _places(channel: TelegramConfig | WebConfig) -> Iterator[Place]:
+def _places(channel: TelegramConfig | WebConfig) -> Iterator[ListenAddress]:
     match channel:
         case WebConfig(name=name, host=host, port=port, public_url=public_url):
             yield web_place(name, host, port, is_public=bool(public_url))

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, Failure
+from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, CommandFailure
 from koboshi.config.places import find_places
 from koboshi.config.problems import ConfigError, escaped
+from koboshi.control.requests import ControlRequest
 
 if TYPE_CHECKING:
     from koboshi.config import Config
@@ -26,25 +28,23 @@ ANSWER_SECONDS = 15.0
 OWN_SECONDS = 10.0
 """How long a gateway that holds the home may take until it serves its socket."""
 TRY_EVERY_SECONDS = 0.1
-LOOKS = frozenset({"status", "explain", "list", "show", "trace"})
-"""What changes nothing, and is answered without an event loop where no gateway runs."""
 
 
 def loaded(home: Path | None, config_file: Path | None, *, needs_secrets: bool = False) -> "Config":
-    """The configuration. Raises Failure if it is wrong."""
+    """The configuration. Raises CommandFailure if it is wrong."""
     from koboshi.config.loading import load
 
     try:
         return load(home, config_file, os.environ, needs_secrets=needs_secrets)
     except ConfigError as error:
-        raise Failure(WRONG_SETUP, "config", str(error)) from error
+        raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
 
 
-def ask_owner(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
+def ask_owner(config: "Config", request: ControlRequest) -> dict[str, object]:
     """The answer of whoever owns the home.
 
-    Raises Failure where nobody can be asked (no home, no permission, a gateway that is stuck), and
-    where the owner has no answer.
+    Raises CommandFailure where nobody can be asked (no home, no permission, a gateway that is
+    stuck), and where the owner has no answer.
     """
     _check_home(config.home)
     return _answered(ask_gateway(config.home, request) or _ask_home(config, request))
@@ -58,20 +58,19 @@ class Looked:
     answer: dict[str, object]
 
 
-def look(home: Path | None, config_file: Path | None, request: Mapping[str, object]) -> Looked:
+def look(home: Path | None, config_file: Path | None, request: ControlRequest) -> Looked:
     """The answer of whoever owns the home, as quickly as can be. A gateway that runs is asked
     before the configuration is read: it has one, and the file may be wrong by now. Raises
     Failure."""
     try:
         place = find_places(home, config_file, os.environ).home
     except ConfigError as error:
-        raise Failure(WRONG_SETUP, "config", str(error)) from error
+        raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
     answer = ask_gateway(place, request) if _has_socket(place) else None
     if answer is None:
         config = loaded(home, config_file)
         _check_home(place)
-        seen = _look_at_home(config, request) if request.get("ask") in LOOKS else None
-        answer = seen or _ask_home(config, request)
+        answer = _ask_home(config, request)
     return Looked(home=place, answer=_answered(answer))
 
 
@@ -81,47 +80,38 @@ def _answered(answer: dict[str, object]) -> dict[str, object]:
     raise refusal_of(answer)
 
 
-def _look_at_home(config: "Config", request: Mapping[str, object]) -> dict[str, object] | None:
-    """The answer of a home that nobody owns; None if somebody does."""
-    from koboshi.app.offline_views import look_at_home
-    from koboshi.domain.errors import HomeHeld
-
-    try:
-        with owner_failures(config.home, HomeHeld):
-            answer = look_at_home(config, request)
-    except HomeHeld:
-        return None
-    return None if answer is None else dict(answer)
-
-
-def refusal_of(answer: Mapping[str, object]) -> Failure:
+def refusal_of(answer: Mapping[str, object]) -> CommandFailure:
     """The failure that an answer without an answer is."""
     match answer.get("error"):
         case {"type": str(kind), "message": str(message)}:
             code = WRONG_SETUP if kind == "config" else FAILED
-            return Failure(code, kind, "\n".join(map(escaped, message.splitlines())))
+            return CommandFailure(code, kind, "\n".join(map(escaped, message.splitlines())))
         case _:
-            return _unreadable()
+            return unreadable()
 
 
 def read_answer(answer: Mapping[str, object], shape: type[Shape]) -> Shape:
-    """The answer as a value. Raises Failure if the owner is of a version that says other things."""
+    """The answer as a value. Raises CommandFailure if the owner is of a version that says other
+    things."""
     try:
         return msgspec.convert(answer, shape)
     except msgspec.ValidationError as error:
-        raise _unreadable() from error
+        raise unreadable() from error
 
 
-def ask_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object] | None:
-    """The answer of the gateway that runs in the home; None if none does.
+def ask_gateway(
+    home: Path, request: ControlRequest | Mapping[str, object]
+) -> dict[str, object] | None:
+    """The answer of the gateway that runs in the home; None if none does. A request may be given
+    as the object that is sent.
 
-    Raises Failure if one is there and does not answer, or may not be asked.
+    Raises CommandFailure if one is there and does not answer, or may not be asked.
     """
     try:
         with short_path(home / SOCKET_NAME) as path, socket.socket(socket.AF_UNIX) as link:
             link.settimeout(ANSWER_SECONDS)
             link.connect(path)
-            link.sendall(json.dumps(dict(request)).encode() + b"\n")
+            link.sendall(_line_of(request))
             with link.makefile("rb") as lines:
                 reply = lines.readline()
     except (FileNotFoundError, ConnectionError):
@@ -129,10 +119,11 @@ def ask_gateway(home: Path, request: Mapping[str, object]) -> dict[str, object] 
         return None
     except (TimeoutError, BlockingIOError):
         words = f"the gateway in {home} does not answer; it may be stuck, its log may say why"
-        raise Failure(FAILED, "no-answer", words) from None
+        raise CommandFailure(FAILED, "no-answer", words) from None
     except OSError as error:
         raise _unusable(home, error) from error
-    return _decoded(reply)
+    # A line that was not finished is that of a gateway which died over it.
+    return _decoded(reply) if reply.endswith(b"\n") else None
 
 
 def _has_socket(home: Path) -> bool:
@@ -144,71 +135,42 @@ def _has_socket(home: Path) -> bool:
 
 
 def _check_home(home: Path) -> None:
-    """Raises Failure if there is no home to ask about."""
+    """Raises CommandFailure if there is no home to ask about."""
     try:
         is_home, is_file = (home / "koboshi.db").exists(), home.is_file()
     except OSError as error:
         raise _unusable(home, error) from error
     if is_file:
-        raise Failure(WRONG_SETUP, "home", f"the home {home} is a file, not a folder")
+        raise CommandFailure(WRONG_SETUP, "home", f"the home {home} is a file, not a folder")
     if not is_home:
         words = f"no gateway has run in {home} yet; `koboshi run` makes it a home"
-        raise Failure(FAILED, "no-home", words)
+        raise CommandFailure(FAILED, "no-home", words)
 
 
-def _decoded(reply: bytes) -> dict[str, object] | None:
-    """The answer on the line; None if the line was not finished: the gateway died over it."""
-    if not reply.endswith(b"\n"):
-        return None
+def _decoded(reply: bytes) -> dict[str, object]:
+    """The answer on the line."""
     try:
         answer = json.loads(reply)
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise _unreadable()
+        raise unreadable()
     return answer
 
 
-def _ask_home(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
-    """Own the home for a moment and answer ourselves."""
-    import anyio
-
-    with owner_failures(config.home):
-        return anyio.run(_own_or_ask, config, request)
-
-
-@contextmanager
-def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
-    """What goes wrong for who owns a home, or reads a backup, becomes a Failure; but not these."""
-    from koboshi.domain.errors import StoreFailed, StoreRefused
-
-    try:
-        yield
-    except but:
-        raise
-    except StoreRefused as error:
-        raise Failure(WRONG_SETUP, "home", escaped(str(error))) from error
-    except StoreFailed as error:
-        raise Failure(STORAGE_FAILED, "storage", escaped(str(error))) from error
-    except ConfigError as error:
-        raise Failure(WRONG_SETUP, "config", str(error)) from error
-    except OSError as error:
-        raise _unusable(place, error) from error
-
-
-async def _own_or_ask(config: "Config", request: Mapping[str, object]) -> dict[str, object]:
-    """Whoever holds the home is another command, or a gateway that will serve its socket soon."""
-    from anyio import sleep
-
+def _ask_home(config: "Config", request: ControlRequest) -> dict[str, object]:
+    """The answer of a home that no gateway serves. A process that holds the home is another
+    command, or a gateway that will serve its socket soon."""
     from koboshi.app.home import answer_from_home
     from koboshi.clock import SystemClock
     from koboshi.domain.errors import HomeHeld
 
-    clock = SystemClock()
+    clock, never = SystemClock(), threading.Event()
     deadline = clock.monotonic() + OWN_SECONDS
     while True:
         try:
-            return dict(await answer_from_home(config, request))
+            with owner_failures(config.home, HomeHeld):
+                return _decoded(_line_of(answer_from_home(config, request)))
         except HomeHeld as held:
             answer = ask_gateway(config.home, request)
             if answer is not None:
@@ -216,18 +178,43 @@ async def _own_or_ask(config: "Config", request: Mapping[str, object]) -> dict[s
             if clock.monotonic() >= deadline:
                 who = str(held).partition(";")[0]
                 words = f"{who}, which does not answer; its log may say why"
-                raise Failure(FAILED, "no-answer", words) from held
-        await sleep(TRY_EVERY_SECONDS)
+                raise CommandFailure(FAILED, "no-answer", words) from held
+        never.wait(TRY_EVERY_SECONDS)
 
 
-def _unreadable() -> Failure:
+@contextmanager
+def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
+    """What goes wrong for the owner of a home, or the reader of a backup, becomes a CommandFailure;
+    but not these."""
+    from koboshi.domain.errors import StoreFailed, StoreRefused
+
+    try:
+        yield
+    except but:
+        raise
+    except StoreRefused as error:
+        raise CommandFailure(WRONG_SETUP, "home", escaped(str(error))) from error
+    except StoreFailed as error:
+        raise CommandFailure(STORAGE_FAILED, "storage", escaped(str(error))) from error
+    except ConfigError as error:
+        raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
+    except OSError as error:
+        raise _unusable(place, error) from error
+
+
+def _line_of(said: object) -> bytes:
+    """A request or an answer, as it goes over the socket."""
+    return json.dumps(msgspec.to_builtins(said)).encode() + b"\n"
+
+
+def unreadable() -> CommandFailure:
     words = "the gateway's answer can not be read; it may be another version than this command"
-    return Failure(FAILED, "no-answer", words)
+    return CommandFailure(FAILED, "no-answer", words)
 
 
-def _unusable(home: Path, error: OSError) -> Failure:
+def _unusable(home: Path, error: OSError) -> CommandFailure:
     said = (error.strerror or str(error)).lower()
-    return Failure(WRONG_SETUP, "home", f"the home {home} can not be used: {said}")
+    return CommandFailure(WRONG_SETUP, "home", f"the home {home} can not be used: {said}")
 
 
 @contextmanager

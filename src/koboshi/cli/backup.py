@@ -19,7 +19,7 @@ from koboshi.cli.backup_words import made_lines, restored_lines
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
-    Failure,
+    CommandFailure,
     failures_told,
     home_options,
     json_option,
@@ -31,6 +31,7 @@ from koboshi.cli.tables import echo_table
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.config.problems import escaped
+from koboshi.control.requests import CreateBackup, GetBackup
 
 if TYPE_CHECKING:
     from koboshi.ports.backups import BackupStanding
@@ -66,7 +67,7 @@ def create(
         with bar(not as_json) as show:
             made = _made(config, file, keep, show)
         if made.state != "made":
-            raise Failure(FAILED, "failed", escaped(made.trouble))
+            raise CommandFailure(FAILED, "failed", escaped(made.trouble))
         if as_json:
             show_json(_document(made))
             return
@@ -143,7 +144,7 @@ def _made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
     does not answer is another command, or a gateway that will serve its socket soon."""
     from koboshi.domain.errors import HomeHeld
 
-    request: Mapping[str, object] = {"ask": "backup-create", "what": file, "keep": keep}
+    request = CreateBackup(what=file, keep=keep)
     clock, never = SystemClock(), threading.Event()
     deadline = clock.monotonic() + OWN_SECONDS
     while True:
@@ -154,7 +155,7 @@ def _made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
             return _made_here(config, file, keep, show)
         except HomeHeld as held:
             if clock.monotonic() >= deadline:
-                raise Failure(FAILED, "no-answer", escaped(str(held))) from held
+                raise CommandFailure(FAILED, "no-answer", escaped(str(held))) from held
         never.wait(LOOK_SECONDS)
 
 
@@ -167,10 +168,10 @@ def _followed(config: Config, answer: Mapping[str, object], show: Show) -> "Back
         if standing.state in ("made", "failed"):
             return standing
         never.wait(LOOK_SECONDS)
-        following = ask_gateway(config.home, {"ask": "backup-standing"})
+        following = ask_gateway(config.home, GetBackup())
         if following is None:
             words = "the gateway ended before the backup was made; nothing was left of it"
-            raise Failure(FAILED, "failed", words)
+            raise CommandFailure(FAILED, "failed", words)
         answer = following
 
 
@@ -183,7 +184,7 @@ def _made_here(config: Config, file: str, keep: int, show: Show) -> "BackupStand
 
     if not (config.home / "koboshi.db").exists():
         words = f"no gateway has run in {config.home} yet; there is nothing to copy"
-        raise Failure(FAILED, "no-home", words)
+        raise CommandFailure(FAILED, "no-home", words)
     with owner_failures(config.home, HomeHeld):
         return anyio.run(
             backup_from_home, config, file, keep, lambda standing: _show(standing, show)

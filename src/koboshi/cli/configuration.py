@@ -9,7 +9,7 @@ from koboshi.cli.ask_owner import loaded
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     WRONG_SETUP,
-    Failure,
+    CommandFailure,
     failures_told,
     home_options,
     json_option,
@@ -70,13 +70,14 @@ def show(home: Path | None, config_file: Path | None, as_json: bool) -> None:
 
 
 def _judged(found: Config) -> tuple[str, ...]:
-    """The warnings of a start on the configuration. Raises Failure if there would be none."""
+    """The warnings of a start on the configuration. Raises CommandFailure if there would be no
+    start."""
     from koboshi.app.start_check import verdict_on
     from koboshi.cli.holders import lock_holders
 
     verdict = verdict_on(found, ours=frozenset(lock_holders(found.home / LOCK_NAME)))
     if verdict.refusals:
-        raise Failure(WRONG_SETUP, "config", "\n".join(verdict.refusals))
+        raise CommandFailure(WRONG_SETUP, "config", "\n".join(verdict.refusals))
     return verdict.warnings
 
 

@@ -1,16 +1,16 @@
 """`koboshi explain`: the story of a turn, a message or a delivery, and why it is where it is."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
 
 import click
+from msgspec import UnsetType
 
-from koboshi.cli.ask_owner import look, read_answer
+from koboshi.cli.ask_owner import look, read_answer, unreadable
 from koboshi.cli.options import (
     WRONG_USE,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -19,14 +19,16 @@ from koboshi.cli.options import (
     place_words,
     show_json,
 )
-from koboshi.cli.story import fate_of_delivery, stands_words, told
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.narrate import fate_of_delivery, stands_words
+from koboshi.control.replies import DeliveryExplained, Explained, MessageExplained, TurnStory
+from koboshi.control.requests import Explain
 from koboshi.domain.durations import ago
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.reasons import Reason
-from koboshi.domain.recovery import Verdict
-from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
+from koboshi.domain.story import told
+from koboshi.ports.views import DeliveryView, EntryView, TurnView
 
 REQUEST_CHARS_MAX = 400
 WORDS_CHARS_MAX = 80
@@ -46,68 +48,38 @@ def explain(what: str, home: Path | None, config_file: Path | None, as_json: boo
     with failures_told(as_json):
         if not what or len(what) > WHAT_CHARS_MAX:
             words = "explain what? t1 is a turn, s1 a session, m1 a message, d1 a delivery"
-            raise Failure(WRONG_USE, "usage", words)
-        answer = look(home, config_file, {"ask": "explain", "what": what}).answer
+            raise CommandFailure(WRONG_USE, "usage", words)
+        answer = look(home, config_file, Explain(what=what)).answer
         if as_json:
             show_json(answer)
         else:
             click.echo(render(answer, SystemClock().now_ms()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnAnswer:
-    is_running: bool
-    reason: Reason
-    is_worked_on: bool
-    turn: TurnView
-    why: Verdict | None
-    lines: tuple[JournalLine, ...]
-    entries: tuple[EntryView, ...]
-    deliveries: tuple[DeliveryView, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageAnswer:
-    is_running: bool
-    reason: Reason
-    message: EntryView
-    behind: TurnView | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryAnswer:
-    is_running: bool
-    reason: Reason
-    delivery: DeliveryView
-    turn: TurnView | None
-    behind: DeliveryView | None
-    lines: tuple[JournalLine, ...]
-
-
 def render(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
-    """The answer as text for a person, safe to print. Raises Failure for an unknown one."""
+    """The answer as text for a person, safe to print. Raises CommandFailure for an unknown one."""
     match answer.get("kind"):
         case "message":
-            lines = _message(read_answer(answer, MessageAnswer), now_ms, zone)
+            lines = _message(read_answer(answer, MessageExplained), now_ms, zone)
         case "delivery":
-            lines = _delivery(read_answer(answer, DeliveryAnswer), now_ms, zone)
+            lines = _delivery(read_answer(answer, DeliveryExplained), now_ms, zone)
         case "process":
             from koboshi.cli.processes import render_process
 
             lines = render_process(answer, now_ms, zone)
         case _:
-            lines = _turn(read_answer(answer, TurnAnswer), now_ms, zone)
+            lines = _turn(read_answer(answer, TurnStory), now_ms, zone)
     return "\n".join(escaped(line) for line in lines)
 
 
-def _turn(said: TurnAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
+def _turn(said: TurnStory, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     turn = said.turn
     yield f"turn t{turn.turn_id} of session s{turn.session_id} ({place_words(turn.route)})"
     yield f"asked     {_request(turn)}"
     stands = stands_words(turn, is_worked_on=said.is_worked_on)
     yield f"stands    {stands}, {_since(turn.changed_ms, now_ms, zone)}"
     yield f"why       {_why(said)}"
-    yield from _remedy(said.reason)
+    yield from _remedy(said)
     if turn.recoveries:
         again = counted(turn.recoveries, "time")
         yield f"restarts  taken up again {again}, {turn.crash_streak} of them without a new step"
@@ -124,34 +96,34 @@ def _turn(said: TurnAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
         yield from (f"  {_owed(each, is_running=said.is_running)}" for each in said.deliveries)
 
 
-def _message(said: MessageAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
+def _message(said: MessageExplained, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     entry = said.message
     at = f"received at {moment(entry.received_ms, zone)} ({ago(entry.received_ms, now_ms)})"
     yield f"message m{entry.entry_id} from {entry.sender} on {entry.source}, {at}"
     yield f"said      {_quoted(entry.text, REQUEST_CHARS_MAX)}"
     if said.behind is None:
-        yield f"became    {said.reason.words}"
+        yield f"became    {_reason(said).words}"
     else:
         turn = said.behind
         standing = stands_words(turn, is_worked_on=said.is_running)
         yield f"became    waiting behind turn t{turn.turn_id}, {_request(turn)}"
         yield f"          which is {standing}, {_since(turn.changed_ms, now_ms, zone)}"
-    yield from _remedy(said.reason)
+    yield from _remedy(said)
 
 
-def _delivery(said: DeliveryAnswer, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
+def _delivery(said: DeliveryExplained, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     owed = said.delivery
     at = f"owed since {moment(owed.created_ms, zone)} ({ago(owed.created_ms, now_ms)})"
     part = f", part {owed.part} of {owed.parts}" if owed.parts > 1 else ""
     yield f"delivery d{owed.delivery_id} in session s{owed.session_id}{part}, {at}"
     yield f"says      {_quoted(owed.text, REQUEST_CHARS_MAX)}"
-    yield f"stands    {said.reason.words}"
+    yield f"stands    {_reason(said).words}"
     if said.behind is not None:
         yield f"why       d{said.behind.delivery_id} goes first, and is not settled yet"
     if owed.settled_ms is not None:
         at = moment(owed.settled_ms, zone)
         yield f"settled   at {at} ({ago(owed.settled_ms, now_ms)})"
-    yield from _remedy(said.reason)
+    yield from _remedy(said)
     if said.turn is not None:
         yield f"belongs   to turn t{said.turn.turn_id}, {_request(said.turn)}"
     if said.lines:
@@ -160,17 +132,24 @@ def _delivery(said: DeliveryAnswer, now_ms: int, zone: tzinfo | None) -> Iterato
         yield from (f"  {moment(at_ms, zone)}  {words}" for at_ms, words in told(said.lines))
 
 
-def _why(said: TurnAnswer) -> str:
+def _why(said: TurnStory) -> str:
     """What keeps it where it is, and the rule of recovery that holds now if it is not closed."""
     if said.why is None:
-        return said.reason.words
+        return _reason(said).words
     later = "" if said.is_running else "; this is what the next gateway will see"
-    return f"{said.reason.words} (rule {said.why.rule}){later}"
+    return f"{_reason(said).words} (rule {said.why.rule}){later}"
 
 
-def _remedy(reason: Reason) -> Iterator[str]:
-    if reason.remedy:
-        yield f"remedy    {reason.remedy}"
+def _remedy(said: Explained) -> Iterator[str]:
+    if remedy := _reason(said).remedy:
+        yield f"remedy    {remedy}"
+
+
+def _reason(said: Explained) -> Reason:
+    """Only of a process none is told."""
+    if isinstance(said.reason, UnsetType):
+        raise unreadable()
+    return said.reason
 
 
 def _entry(entry: EntryView, zone: tzinfo | None) -> str:

@@ -2,7 +2,6 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 
@@ -20,6 +19,8 @@ from koboshi.cli.options import (
 )
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.replies import StatusReply
+from koboshi.control.requests import GetStatus
 from koboshi.domain.boot import BREAKER_WORDS
 from koboshi.domain.durations import duration
 from koboshi.domain.reasons import unheard_words
@@ -44,7 +45,7 @@ _ENDED = {
 def status(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """What the gateway is doing, or how it ended if it does not run."""
     with failures_told(as_json):
-        found = look(home, config_file, {"ask": "status"})
+        found = look(home, config_file, GetStatus())
         answer = {**found.answer, "home": str(found.home)}
         if as_json:
             show_json(answer)
@@ -74,39 +75,13 @@ def version(as_json: bool) -> None:
     click.echo(versions["platform"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeighbourAnswer:
-    name: str
-    ok: bool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusAnswer:
+class HomeStatus(StatusReply, frozen=True, kw_only=True):
     home: str
-    is_running: bool
-    trouble: str | None
-    worker: Worker | None
-    previous: Worker | None
-    turns: dict[str, int]
-    stands: dict[str, int] = field(default_factory=dict)
-    inbox_waiting: int
-    outbox_unsettled: int
-    sessions: int
-    breaker: str = "closed"
-    outbox_held: int = 0
-    gap: str | None = None
-    turns_unheard: int = 0
-    unreached: dict[str, str] = field(default_factory=dict)
-    """Channels that can not be reached, and why."""
-    neighbours: tuple[NeighbourAnswer, ...] = ()
-    """The model and the MCP servers."""
-    restart: str | None = None
 
 
 def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None = None) -> str:
-    """The answer in lines for a person. Raises Failure for one of another version."""
-    said = read_answer(answer, StatusAnswer)
+    """The answer in lines for a person. Raises CommandFailure for one of another version."""
+    said = read_answer(answer, HomeStatus)
     lines = [_headline(said, now_ms, zone), f"home       {escaped(said.home)}"]
     before = said.previous if said.is_running else said.worker
     lines.append(f"{'before' if said.is_running else 'last':<10} {_ending(before, zone)}")
@@ -138,7 +113,7 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     return "\n".join(lines)
 
 
-def _headline(said: StatusAnswer, now_ms: int, zone: tzinfo | None) -> str:
+def _headline(said: StatusReply, now_ms: int, zone: tzinfo | None) -> str:
     worker = said.worker
     if not said.is_running or worker is None:
         return "koboshi is not running"
@@ -162,7 +137,7 @@ def restart_wanted(answer: Mapping[str, object]) -> str | None:
     return None if running == __version__ else f"koboshi {running} runs, and this is {__version__}"
 
 
-def _silence(said: StatusAnswer, now_ms: int) -> str | None:
+def _silence(said: StatusReply, now_ms: int) -> str | None:
     """What is wrong with a gateway that answers and yet gives no sign of life: it can not write."""
     if not said.is_running or said.worker is None:
         return None

@@ -11,8 +11,9 @@ import click
 
 from koboshi.cli.ask_owner import ask_gateway, loaded
 from koboshi.cli.doctor.facts import loaded_unit
-from koboshi.cli.options import FAILED, Failure, failures_told, home_options
+from koboshi.cli.options import FAILED, CommandFailure, failures_told, home_options
 from koboshi.cli.service.plan import UNIT
+from koboshi.control.requests import GetStatus
 
 LINES = 100
 
@@ -25,7 +26,7 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class LogFile:
     path: Path
 
 
@@ -36,7 +37,7 @@ class Elsewhere:
     words: str
 
 
-Source: TypeAlias = Journal | File | Elsewhere
+Source: TypeAlias = Journal | LogFile | Elsewhere
 
 
 @click.command()
@@ -57,10 +58,10 @@ def logs(follow: bool, lines: int, home: Path | None, config_file: Path | None) 
         units = [is_user for is_user in (False, True) if loaded_unit(is_user, os.environ)]
         source = source_of(_stderr_of(pid), units, pid)
         if isinstance(source, Elsewhere):
-            raise Failure(FAILED, "no-log", source.words)
+            raise CommandFailure(FAILED, "no-log", source.words)
         command = command_for(source, lines, follow=follow)
         if shutil.which(command[0]) is None:
-            raise Failure(FAILED, "no-log", f"{command[0]} is not installed here")
+            raise CommandFailure(FAILED, "no-log", f"{command[0]} is not installed here")
         os.execvp(command[0], command)
 
 
@@ -68,7 +69,7 @@ def source_of(stderr: str | None, units: list[bool], pid: int | None) -> Source:
     """Where the log is. `stderr` is where a running gateway's goes, as the kernel names it; `units`
     says of each loaded unit whether it is a user's. Pure but for a look at the file."""
     if stderr is not None and _is_plain(stderr):
-        return File(Path(stderr))
+        return LogFile(Path(stderr))
     if units and (stderr is None or stderr.startswith("socket:")):
         return Journal(units[0])
     if pid is None:
@@ -85,18 +86,18 @@ def source_of(stderr: str | None, units: list[bool], pid: int | None) -> Source:
     return Elsewhere(words)
 
 
-def command_for(source: Journal | File, lines: int, *, follow: bool) -> list[str]:
+def command_for(source: Journal | LogFile, lines: int, *, follow: bool) -> list[str]:
     match source:
         case Journal(is_user=is_user):
             whose = ["--user"] if is_user else []
             wait = ["--follow"] if follow else ["--no-pager"]
             return ["journalctl", *whose, "--unit", UNIT, "--lines", str(lines), *wait]
-        case File(path=path):
+        case LogFile(path=path):
             return ["tail", "-n", str(lines), *(["-F"] if follow else []), "--", str(path)]
 
 
 def _pid(home: Path) -> int | None:
-    answer = ask_gateway(home, {"ask": "status"})
+    answer = ask_gateway(home, GetStatus())
     worker = None if answer is None else answer.get("worker")
     pid = worker.get("pid") if isinstance(worker, dict) else None
     return pid if isinstance(pid, int) else None

@@ -3,18 +3,14 @@
 import os
 import sys
 import webbrowser
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.options import failures_told, home_options, json_option, show_json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Login:
-    link: str
+from koboshi.control.replies import LoginLink
+from koboshi.control.requests import GetLogin
 
 
 @click.command()
@@ -27,11 +23,11 @@ def open(only_print: bool, home: Path | None, config_file: Path | None, as_json:
     Chat and dashboard are there. Whoever has the link can use it, so it is for you alone.
     """
     with failures_told(as_json):
-        answer = ask_owner(loaded(home, config_file), {"ask": "login"})
+        answer = ask_owner(loaded(home, config_file), GetLogin())
         if as_json:
             show_json(answer)
             return
-        link = read_answer(answer, _Login).link
+        link = read_answer(answer, LoginLink).link
         click.echo(link)
         if not only_print and _has_desktop():
             webbrowser.open(link)

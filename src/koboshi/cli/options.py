@@ -22,7 +22,7 @@ WRONG_SETUP = 78
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Failure(Exception):
+class CommandFailure(Exception):
     """A command can not do what it was asked to: the exit code, what kind of failure it is for
     programs, and words for people."""
 
@@ -53,7 +53,7 @@ def failures_told(as_json: bool) -> Iterator[None]:
     """End the command with the code of a failure inside, told in the way it was asked for."""
     try:
         yield
-    except Failure as failure:
+    except CommandFailure as failure:
         if not as_json:
             leave(failure.code, failure.message)
         error = {"type": failure.kind, "message": failure.message}

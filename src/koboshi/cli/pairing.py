@@ -1,7 +1,6 @@
 """`koboshi pairing`: who is let in, who asks for it, and who is let in no more."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -19,8 +18,9 @@ from koboshi.cli.options import (
 )
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.replies import PairingList, PersonDenied, PersonLetIn, PersonRevoked
+from koboshi.control.requests import ApprovePairing, DenyPairing, ListPairings, RevokePairing
 from koboshi.domain.durations import ago, duration
-from koboshi.domain.people import Pairing, Person, Revoked
 
 
 @click.group(cls=NearGroup)
@@ -34,11 +34,11 @@ def pairing() -> None:
 def list_people(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """Who asks to be let in, and who was. Codes are not shown: they tell you theirs."""
     with failures_told(as_json):
-        answer = ask_owner(loaded(home, config_file), {"ask": "pairing-list"})
+        answer = ask_owner(loaded(home, config_file), ListPairings())
         if as_json:
             show_json(answer)
             return
-        for line in _lines(read_answer(answer, _Listed), SystemClock().now_ms()):
+        for line in _lines(read_answer(answer, PairingList), SystemClock().now_ms()):
             click.echo(escaped(line))
 
 
@@ -49,12 +49,12 @@ def list_people(home: Path | None, config_file: Path | None, as_json: bool) -> N
 def approve(code: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """Let in whoever was given CODE, and tell them."""
     with failures_told(as_json):
-        request = {"ask": "pairing-approve", "what": code}
+        request = ApprovePairing(what=code)
         answer = ask_owner(loaded(home, config_file), request)
         if as_json:
             show_json(answer)
             return
-        person = read_answer(answer, Person)
+        person = read_answer(answer, PersonLetIn)
         who = _who(person.channel, person.person, person.name)
         click.echo(escaped(f"{who} may use this gateway now, and is told so"))
 
@@ -66,12 +66,12 @@ def approve(code: str, home: Path | None, config_file: Path | None, as_json: boo
 def deny(code: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """Forget CODE; whoever was given it gets no other for a day. They are not told."""
     with failures_told(as_json):
-        request = {"ask": "pairing-deny", "what": code}
+        request = DenyPairing(what=code)
         answer = ask_owner(loaded(home, config_file), request)
         if as_json:
             show_json(answer)
             return
-        stranger = read_answer(answer, Pairing)
+        stranger = read_answer(answer, PersonDenied)
         who = _who(stranger.channel, stranger.person, stranger.name)
         left = duration(stranger.expires_ms - SystemClock().now_ms())
         click.echo(escaped(f"{who} is not let in, and gets no code for {left}"))
@@ -87,11 +87,11 @@ def revoke(
 ) -> None:
     """Let PERSON in no more. CHANNEL and PERSON as `list` shows them: telegram:main 123456789."""
     with failures_told(as_json):
-        request = {"ask": "pairing-revoke", "what": channel, "person": person}
+        request = RevokePairing(what=channel, person=person)
         answer = ask_owner(loaded(home, config_file), request)
-        revoked, who = read_answer(answer, Revoked), escaped(_who(channel, person, ""))
+        revoked, who = read_answer(answer, PersonRevoked), escaped(_who(channel, person, ""))
         if not revoked.was_paired and not revoked.is_still_allowed:
-            raise Failure(FAILED, "not-found", f"{who} was not let in; `list` shows who was")
+            raise CommandFailure(FAILED, "not-found", f"{who} was not let in; `list` shows who was")
         if as_json:
             show_json(answer)
             return
@@ -102,13 +102,7 @@ def revoke(
             click.echo(f"{who} is allowed by the configuration: change it, and restart")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listed:
-    strangers: tuple[Pairing, ...]
-    people: tuple[Person, ...]
-
-
-def _lines(listed: _Listed, now_ms: int) -> Iterator[str]:
+def _lines(listed: PairingList, now_ms: int) -> Iterator[str]:
     """One line for each; the id first, because a name proves nothing."""
     if not listed.strangers and not listed.people:
         yield "nobody asks to be let in, and nobody was"

@@ -1,7 +1,6 @@
 """`koboshi processes`: background processes, whoever started them and however long ago."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -20,16 +19,18 @@ from koboshi.cli.options import (
     place_words,
     show_json,
 )
-from koboshi.cli.story import fate_of_message
 from koboshi.cli.tables import echo_table
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.narrate import fate_of_message
+from koboshi.control.replies import ProcessEnded, ProcessExplained, ProcessList, ProcessOutput
+from koboshi.control.requests import EndProcess, Explain, ListProcesses, ReadProcessLog
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import parse_shown, shown
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.watch import Watcher, WatcherKind, WatcherState
-from koboshi.ports.views import EntryView, ProcessView
+from koboshi.ports.views import ProcessView
 
 COMMAND_CHARS_MAX = 60
 _LOST = "it was lost before, and what was found of it is ended now; "
@@ -47,12 +48,12 @@ def processes() -> None:
 def list_processes(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """The running ones, then the newest that have ended."""
     with failures_told(as_json):
-        answer = ask_owner(loaded(home, config_file), {"ask": "processes"})
+        answer = ask_owner(loaded(home, config_file), ListProcesses())
         if as_json:
             show_json(answer)
             return
         now_ms = SystemClock().now_ms()
-        views = read_answer(answer, _Listed).processes
+        views = read_answer(answer, ProcessList).processes
         lines = [_line(view, now_ms) for view in views]
         cells = [_cells(view, now_ms) for view in views]
         echo_table(_TITLES, cells, lines, "there are no background processes")
@@ -68,8 +69,8 @@ def show_process(process: str, home: Path | None, config_file: Path | None, as_j
         named = parse_shown(process)
         if named is None or named[0] != "process":
             words = f'there is no process "{escaped(process)}"; `list` shows them, as p1'
-            raise Failure(FAILED, "not-found", words)
-        answer = ask_owner(loaded(home, config_file), {"ask": "explain", "what": process})
+            raise CommandFailure(FAILED, "not-found", words)
+        answer = ask_owner(loaded(home, config_file), Explain(what=process))
         if as_json:
             show_json(answer)
             return
@@ -84,12 +85,12 @@ def show_process(process: str, home: Path | None, config_file: Path | None, as_j
 def log(process: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """What it has printed so far. PROCESS is p1, as `list` shows it."""
     with failures_told(as_json):
-        request = {"ask": "process-log", "what": process}
+        request = ReadProcessLog(what=process)
         answer = ask_owner(loaded(home, config_file), request)
         if as_json:
             show_json(answer)
             return
-        for line in read_answer(answer, _Log).output.splitlines():
+        for line in read_answer(answer, ProcessOutput).output.splitlines():
             click.echo(escaped(line))
 
 
@@ -100,36 +101,16 @@ def log(process: str, home: Path | None, config_file: Path | None, as_json: bool
 def kill(process: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """End it with everything it has started. Nobody is told: you know."""
     with failures_told(as_json):
-        request = {"ask": "process-kill", "what": process}
+        request = EndProcess(what=process)
         answer = ask_owner(loaded(home, config_file), request)
         if as_json:
             show_json(answer)
             return
-        killed = read_answer(answer, _Killed)
+        killed = read_answer(answer, ProcessEnded)
         before = _LOST if killed.process.state is ProcessState.LOST else "it had ended already; "
         before = before if killed.was_ended else ""
         view = ProcessView(process=killed.process, route=killed.route, watchers=killed.watchers)
         click.echo(before + escaped(_line(view, SystemClock().now_ms())))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listed:
-    processes: tuple[ProcessView, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Log:
-    output: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Killed(ProcessView):
-    was_ended: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Explained(ProcessView):
-    reports: tuple[EntryView, ...]
 
 
 def _cells(view: ProcessView, now_ms: int) -> tuple[str, ...]:
@@ -146,7 +127,7 @@ def _cells(view: ProcessView, now_ms: int) -> tuple[str, ...]:
 
 def render_process(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None) -> Iterator[str]:
     """The story of a process, for `koboshi explain`."""
-    said = read_answer(answer, _Explained)
+    said = read_answer(answer, ProcessExplained)
     process = said.process
     name = shown("process", process.process_id)
     yield f"process {name} of session s{process.session_id} ({place_words(said.route)})"

@@ -1,8 +1,7 @@
 """`koboshi stop`, `koboshi restart`, `koboshi drain`: ask the gateway that runs to end."""
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ import click
 from koboshi.cli.ask_owner import ask_gateway, ask_owner, loaded, read_answer
 from koboshi.cli.options import (
     FAILED,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -19,16 +18,25 @@ from koboshi.cli.options import (
 )
 from koboshi.clock import SystemClock
 from koboshi.config import Config
+from koboshi.control.replies import GatewayEnding
+from koboshi.control.requests import (
+    DrainGateway,
+    EndGateway,
+    GetStatus,
+    RestartGateway,
+    StopGateway,
+)
 
 LOOK_SECONDS = 0.1
 STOP_MARGIN_SECONDS = 60.0
 """What a stop may take beyond the drain before we stop waiting for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Leaving:
-    pid: int
-    running_turns: int
+_WAYS: Mapping[str, type[EndGateway]] = {
+    "stop": StopGateway,
+    "restart": RestartGateway,
+    "drain": DrainGateway,
+}
 
 
 def _no_wait(command: Callable[..., None]) -> Callable[..., None]:
@@ -68,8 +76,8 @@ def _leave(
 ) -> None:
     with failures_told(as_json):
         config = loaded(home, config_file)
-        answer = ask_owner(config, {"ask": how})
-        said = read_answer(answer, _Leaving)
+        answer = ask_owner(config, _WAYS[how]())
+        said = read_answer(answer, GatewayEnding)
         if not as_json:
             turns = counted(said.running_turns, "turn")
             click.echo(f"asked pid {said.pid} to {how}; it works on {turns}")
@@ -94,11 +102,11 @@ def _wait(config: Config, how: str, pid: int) -> None:
             return
         never.wait(LOOK_SECONDS)
     words = f"pid {pid} has not done so yet; its log may say why"
-    raise Failure(FAILED, "no-answer", words)
+    raise CommandFailure(FAILED, "no-answer", words)
 
 
 def _boot(config: Config) -> object:
     """The boot of the gateway that runs; None if none does."""
-    answer = ask_gateway(config.home, {"ask": "status"})
+    answer = ask_gateway(config.home, GetStatus())
     worker = None if answer is None else answer.get("worker")
     return worker.get("worker_id") if isinstance(worker, dict) else None

@@ -17,15 +17,15 @@ from koboshi.cli.options import (
     FAILED,
     OK,
     WRONG_SETUP,
-    Failure,
+    CommandFailure,
     failures_told,
     json_option,
     show_json,
 )
-from koboshi.cli.torture_show import Shown, tally_lines
+from koboshi.cli.torture_show import CampaignBar, tally_lines
 from koboshi.clock import SystemClock
 from koboshi.config.places import find_places
-from koboshi.torture import Aim, Campaign, Report, Settings, clear, homes_here
+from koboshi.torture import Aim, Campaign, CampaignSettings, Report, clear, homes_here
 
 LIVES = 60
 LIVES_MAX = 1_000_000
@@ -118,7 +118,7 @@ def torture(
     """
     with failures_told(as_json):
         place = _folder_for(folder)
-    settings = Settings(
+    settings = CampaignSettings(
         seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
         folder=place,
         cradle=fork_server_command(),
@@ -130,7 +130,7 @@ def torture(
         has_few_files=has_few_files,
     )
     campaign = Campaign(settings)
-    shown = Shown(campaign, is_silent=as_json)
+    shown = CampaignBar(campaign, is_silent=as_json)
     report = anyio.run(_run, campaign, shown, backend_options={"use_uvloop": True})
     is_kept = keep or not report.is_clean
     if not is_kept:
@@ -143,7 +143,7 @@ def torture(
     sys.exit(OK if report.is_clean else FAILED)
 
 
-async def _run(campaign: Campaign, shown: Shown) -> Report:
+async def _run(campaign: Campaign, shown: CampaignBar) -> Report:
     """Do it, show how it goes, and end early and in order at a signal."""
     async with create_task_group() as tasks:
         tasks.start_soon(_end_at_signal, tasks.cancel_scope)
@@ -160,20 +160,21 @@ async def _end_at_signal(scope: CancelScope) -> None:
 
 
 def _folder_for(folder: Path | None) -> Path:
-    """An empty folder for the throw-away homes. Raises Failure for anything that is somebody's."""
+    """An empty folder for the throw-away homes. Raises CommandFailure for anything that is in
+    use."""
     real = find_places(None, None, os.environ).home.resolve()
     base = (Path(tempfile.gettempdir()) if folder is None else folder.expanduser()).resolve()
     if base == real or real in base.parents:
         words = f"{base} belongs to the home of your gateway, which is never tortured"
-        raise Failure(WRONG_SETUP, "home", words)
+        raise CommandFailure(WRONG_SETUP, "home", words)
     try:
         if folder is None:
             return Path(tempfile.mkdtemp(prefix="koboshi-torture-", dir=base))
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(base.iterdir()):
             words = f"{base} is not empty; a torture takes a new or empty folder"
-            raise Failure(WRONG_SETUP, "home", words)
+            raise CommandFailure(WRONG_SETUP, "home", words)
     except OSError as error:
         said = (error.strerror or str(error)).lower()
-        raise Failure(WRONG_SETUP, "home", f"{base} can not be used: {said}") from error
+        raise CommandFailure(WRONG_SETUP, "home", f"{base} can not be used: {said}") from error
     return base

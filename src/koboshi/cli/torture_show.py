@@ -15,7 +15,7 @@ SAID_EVERY_S = 5.0
 VIOLATIONS_SHOWN = 20
 
 
-class Shown:
+class CampaignBar:
     """A bar on a terminal, a line now and then elsewhere, on stderr. Nothing for programs."""
 
     def __init__(self, campaign: Campaign, *, is_silent: bool) -> None:

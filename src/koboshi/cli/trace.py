@@ -9,9 +9,11 @@ import click
 from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import failures_told, home_options, json_option, moment, show_json
 from koboshi.cli.rows.lines import call_line, delivery_line, message_line, turn_line
-from koboshi.cli.story import fate_of_message, told
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.narrate import fate_of_message
+from koboshi.control.requests import TraceMessage
+from koboshi.domain.story import told
 from koboshi.ports.views import Trace
 
 
@@ -25,7 +27,7 @@ def trace(message: str, home: Path | None, config_file: Path | None, as_json: bo
     MESSAGE is a platform's own id of it (of Telegram: chat/message, as 1234/56), or m1.
     """
     with failures_told(as_json):
-        answer = look(home, config_file, {"ask": "trace", "what": message}).answer
+        answer = look(home, config_file, TraceMessage(what=message)).answer
         if as_json:
             show_json(answer)
             return

@@ -22,7 +22,7 @@ from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure
 from koboshi.domain.reasons import Reason, why_asked, why_closed
 from koboshi.domain.session import CutKind
-from koboshi.domain.standing import HELD, stand_of, where_it_stands
+from koboshi.domain.standing import HELD_BACK, where_it_stands, why_now
 from koboshi.domain.turn import CLOSED, TurnState
 
 REPLY_CHARS_MAX = 3_500
@@ -123,14 +123,19 @@ def _reason(turn: TurnGlance, facts: SessionFacts) -> list[str]:
     """What keeps it from being answered, and the remedy; empty if nothing does."""
     if turn.state is TurnState.WAITING and facts.question is not None:
         return [f"Why: {why_asked(facts.question.text)}. Answer it here, or /stop ends it."]
-    if stand_of(turn.state, turn.verdict, is_worked_on=turn.is_worked_on) == HELD:
-        assert turn.verdict is not None
-        return [f"Why: {turn.verdict.because}; /drop ends it."]
+    if turn.state in (TurnState.ANSWERED, TurnState.DONE):
+        return []
+    if turn.state in CLOSED:
+        return [_plainly(why_closed(turn.state, turn.event, turn.reason, turn.deaths))]
     if turn.held_up is not None and (turn.is_worked_on or turn.state is TurnState.QUEUED):
         return [_plainly(turn.held_up)]
-    if turn.state not in CLOSED or turn.state is TurnState.DONE:
+    if turn.is_worked_on:
         return []
-    return [_plainly(why_closed(turn.state, turn.event, turn.reason, turn.deaths))]
+    why = why_now(turn.state, turn.event, turn.verdict, None, is_running=True, is_worked_on=False)
+    if why is None:
+        return []
+    drops = "; /drop ends it" if why.rule == HELD_BACK else ""
+    return [f"Why: {why.because}{drops}."]
 
 
 def _plainly(reason: Reason) -> str:

@@ -20,7 +20,7 @@ from koboshi.config.cross_rules import (
 from koboshi.config.line_numbers import KeyPath
 from koboshi.config.places import Places, expand, find_places, is_there, read_config_text
 from koboshi.config.problems import NOWHERE, InvalidValue, Origin, Problems
-from koboshi.config.read import Setting, Settings, parse_toml, read_environ, read_tree
+from koboshi.config.read import ConfigValues, Setting, parse_toml, read_environ, read_tree
 from koboshi.config.schema import dotted
 from koboshi.config.secret import Secret
 from koboshi.config.sections import PLATFORMS, ChannelConfig, Config, McpConfig, ModelConfig
@@ -55,7 +55,7 @@ def load(
     """
     places = find_places(home, config_file, environ)
     problems = Problems()
-    settings = Settings(problems)
+    settings = ConfigValues(problems)
     text = read_config_text(places, problems)
     tree = parse_toml(text, places.file, problems) if text is not None else None
     if text is not None and tree is not None:
@@ -81,7 +81,7 @@ class _Draft(Struct, kw_only=True):
 
     places: Places
     environ: Mapping[str, str]
-    settings: Settings
+    settings: ConfigValues
     problems: Problems
     needs_secrets: bool
     sources: dict[str, str] = {}

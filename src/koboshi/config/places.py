@@ -8,9 +8,9 @@ from pathlib import Path
 
 from koboshi.config.problems import (
     ConfigError,
+    ConfigProblem,
     InvalidValue,
     Origin,
-    Problem,
     Problems,
     shown,
     shown_path,
@@ -43,7 +43,7 @@ def find_places(home: Path | None, config_file: Path | None, environ: Mapping[st
         key = "config"
         file = expand(named_file, Path.cwd(), environ) if named_file else base / "koboshi.toml"
     except (InvalidValue, OSError) as error:
-        raise ConfigError([Problem(key=key, message=f"{key}: {error}")]) from error
+        raise ConfigError([ConfigProblem(key=key, message=f"{key}: {error}")]) from error
     return Places(home=base, file=file, is_file_named=named_file is not None)
 
 
@@ -213,7 +213,9 @@ def _path_in(environ: Mapping[str, str], variable: str) -> Path | None:
 
 def _wrong_home(home: Path, message: str, hint: str = "") -> ConfigError:
     where = shown_path(home)
-    return ConfigError([Problem(key="home", message=f"the home {where} {message}", hint=hint)])
+    return ConfigError(
+        [ConfigProblem(key="home", message=f"the home {where} {message}", hint=hint)]
+    )
 
 
 def _reason(error: OSError | ValueError) -> str:

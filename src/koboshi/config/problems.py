@@ -33,7 +33,7 @@ NOWHERE = Origin()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class ConfigProblem:
     """One thing to correct: which key, where it is written, what is wrong, what would help."""
 
     key: str
@@ -60,8 +60,8 @@ class ConfigError(Exception):
 
     exit_code: ClassVar[int] = 78
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems: tuple[Problem, ...] = tuple(problems)
+    def __init__(self, problems: Iterable[ConfigProblem]) -> None:
+        self.problems: tuple[ConfigProblem, ...] = tuple(problems)
         super().__init__(self.problems)
 
     def __str__(self) -> str:
@@ -81,12 +81,12 @@ class Problems:
     """The problems found so far, at most `PROBLEMS_MAX` of them."""
 
     def __init__(self) -> None:
-        self._kept: list[Problem] = []
+        self._kept: list[ConfigProblem] = []
 
     def add(self, key: str, message: str, *, hint: str = "", origin: Origin = NOWHERE) -> None:
         """Note that `key` is wrong; `message` is the whole sentence, naming the key."""
         if not self.is_full:
-            self._kept.append(Problem(key=key, message=message, hint=hint, origin=origin))
+            self._kept.append(ConfigProblem(key=key, message=message, hint=hint, origin=origin))
 
     @property
     def is_full(self) -> bool:
@@ -106,7 +106,7 @@ class Problems:
         if not self._kept:
             return
         last = "there are too many problems to show; put these right first"
-        more = [Problem(key="", message=last)] if self.is_full else []
+        more = [ConfigProblem(key="", message=last)] if self.is_full else []
         raise ConfigError([*self._kept, *more])
 
 

@@ -38,7 +38,7 @@ class Setting(Struct, frozen=True):
     origin: Origin
 
 
-class Settings(Struct, frozen=True):
+class ConfigValues(Struct, frozen=True):
     """Everything that was set, by key; and every named channel and server, even with no keys.
     `problems` holds what is wrong."""
 
@@ -103,12 +103,12 @@ def parse_toml(text: str, file: Path, problems: Problems) -> dict[str, object] |
     return None
 
 
-def read_tree(tree: dict[str, object], text: str, file: Path, settings: Settings) -> None:
+def read_tree(tree: dict[str, object], text: str, file: Path, settings: ConfigValues) -> None:
     """Add what a parsed file sets to `settings`."""
     _FileReader(file, line_numbers(text), settings).read(SCHEMA, tree, ())
 
 
-def read_environ(environ: Mapping[str, str], settings: Settings) -> None:
+def read_environ(environ: Mapping[str, str], settings: ConfigValues) -> None:
     """Add what `KOBOSHI__…` variables set to `settings`; they override the file."""
     seen: dict[KeyPath, str] = {}
     for variable in sorted(name for name in environ if name.startswith(_PREFIX)):
@@ -134,7 +134,7 @@ class _FileReader(Struct, frozen=True):
 
     file: Path
     lines: Mapping[KeyPath, int]
-    settings: Settings
+    settings: ConfigValues
 
     def read(self, node: Node, raw: object, path: KeyPath) -> None:
         """Read the value at `path`. As deep as the schema, however deep the file is."""

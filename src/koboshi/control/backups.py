@@ -1,26 +1,23 @@
 """Backups, as the owner of the home is asked for them."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
-
-from koboshi.control.rows import refusal
+from koboshi.control.replies import BackupReply, Done, refusal
 from koboshi.ports.store import Store
 
 KEPT = 14
 """Backups that are kept in the home, unless somebody wants more or fewer."""
 
 
-def begun(store: Store, to: str, keep: object) -> Mapping[str, object]:
+def begun(store: Store, to: str, keep: int | None) -> Done:
     """Begin one. It takes longer than an answer may; `standing` tells how it goes."""
-    wanted = keep if isinstance(keep, int) and keep >= 0 else KEPT
+    wanted = keep if keep is not None and keep >= 0 else KEPT
     if not store.backups.begin(to, wanted):
         return refusal("refused", "a backup is being made already; wait for it")
     return standing(store)
 
 
-def standing(store: Store) -> Mapping[str, object]:
+def standing(store: Store) -> Done:
     """How far the newest one is."""
     found = store.backups.standing()
     if found is None:
         return refusal("not-found", "no backup was begun since this gateway started")
-    return {"ok": True, "backup": asdict(found)}
+    return BackupReply(backup=found)

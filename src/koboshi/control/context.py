@@ -1,9 +1,10 @@
 """Background processes, as the owner of the home is asked about them."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from koboshi.control.neighbours import Neighbour
+from koboshi.control.replies import ProcessEnded, ProcessOutput
 from koboshi.domain.ids import ProcessId, SessionId, parse_shown
 from koboshi.domain.process import ProcessState
 from koboshi.domain.shutdown import Leave, nothing_against_it
@@ -13,7 +14,6 @@ from koboshi.ports.store import Store
 from koboshi.ports.views import ProcessView
 from koboshi.ports.wakeups import JOURNAL, Wakeups
 
-LISTED_MAX = 200
 LOG_CHARS_MAX = 200_000
 GRACE_SECONDS = 2.0
 SEEN_SECONDS = 4.0
@@ -33,25 +33,26 @@ class ControlContext:
     why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
     """Why the gateway would not come back; empty if it would."""
     login_link: Callable[[], str | None] = lambda: None
+    """An address that lets one browser in, once; None where nobody serves pages."""
     web_address: Callable[[], str | None] = lambda: None
     """Where the web channel listens; None if none does."""
-    """An address that lets one browser in, once; None where nobody serves pages."""
     channels: Callable[[], Mapping[str, str | None]] = dict
     """The channels that have to be reached, and why one can not be."""
     neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
 
-    async def listed(self) -> Mapping[str, object]:
-        views = await self.store.views.processes(LISTED_MAX)
-        return {"ok": True, "processes": [asdict(view) for view in views]}
-
-    async def log(self, named: str, chars_max: int = LOG_CHARS_MAX) -> Mapping[str, object] | None:
+    async def log(self, named: str, chars_max: int = LOG_CHARS_MAX) -> ProcessOutput | None:
         view = await self.find(named)
         if view is None:
             return None
         output = await self.output_of(view.process.process_id, chars_max)
-        return {"ok": True, **asdict(view), "output": last_lines(output, chars_max)}
+        return ProcessOutput(
+            process=view.process,
+            route=view.route,
+            watchers=view.watchers,
+            output=last_lines(output, chars_max),
+        )
 
-    async def end(self, named: str) -> Mapping[str, object] | None:
+    async def end(self, named: str) -> ProcessEnded | None:
         view = await self.find(named)
         if view is None:
             return None
@@ -69,7 +70,12 @@ class ControlContext:
             # What an earlier version has left of it, say, has no other way to be ended.
             await self.runners.end(process_id, grace_s=GRACE_SECONDS)
         after = await self.find(named) or view
-        return {"ok": True, "was_ended": was_ended, **asdict(after)}
+        return ProcessEnded(
+            was_ended=was_ended,
+            process=after.process,
+            route=after.route,
+            watchers=after.watchers,
+        )
 
     async def find(self, named: str) -> ProcessView | None:
         parsed = parse_shown(named)

@@ -1,4 +1,10 @@
-"""Views of the store, as the reasons that people are told."""
+"""What people are told of rows: where each stands, why, and what became of it.
+
+The sentences themselves are pure and stand in the domain, because the kernel needs them in
+transactions: `domain/standing.py` (where a turn stands, and why), `domain/reasons.py` (why
+something was not answered, and what helps) and `domain/story.py` (what happened). Here they are
+chosen for the views, once for the command line, the page and its API.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +17,14 @@ from koboshi.domain.reasons import (
     OwedPart,
     Reason,
     TurnStanding,
+    or_by_hand,
+    why_closed,
     why_delivery,
     why_message,
     why_turn,
 )
-from koboshi.domain.turn import TurnState
+from koboshi.domain.standing import where_it_stands
+from koboshi.domain.turn import CLOSED, TurnState
 from koboshi.ports.views import DeliveryView, EntryView, Explanation, TurnView
 
 _LOST = frozenset({DeliveryState.REJECTED, DeliveryState.ABANDONED})
@@ -55,14 +64,7 @@ class Narrator:
         """Of one that is in no turn; `behind` is what it waits for."""
         name = shown("message", entry.entry_id)
         if entry.state != "waiting":
-            return why_message(
-                name,
-                entry.state,
-                entry.kind,
-                entry.reason,
-                sender=entry.sender,
-                channel=entry.source,
-            )
+            return _of_settled(entry)
         if behind is None and self.is_running:
             return Reason(words="waiting; the next look of the gateway takes it up")
         if behind is None:
@@ -86,6 +88,45 @@ class Narrator:
             is_running=self.is_running,
             trouble=self.troubles.get(channel),
         )
+
+
+def fate_of(entry: EntryView, turn: TurnView | None) -> Reason | None:
+    """What became of a message, in a list; None while it waits or its turn is not closed: what is
+    asked about that turn says more."""
+    if turn is None:
+        return None if entry.state == "waiting" else _of_settled(entry)
+    if turn.state not in CLOSED:
+        return None
+    closed = why_closed(turn.state, turn.event, turn.reason, turn.crash_streak)
+    if entry.kind != EntryKind.MESSAGE:
+        return closed
+    return or_by_hand(closed, turn.state, shown("message", entry.entry_id))
+
+
+def stands_words(turn: TurnView, *, is_worked_on: bool = True) -> str:
+    """Where a turn stands. A gateway of an earlier version does not say it in words."""
+    return turn.stands or where_it_stands(TurnState(turn.state), None, is_worked_on=is_worked_on)
+
+
+def fate_of_message(entry: EntryView) -> str:
+    """What became of a message that is in no turn. One that waits is told by who is before it."""
+    return _of_settled(entry).words
+
+
+def fate_of_delivery(delivery: DeliveryView, *, is_running: bool) -> str:
+    """Where a delivery stands, and why."""
+    return Narrator(is_running=is_running, troubles={}).of_delivery(delivery, "").words
+
+
+def _of_settled(entry: EntryView) -> Reason:
+    return why_message(
+        shown("message", entry.entry_id),
+        entry.state,
+        entry.kind,
+        entry.reason,
+        sender=entry.sender,
+        channel=entry.source,
+    )
 
 
 def _said(entries: Sequence[EntryView]) -> str:

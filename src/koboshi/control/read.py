@@ -4,24 +4,67 @@ command can answer it without a gateway, and without what a gateway needs."""
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from koboshi.control.narrate import Narrator
+from koboshi.control.narrate import Narrator, fate_of
 from koboshi.control.neighbours import Neighbour
-from koboshi.control.rows import RowRequests, refusal
-from koboshi.domain.ids import DeliveryId, EntryId, ProcessId, SessionId, TurnId, parse_shown
+from koboshi.control.replies import (
+    ChatList,
+    DeliveryExplained,
+    Done,
+    Explained,
+    HeldCount,
+    InboxEntry,
+    InboxList,
+    MessageExplained,
+    NeighbourStatus,
+    ProcessExplained,
+    ProcessList,
+    QuestionList,
+    StatusReply,
+    Troubles,
+    TurnExplained,
+    TurnStory,
+    refusal,
+)
+from koboshi.control.requests import (
+    CountHeld,
+    Explain,
+    GetInbox,
+    GetStatus,
+    GetTroubles,
+    ListChats,
+    ListProcesses,
+    ListQuestions,
+    ListRows,
+    Look,
+    ShowRow,
+    TellTurn,
+    TraceMessage,
+)
+from koboshi.control.rows import RowViews, next_page, no_such_page, page_of
+from koboshi.domain.ids import (
+    ChannelName,
+    DeliveryId,
+    EntryId,
+    ProcessId,
+    SessionId,
+    TurnId,
+    WorkerId,
+    parse_shown,
+)
 from koboshi.domain.outbox import UNSETTLED
-from koboshi.domain.reasons import Reason, what_is_wrong
-from koboshi.domain.recovery import Verdict, VerdictKind
-from koboshi.domain.standing import STANDS
-from koboshi.domain.turn import CLOSED, OPEN, TurnEvent, TurnState
+from koboshi.domain.reasons import what_is_wrong
+from koboshi.domain.standing import STANDS, why_now
+from koboshi.domain.turn import CLOSED, OPEN, TurnState
 from koboshi.domain.worker import Breaker
 from koboshi.ports.views import DeliveryView, EntryView, Explanation, OwnerViews
 
 ALIVE = tuple(state for state in TurnState if state not in CLOSED)
-
-
-def named_in(request: Mapping[str, object]) -> str:
-    """What a request is about, with nothing in it that can not be stored."""
-    return str(request.get("what", "")).encode("utf-8", "replace").decode()
+STEPS_MAX = 300
+QUESTIONS_MAX = 200
+CHATS_MAX = 50
+PROCESSES_MAX = 200
+NO_LINES = 1 << 62
+"""Behind every line of the journal that there can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,40 +80,61 @@ class ReadRequests:
     restart: str | None = None
     """Why the gateway wants to be restarted."""
 
-    async def answer(self, request: Mapping[str, object]) -> Mapping[str, object] | None:
-        """The answer; None if it needs more than a look."""
-        asked, what = request.get("ask"), named_in(request)
-        match asked:
-            case "status":
+    async def answer(self, request: Look) -> Done:
+        match request:
+            case GetStatus():
                 return await self._status()
-            case "troubles":
+            case GetTroubles():
                 return await self._troubles()
-            case "explain":
+            case Explain(what=what):
                 return await _Explainer(self, what).explain()
-            case _:
-                kind = str(request.get("kind", ""))
-                browse = RowRequests(views=self.views, kind=kind, what=what, request=request)
-                return await browse.answer(asked)
+            case TellTurn(kind=kind, what=what):
+                return await self._tell(kind, what)
+            case ListRows() | ShowRow() | TraceMessage():
+                return await RowViews(views=self.views).answer(request)
+            case GetInbox():
+                return await self._inbox(request)
+            case ListProcesses():
+                return ProcessList(processes=await self.views.processes(PROCESSES_MAX))
+            case CountHeld():
+                tally = await self.views.tally(WorkerId(0), NO_LINES)
+                return HeldCount(held=tally.held, ambiguous=tally.ambiguous)
+            case ListQuestions():
+                return QuestionList(questions=await self.views.questions(QUESTIONS_MAX))
+            case ListChats(channel=channel):
+                return ChatList(chats=await self.views.chats(ChannelName(channel), CHATS_MAX))
+            case other:
+                raise AssertionError(f"nothing answers {type(other).__name__}")
 
     def _unreached(self) -> dict[str, str]:
         return {name: why for name, why in self.channels.items() if why is not None}
 
-    async def _status(self) -> Mapping[str, object]:
-        status = asdict(await self.views.status())
-        turns = {str(state): status["turns"].get(state, 0) for state in ALIVE}
-        stands = {stand: status["stands"].get(stand, 0) for stand in STANDS}
-        begin = {"ok": True, "is_running": self.is_running, "trouble": self.trouble}
-        neighbours = [
-            {"name": name, "ok": is_ok, "reason": reason} for name, is_ok, reason in self.neighbours
-        ]
-        more = {
-            "unreached": self._unreached(),
-            "neighbours": neighbours,
-            "restart": self.restart,
-        }
-        return {**begin, **status, "turns": turns, "stands": stands, **more}
+    async def _status(self) -> StatusReply:
+        status = await self.views.status()
+        return StatusReply(
+            is_running=self.is_running,
+            trouble=self.trouble,
+            worker=status.worker,
+            previous=status.previous,
+            turns={str(state): status.turns.get(state, 0) for state in ALIVE},
+            stands={stand: status.stands.get(stand, 0) for stand in STANDS},
+            inbox_waiting=status.inbox_waiting,
+            outbox_unsettled=status.outbox_unsettled,
+            sessions=status.sessions,
+            sqlite=status.sqlite,
+            breaker=status.breaker,
+            outbox_held=status.outbox_held,
+            gap=status.gap,
+            turns_unheard=status.turns_unheard,
+            unreached=self._unreached(),
+            neighbours=tuple(
+                NeighbourStatus(name=name, ok=is_ok, reason=reason)
+                for name, is_ok, reason in self.neighbours
+            ),
+            restart=self.restart,
+        )
 
-    async def _troubles(self) -> Mapping[str, object]:
+    async def _troubles(self) -> Troubles:
         status = await self.views.status()
         found = what_is_wrong(
             breaker=Breaker(status.breaker),
@@ -81,7 +145,37 @@ class ReadRequests:
             store=self.trouble,
             restart=self.restart,
         )
-        return {"ok": True, "troubles": [asdict(reason) for reason in found]}
+        return Troubles(troubles=found)
+
+    async def _inbox(self, asked: GetInbox) -> Done:
+        """What arrived, each with what became of it in plain words, and with its turn."""
+        rows = ListRows(kind="message", limit=asked.limit, before=asked.before, open=asked.open)
+        page = page_of(rows)
+        if page is None:
+            return no_such_page(rows)
+        entries = await self.views.entries(page)
+        turn_ids = sorted({each.turn_id for each in entries if each.turn_id is not None})
+        turns = {turn.turn_id: turn for turn in await self.views.turns_named(turn_ids)}
+        told = []
+        for entry in entries:
+            turn = None if entry.turn_id is None else turns.get(entry.turn_id)
+            told.append(InboxEntry(**asdict(entry), turn=turn, fate=fate_of(entry, turn)))
+        following = next_page("message", [entry.entry_id for entry in entries], page)
+        return InboxList(messages=tuple(told), next=following)
+
+    async def _tell(self, kind: str, what: str) -> Done:
+        named = parse_shown(what)
+        if kind and (named is None or named[0] != kind):
+            return refusal("not-found", f'there is no {kind} "{what}"')
+        told = await _Explainer(self, what).explain()
+        if not isinstance(told, TurnStory):
+            return told
+        turn_id = told.turn.turn_id
+        return TurnExplained(
+            **{name: getattr(told, name) for name in told.__struct_fields__},
+            steps=await self.views.steps_of(turn_id, STEPS_MAX),
+            calls=await self.views.calls_of(turn_id),
+        )
 
 
 class _Explainer:
@@ -93,7 +187,7 @@ class _Explainer:
         self._is_running = looks.is_running
         self._reasons = Narrator(is_running=looks.is_running, troubles=looks.channels)
 
-    async def explain(self) -> Mapping[str, object]:
+    async def explain(self) -> Done:
         """What is named may be an id of ours, or a platform's id of a message."""
         named = parse_shown(self._what)
         found = None if named is None else await self._by_shown(*named)
@@ -106,7 +200,7 @@ class _Explainer:
             "deliveries d1, processes p1, and a platform's own message id works, too",
         )
 
-    async def _by_shown(self, kind: str, number: int) -> Mapping[str, object] | None:
+    async def _by_shown(self, kind: str, number: int) -> Explained | None:
         match kind:
             case "turn":
                 return await self._turn(TurnId(number))
@@ -124,7 +218,7 @@ class _Explainer:
             case _:
                 return None
 
-    async def _turn(self, turn_id: TurnId) -> Mapping[str, object] | None:
+    async def _turn(self, turn_id: TurnId) -> Explained | None:
         explanation = await self._views.explain(turn_id)
         if explanation is None:
             return None
@@ -132,10 +226,30 @@ class _Explainer:
         is_alive = self._is_running and explanation.turn.state == TurnState.QUEUED
         if not is_worked_on and not is_alive:
             explanation = replace(explanation, held_up=None)
-        why = why_now(explanation, is_running=self._is_running, is_worked_on=is_worked_on)
+        why = why_now(
+            TurnState(explanation.turn.state),
+            explanation.turn.event,
+            explanation.why,
+            explanation.held_up,
+            is_running=self._is_running,
+            is_worked_on=is_worked_on,
+        )
         told = replace(explanation, why=why)
-        reason = self._reasons.of_turn(told)
-        return self._told("turn", reason, is_worked_on=is_worked_on, **asdict(told))
+        return TurnStory(
+            kind="turn",
+            is_running=self._is_running,
+            reason=self._reasons.of_turn(told),
+            turn=told.turn,
+            facts=None if told.facts is None else asdict(told.facts),
+            why=told.why,
+            lines=told.lines,
+            entries=told.entries,
+            deliveries=told.deliveries,
+            question=told.question,
+            held_up=told.held_up,
+            barred=told.barred,
+            is_worked_on=is_worked_on,
+        )
 
     async def _is_worked_on(self, explanation: Explanation) -> bool:
         """Whether the gateway that runs now holds the claim: then nothing was interrupted."""
@@ -144,83 +258,55 @@ class _Explainer:
         worker = (await self._views.status()).worker
         return worker is not None and worker.worker_id == explanation.turn.worker_id
 
-    async def _entry(self, entry: EntryView) -> Mapping[str, object] | None:
+    async def _entry(self, entry: EntryView) -> Explained | None:
         if entry.turn_id is not None:
             return await self._turn(entry.turn_id)
         newest = () if entry.session_id is None else await self._views.turns_of(entry.session_id, 1)
         open_turns = [turn for turn in newest if turn.state in OPEN]
         behind = open_turns[0] if open_turns and entry.state == "waiting" else None
-        reason = self._reasons.of_message(entry, behind)
-        turn = None if behind is None else asdict(behind)
-        return self._told("message", reason, message=asdict(entry), behind=turn)
+        return MessageExplained(
+            kind="message",
+            is_running=self._is_running,
+            reason=self._reasons.of_message(entry, behind),
+            message=entry,
+            behind=behind,
+        )
 
-    async def _delivery(self, delivery: DeliveryView) -> Mapping[str, object]:
+    async def _delivery(self, delivery: DeliveryView) -> DeliveryExplained:
         turn_id, behind = delivery.turn_id, None
         of = None if turn_id is None else await self._views.explain(turn_id)
         if of is not None and delivery.state in UNSETTLED:
             unsettled = [each for each in of.deliveries if each.state in UNSETTLED]
             earlier = [each for each in unsettled if each.delivery_id < delivery.delivery_id]
-            behind = asdict(earlier[0]) if earlier else None
+            behind = earlier[0] if earlier else None
         number = delivery.delivery_id
         lines = () if of is None else of.lines
         channel = await self._channel_of(delivery)
-        return self._told(
-            "delivery",
-            self._reasons.of_delivery(delivery, channel),
-            delivery=asdict(delivery),
-            turn=None if of is None else asdict(of.turn),
+        return DeliveryExplained(
+            kind="delivery",
+            is_running=self._is_running,
+            reason=self._reasons.of_delivery(delivery, channel),
+            delivery=delivery,
+            turn=None if of is None else of.turn,
             behind=behind,
-            lines=[
-                asdict(line)
-                for line in lines
-                if line.subject == "delivery" and line.number == number
-            ],
+            lines=tuple(
+                line for line in lines if line.subject == "delivery" and line.number == number
+            ),
         )
 
     async def _channel_of(self, delivery: DeliveryView) -> str:
         session = await self._views.session(delivery.session_id)
         return "" if session is None else session.route.channel
 
-    async def _process(self, process_id: ProcessId) -> Mapping[str, object] | None:
+    async def _process(self, process_id: ProcessId) -> Explained | None:
         view = await self._views.process(process_id)
         if view is None:
             return None
-        reports = [asdict(entry) for entry in await self._views.reports_of(process_id)]
-        return self._told("process", None, **asdict(view), reports=reports)
-
-    def _told(self, kind: str, reason: Reason | None, **facts: object) -> Mapping[str, object]:
-        plainly = {} if reason is None else {"reason": asdict(reason)}
-        return {"ok": True, "kind": kind, "is_running": self._is_running, **plainly, **facts}
-
-
-def why_now(explanation: Explanation, *, is_running: bool, is_worked_on: bool) -> Verdict | None:
-    """Why a turn that is not closed stands where it does.
-
-    The verdict is what recovery would decide now. It speaks of an interruption, which is the truth
-    only for a turn that had one.
-    """
-    turn, verdict = explanation.turn, explanation.why
-    if verdict is None:
-        return None
-    if explanation.held_up is not None:
-        because = explanation.held_up.words
-        return Verdict(kind=VerdictKind.STAND, rule="held-up", because=because)
-    if is_worked_on:
-        because = "this gateway is working on it"
-        return Verdict(kind=VerdictKind.STAND, rule="worked-on", because=because)
-    if turn.state != TurnState.QUEUED or verdict.kind is not VerdictKind.RESUME:
-        return verdict
-    when = "as soon as there is room" if is_running else "when a gateway runs again"
-    match turn.event:
-        case "opened":
-            return replace(verdict, because=f"nobody has worked on it yet; it begins {when}")
-        case TurnEvent.REPLIED:
-            return replace(verdict, because=f"the person has answered; it goes on {when}")
-        case TurnEvent.RELEASED:
-            because = f"it was set down because the gateway was stopping; it goes on {when}"
-            return replace(verdict, because=because)
-        case TurnEvent.POSTPONED:
-            because = "the model could not answer yet; it is asked again when the wait is over"
-            return replace(verdict, because=because)
-        case _:
-            return verdict
+        return ProcessExplained(
+            kind="process",
+            is_running=self._is_running,
+            process=view.process,
+            route=view.route,
+            watchers=view.watchers,
+            reports=await self._views.reports_of(process_id),
+        )

@@ -1,13 +1,27 @@
-"""Rows, as the owner of the home is asked about them, and what an operator does to them."""
+"""Rows, as the owner of the home is asked about them."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import assert_never
 
+from koboshi.control.replies import (
+    DeliveryList,
+    DeliveryShown,
+    Done,
+    LineList,
+    MessageList,
+    MessageShown,
+    Refusal,
+    SessionList,
+    SessionShown,
+    TraceReply,
+    TurnList,
+    TurnShown,
+    WorkerList,
+    refusal,
+)
+from koboshi.control.requests import ListRows, ShowRow, TraceMessage
 from koboshi.domain.ids import PREFIXES, DeliveryId, EntryId, SessionId, TurnId, parse_shown, shown
 from koboshi.ports.views import OwnerViews, Page, SessionView, TurnView
-
-Answer: TypeAlias = Mapping[str, object]
 
 LIMIT = 50
 LIMIT_MAX = 500
@@ -16,145 +30,158 @@ NEWEST = 1 << 62
 """Behind every id there can be."""
 
 
-def refusal(kind: str, message: str) -> Answer:
-    """The answer that there is none."""
-    return {"ok": False, "error": {"type": kind, "message": message}}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowRequests:
-    """One look at rows. `kind` is turn, session, message, delivery, worker or line."""
+class RowViews:
+    """What can be seen of rows."""
 
     views: OwnerViews
-    kind: str
-    what: str
-    request: Mapping[str, object]
 
-    async def answer(self, asked: object) -> Answer | None:
-        """The answer; None if this is not about rows."""
-        way = self.ways().get(asked) if isinstance(asked, str) else None
-        return None if way is None else await way()
+    async def answer(self, request: ListRows | ShowRow | TraceMessage) -> Done:
+        match request:
+            case ListRows():
+                return await self.list(request)
+            case ShowRow():
+                return await self._show(request)
+            case TraceMessage(what=what):
+                return await self._trace(what)
+            case never:
+                assert_never(never)
 
-    def ways(self) -> dict[str, Callable[[], Awaitable[Answer]]]:
-        return {"list": self._list, "show": self._show, "trace": self._trace}
-
-    async def _list(self) -> Answer:
-        views, page = self.views, self._page()
+    async def list(self, asked: ListRows) -> Done:
+        views, page, kind = self.views, page_of(asked), asked.kind
         if page is None:
-            before = self.request.get("before")
-            return refusal("bad-request", f'"{before}" is no {self.kind}; `list` shows them')
-        match self.kind:
+            return no_such_page(asked)
+        match kind:
             case "turn":
-                turns = await self._turns(page)
-                return _listed("turns", "turn", [t.turn_id for t in turns], turns, page)
+                turns = await self._turns(asked, page)
+                following = next_page(kind, [turn.turn_id for turn in turns], page)
+                return TurnList(turns=turns, next=following)
             case "session":
-                sessions = await self._sessions(page)
-                ids: list[int] = [session.session_id for session in sessions]
-                listed = _listed("sessions", "session", ids, sessions, page)
+                sessions = await self._sessions(asked, page)
+                following = next_page(kind, [each.session_id for each in sessions], page)
                 # What was searched for comes by name, and has no next page: more letters help.
-                return {**listed, "next": None} if self.request.get("chat") else listed
+                return SessionList(sessions=sessions, next=None if asked.chat else following)
             case "message":
                 entries = await views.entries(page)
-                return _listed("messages", "message", [e.entry_id for e in entries], entries, page)
+                following = next_page(kind, [entry.entry_id for entry in entries], page)
+                return MessageList(messages=entries, next=following)
             case "delivery":
                 owed = await views.deliveries(page)
-                return _listed("deliveries", "delivery", [d.delivery_id for d in owed], owed, page)
+                following = next_page(kind, [each.delivery_id for each in owed], page)
+                return DeliveryList(deliveries=owed, next=following)
             case "worker":
                 boots = await views.workers(page)
-                return _listed("workers", "worker", [w.worker_id for w in boots], boots, page)
+                following = next_page(kind, [boot.worker_id for boot in boots], page)
+                return WorkerList(workers=boots, next=following)
             case "line":
                 lines = await views.journal(page)
-                return _listed("lines", "line", [line.seq for line in lines], lines, page)
+                return LineList(lines=lines, next=next_page(kind, [e.seq for e in lines], page))
             case other:
                 return refusal("bad-request", f"there is no list of {other!r}")
 
-    async def _turns(self, page: Page) -> tuple[TurnView, ...]:
+    async def _turns(self, asked: ListRows, page: Page) -> tuple[TurnView, ...]:
         """Of all sessions, or of one."""
-        session = number_in("session", str(self.request.get("session") or ""))
+        session = number_in("session", asked.session)
         if session is None:
             return await self.views.turns(page)
         return await self.views.turns_before(
             SessionId(session), before=page.before, limit=page.limit
         )
 
-    async def _sessions(self, page: Page) -> tuple[SessionView, ...]:
+    async def _sessions(self, asked: ListRows, page: Page) -> tuple[SessionView, ...]:
         """The newest, or those whose chat begins with some letters."""
-        chat = self.request.get("chat")
-        if isinstance(chat, str) and chat:
-            return await self.views.sessions_named(chat, page.limit)
+        if asked.chat:
+            return await self.views.sessions_named(asked.chat, page.limit)
         return await self.views.sessions(page)
 
-    def _page(self) -> Page | None:
-        """Which rows are asked for; None if they begin before something that is no id."""
-        limit, before = self.request.get("limit"), self.request.get("before")
-        number: int | None = NEWEST
-        if isinstance(before, str) and before:
-            number = number_in(self.kind, before)
-        if number is None:
-            return None
-        wanted = limit if isinstance(limit, int) else LIMIT
-        is_open = self.request.get("open") is True
-        return Page(limit=max(1, min(wanted, LIMIT_MAX)), before=number, is_open=is_open)
-
-    async def _show(self) -> Answer:
-        number = number_in(self.kind, self.what)
-        views = self.views
-        match self.kind:
+    async def _show(self, asked: ShowRow) -> Done:
+        kind, what = asked.kind, asked.what
+        found: Done | None = None
+        number = number_in(kind, what)
+        match kind:
             case _ if number is None:
-                return self.not_found()
+                pass
             case "turn":
-                return await self.turn(TurnId(number)) or self.not_found()
+                found = await self.turn(TurnId(number))
             case "session":
-                session = await views.session(SessionId(number))
-                if session is None:
-                    return self.not_found()
-                turns = await views.turns_of(session.session_id, TURNS_OF_SESSION)
-                newest = [asdict(turn) for turn in turns]
-                return {"ok": True, "session": asdict(session), "turns": newest}
+                found = await self._session(SessionId(number))
             case "message":
-                entry = await views.entry(EntryId(number))
-                found = None if entry is None else {"ok": True, "message": asdict(entry)}
-                return found or self.not_found()
+                found = await self.message(EntryId(number))
             case "delivery":
-                return await self.delivery(DeliveryId(number)) or self.not_found()
+                found = await self.delivery(DeliveryId(number))
             case other:
                 return refusal("bad-request", f"there is no {other!r} to show")
+        return found or not_found(kind, what)
 
-    async def turn(self, turn_id: TurnId) -> Answer | None:
+    async def turn(self, turn_id: TurnId) -> TurnShown | None:
         explained = await self.views.explain(turn_id)
         if explained is None:
             return None
-        return {
-            "ok": True,
-            "turn": asdict(explained.turn),
-            "messages": [asdict(entry) for entry in explained.entries],
-            "calls": [asdict(call) for call in await self.views.calls_of(turn_id)],
-            "deliveries": [asdict(delivery) for delivery in explained.deliveries],
-        }
+        return TurnShown(
+            turn=explained.turn,
+            messages=explained.entries,
+            calls=await self.views.calls_of(turn_id),
+            deliveries=explained.deliveries,
+        )
 
-    async def delivery(self, delivery_id: DeliveryId) -> Answer | None:
+    async def _session(self, session_id: SessionId) -> SessionShown | None:
+        session = await self.views.session(session_id)
+        if session is None:
+            return None
+        turns = await self.views.turns_of(session_id, TURNS_OF_SESSION)
+        return SessionShown(session=session, turns=turns)
+
+    async def message(self, entry_id: EntryId) -> MessageShown | None:
+        entry = await self.views.entry(entry_id)
+        return None if entry is None else MessageShown(message=entry)
+
+    async def delivery(self, delivery_id: DeliveryId) -> DeliveryShown | None:
         delivery = await self.views.delivery(delivery_id)
-        return None if delivery is None else {"ok": True, "delivery": asdict(delivery)}
+        return None if delivery is None else DeliveryShown(delivery=delivery)
 
-    async def _trace(self) -> Answer:
+    async def _trace(self, what: str) -> Done:
         """By a platform's own id of a message, or by ours."""
-        views, number = self.views, number_in("message", self.what)
-        entry = await views.entry_by_external_id(self.what)
+        views, number = self.views, number_in("message", what)
+        entry = await views.entry_by_external_id(what)
         if entry is None and number is not None:
             entry = await views.entry(EntryId(number))
         trace = None if entry is None else await views.trace(entry.entry_id)
         if trace is None:
             words = (
-                f'no message "{self.what}" has arrived; a platform\'s own id is meant '
+                f'no message "{what}" has arrived; a platform\'s own id is meant '
                 "(of Telegram: chat/message), or m1"
             )
             return refusal("not-found", words)
-        return {"ok": True, **asdict(trace)}
+        return TraceReply(
+            message=trace.message,
+            turn=trace.turn,
+            calls=trace.calls,
+            deliveries=trace.deliveries,
+            lines=trace.lines,
+        )
 
-    def not_found(self) -> Answer:
-        example = _named(self.kind, 1)
-        words = f'there is no {self.kind} "{self.what}"; `list` shows them, as {example}'
-        return refusal("not-found", words)
+
+def page_of(asked: ListRows) -> Page | None:
+    """Which rows are asked for; None if they begin before something that is no id."""
+    number = number_in(asked.kind, asked.before) if asked.before else NEWEST
+    if number is None:
+        return None
+    wanted = LIMIT if asked.limit is None else asked.limit
+    return Page(limit=max(1, min(wanted, LIMIT_MAX)), before=number, is_open=asked.open)
+
+
+def next_page(kind: str, ids: list[int], page: Page) -> str | None:
+    """Before which row the next page begins; None if this was the last."""
+    return _named(kind, ids[-1]) if len(ids) == page.limit else None
+
+
+def no_such_page(asked: ListRows) -> Refusal:
+    return refusal("bad-request", f'"{asked.before}" is no {asked.kind}; `list` shows them')
+
+
+def not_found(kind: str, what: str) -> Refusal:
+    words = f'there is no {kind} "{what}"; `list` shows them, as {_named(kind, 1)}'
+    return refusal("not-found", words)
 
 
 def _named(kind: str, number: int) -> str:
@@ -167,10 +194,3 @@ def number_in(kind: str, text: str) -> int | None:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     named = parse_shown(text)
     return named[1] if named is not None and named[0] == kind else None
-
-
-def _listed(name: str, kind: str, ids: list[int], views: tuple[object, ...], page: Page) -> Answer:
-    """The rows, and before which one the next page begins; None if this was the last."""
-    is_full = len(ids) == page.limit
-    following = _named(kind, ids[-1]) if is_full else None
-    return {"ok": True, name: [asdict(view) for view in views], "next": following}  # type: ignore[call-overload]

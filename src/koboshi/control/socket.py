@@ -27,7 +27,7 @@ from anyio import (
 from anyio.abc import SocketListener, SocketStream, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from koboshi.control.rows import refusal
+from koboshi.control.replies import encoded, refusal
 from koboshi.domain.resource_exhaustion import shortage_in
 
 log = structlog.get_logger()
@@ -39,13 +39,13 @@ ANSWER_SECONDS = 5
 SEND_SECONDS = 5
 AGAIN_SECONDS = 1
 
-Answer: TypeAlias = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+Answering: TypeAlias = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlSocket:
     home: Path
-    answer: Answer
+    answer: Answering
 
     async def keep_serving(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Serve for ever. Where there can be no socket, the gateway goes on without."""
@@ -104,18 +104,26 @@ class ControlSocket:
                 reader = BufferedByteReceiveStream(stream)
                 request = json.loads(await reader.receive_until(b"\n", REQUEST_BYTES_MAX))
         except DelimiterNotFound:
-            return refusal("bad-request", f"a request has at most {REQUEST_BYTES_MAX} bytes")
+            return encoded(
+                refusal("bad-request", f"a request has at most {REQUEST_BYTES_MAX} bytes")
+            )
         except (ValueError, RecursionError):
-            return refusal("bad-request", "the request is not JSON")
+            return _refused("bad-request", "the request is not JSON")
         if not isinstance(request, dict):
-            return refusal("bad-request", "the request is not an object")
+            return _refused("bad-request", "the request is not an object")
         try:
             with move_on_after(ANSWER_SECONDS):
                 return await self.answer(request)
         except Exception as error:  # a question must not end the gateway
             log.error("control_failed", error=type(error).__name__, exc_info=True)
-            return refusal("bug", "something went wrong here; the gateway's log says what")
-        return refusal("too-slow", f"the database did not answer within {ANSWER_SECONDS} s")
+            return _refused("bug", "something went wrong here; the gateway's log says what")
+        return encoded(
+            refusal("too-slow", f"the database did not answer within {ANSWER_SECONDS} s")
+        )
+
+
+def _refused(kind: str, message: str) -> Mapping[str, object]:
+    return encoded(refusal(kind, message))
 
 
 def _found(path: Path) -> os.stat_result | None:

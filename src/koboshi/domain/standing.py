@@ -1,8 +1,17 @@
-"""Where a turn stands, in the one set of words that the chat, the command line and the page use.
-Pure."""
+"""Where a turn stands and why, in the one set of words that the chat, the command line and the page
+use. Pure.
 
-from koboshi.domain.recovery import Verdict
-from koboshi.domain.turn import TurnState
+It is here and not in `control/`, because the kernel needs it in transactions: `/status` and `/why`
+are answered in the one that stores the command, and every list is read in one.
+"""
+
+from dataclasses import replace
+
+from koboshi.domain.reasons import Reason
+from koboshi.domain.recovery import Verdict, VerdictKind
+from koboshi.domain.turn import TurnEvent, TurnState
+
+WORKED_ON = "this gateway is working on it"
 
 HELD_BACK = "boot-breaker"
 """The rule that leaves an interrupted turn alone while the gateway dies again and again."""
@@ -55,3 +64,42 @@ def where_it_stands(state: TurnState, verdict: Verdict | None, *, is_worked_on: 
 def where_message_stands(state: str, turn: str | None) -> str:
     """Where a message stands: in a turn, as `turn` says; else as its own state does."""
     return turn if turn is not None else _MESSAGE_WORDS.get(state, state)
+
+
+def why_now(
+    state: TurnState,
+    event: str,
+    verdict: Verdict | None,
+    held_up: Reason | None,
+    *,
+    is_running: bool,
+    is_worked_on: bool,
+) -> Verdict | None:
+    """Why a turn that is not closed stands where it does; None if it is closed. `held_up` is what
+    keeps it from getting on in a gateway that runs.
+
+    The verdict is what recovery would decide now. It speaks of an interruption, which is the truth
+    only for a turn that had one.
+    """
+    if verdict is None:
+        return None
+    if held_up is not None:
+        return Verdict(kind=VerdictKind.STAND, rule="held-up", because=held_up.words)
+    if is_worked_on:
+        return Verdict(kind=VerdictKind.STAND, rule="worked-on", because=WORKED_ON)
+    if state is not TurnState.QUEUED or verdict.kind is not VerdictKind.RESUME:
+        return verdict
+    when = "as soon as there is room" if is_running else "when a gateway runs again"
+    match event:
+        case "opened":
+            return replace(verdict, because=f"nobody has worked on it yet; it begins {when}")
+        case TurnEvent.REPLIED:
+            return replace(verdict, because=f"the person has answered; it goes on {when}")
+        case TurnEvent.RELEASED:
+            because = f"it was set down because the gateway was stopping; it goes on {when}"
+            return replace(verdict, because=because)
+        case TurnEvent.POSTPONED:
+            because = "the model could not answer yet; it is asked again when the wait is over"
+            return replace(verdict, because=because)
+        case _:
+            return verdict

@@ -22,13 +22,21 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
 from koboshi.domain.transcript import Call, Step
-from koboshi.models.talk import ModelsSide, Origin, Said, Side, UsersSide, record_of, talk_of
+from koboshi.models.talk import (
+    ModelSaid,
+    ModelsSide,
+    ReplyOrigin,
+    Side,
+    UsersSide,
+    record_of,
+    talk_of,
+)
 from koboshi.ports.model import Request, ToolSpec
 
 log = structlog.get_logger()
 
 
-def messages_of(steps: Sequence[Step], origin: Origin) -> list[ModelMessage]:
+def messages_of(steps: Sequence[Step], origin: ReplyOrigin) -> list[ModelMessage]:
     """The conversation that these steps are, for a model at `origin`."""
     return [_message_of(side, origin) for side in talk_of(steps)]
 
@@ -59,7 +67,7 @@ def read_raw(raw: str) -> ModelResponse | None:
     return next((each for each in messages if isinstance(each, ModelResponse)), None)
 
 
-def _message_of(side: Side, origin: Origin) -> ModelMessage:
+def _message_of(side: Side, origin: ReplyOrigin) -> ModelMessage:
     match side:
         case UsersSide(returned=returned, text=text):
             returns = [
@@ -72,7 +80,7 @@ def _message_of(side: Side, origin: Origin) -> ModelMessage:
             return ModelResponse(parts=parts)
 
 
-def _parts_of(said: Said, origin: Origin) -> list[ModelResponsePart]:
+def _parts_of(said: ModelSaid, origin: ReplyOrigin) -> list[ModelResponsePart]:
     """What the model said: as its provider made it if it is the same, else rebuilt."""
     reply = said.reply
     response = read_raw(reply.raw) if reply is not None else None
@@ -95,7 +103,7 @@ def _parts_of(said: Said, origin: Origin) -> list[ModelResponsePart]:
     return [*([TextPart(said.text)] if said.text.strip() else []), *calls]
 
 
-def _is_made_by(origin: Origin, response: ModelResponse) -> bool:
+def _is_made_by(origin: ReplyOrigin, response: ModelResponse) -> bool:
     return (response.provider_name, response.provider_url) == (origin.system, origin.url)
 
 

@@ -33,7 +33,7 @@ from koboshi.models.endpoint import Endpoint
 from koboshi.models.failures import PROVIDER_ERRORS, failure_of
 from koboshi.models.limits import ModelLimits
 from koboshi.models.replies import reply_of
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 from koboshi.models.wording import ENDED_EARLY, TOO_LONG, clean, trace_of
 from koboshi.ports.model import ModelReply, Request
 
@@ -54,7 +54,7 @@ class Engine:
         self._http = open_http(limits, transport)
         self._client = open_client(endpoint, self._http)
         self._settings = settings_for(endpoint)
-        self._origin = Origin(system=self._client.system, url=self._client.base_url or "")
+        self._origin = ReplyOrigin(system=self._client.system, url=self._client.base_url or "")
 
     async def respond(self, request: Request, on_text: Callable[[str], None] | None) -> ModelReply:
         watch = _Watch(on_text, self._limits.reply_chars_max)

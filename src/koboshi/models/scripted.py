@@ -24,8 +24,8 @@ from koboshi.models.wishes import (
     FollowScript,
     Refuse,
     RunCommand,
-    Say,
     SayNothing,
+    SayWords,
     TellStory,
     Wish,
     counted,
@@ -50,7 +50,7 @@ class ScriptedModel:
 
 async def _next_of(task: Task, on_text: OnText | None) -> ModelReply:
     match task.wish:
-        case Say(text=text):
+        case SayWords(text=text):
             return _says(text)
         case SayNothing():
             return _says("")

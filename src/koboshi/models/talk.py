@@ -41,7 +41,7 @@ _WIRE_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class ReplyOrigin:
     """Who made a reply. Its raw form is understood there and nowhere else."""
 
     system: str
@@ -58,7 +58,7 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelSaid:
     """What the model said at once: an answer, or a reply with the ids that its calls go by."""
 
     text: str
@@ -83,7 +83,7 @@ class UsersSide:
 
 @dataclass(frozen=True, slots=True)
 class ModelsSide:
-    said: tuple[Said, ...]
+    said: tuple[ModelSaid, ...]
 
 
 Side: TypeAlias = UsersSide | ModelsSide
@@ -111,7 +111,7 @@ def talk_of(steps: Sequence[Step]) -> list[Side]:
                 if call_id not in placed:
                     talk.hear(f"{MARK} The result of an earlier call:\n{text}")
             case Answer(text=text):
-                talk.say(Said(text))
+                talk.say(ModelSaid(text))
             case Question():
                 pass  # the model's own are calls, the gateway's do not concern it
             case _:
@@ -150,7 +150,7 @@ class _Talk:
     """A conversation in the making."""
 
     sides: list[Side] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    said: list[ModelSaid] = field(default_factory=list)
     returned: list[Returned] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
@@ -159,7 +159,7 @@ class _Talk:
         if text.strip():
             self.heard.append(text)
 
-    def say(self, said: Said) -> None:
+    def say(self, said: ModelSaid) -> None:
         if not said.wire_ids and not said.text.strip():
             return
         self._close_users_side()
@@ -169,7 +169,7 @@ class _Talk:
 
     def say_reply(self, reply: Reply, results: Mapping[CallId, Result]) -> None:
         wire_ids = tuple(self._wire_id(call) for call in reply.calls)
-        said = Said(reply.text, reply, wire_ids)
+        said = ModelSaid(reply.text, reply, wire_ids)
         self.say(said)
         self.returned.extend(_return_of(call, wire_id, results) for call, wire_id in said.calls)
 

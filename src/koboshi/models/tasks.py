@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from koboshi.domain import notes
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.transcript import Message, Note, Reply, Result, Step, Summary
-from koboshi.models.wishes import Say, Wish, wish_in
+from koboshi.models.wishes import SayWords, Wish, wish_in
 
 WELCOME = """\
 Hello! I am the scripted model: I work offline and need no key. I understand:
@@ -44,7 +44,7 @@ def task_in(steps: Sequence[Step]) -> Task:
     summary = next((step.body for step in steps if isinstance(step.body, Summary)), None)
     told = [step for step in steps if not isinstance(step.body, Summary)]
     bodies = [step.body for step in told]
-    wish: Wish = Say(text=_noted(bodies))
+    wish: Wish = SayWords(text=_noted(bodies))
     begin, has_spoken = 0, False
     for place, body in enumerate(bodies):
         if not isinstance(body, Message):
@@ -52,8 +52,8 @@ def task_in(steps: Sequence[Step]) -> Task:
         found = wish_in(body.text)
         if found is not None:
             wish, begin = found, place
-        elif isinstance(wish, Say) and not has_spoken:
-            wish = Say(text=WELCOME)
+        elif isinstance(wish, SayWords) and not has_spoken:
+            wish = SayWords(text=WELCOME)
         has_spoken = True
     done = bodies[begin:]
     is_covered = summary is not None and bool(told) and told[begin].seq <= summary.covers
@@ -77,7 +77,7 @@ def joined_in(steps: Sequence[Step]) -> list[Wish]:
     if any(_wish_of(body) is not None for body in bodies[places[0] :]):
         return []
     wishes = [wish for body in bodies[: places[0]] if (wish := _wish_of(body)) is not None]
-    return wishes or [Say(text=WELCOME)]
+    return wishes or [SayWords(text=WELCOME)]
 
 
 def rounds_in(steps: Sequence[Step]) -> list[list[Result]]:

@@ -13,7 +13,7 @@ SCRIPT_MARK = "script:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
+class SayWords:
     """Answer with these words."""
 
     text: str
@@ -65,7 +65,7 @@ class FollowScript:
 
 
 Wish: TypeAlias = (
-    Say | Count | AskThem | RunCommand | TellStory | SayNothing | Refuse | FollowScript
+    SayWords | Count | AskThem | RunCommand | TellStory | SayNothing | Refuse | FollowScript
 )
 
 
@@ -83,13 +83,13 @@ def wish_in(text: str) -> Wish | None:
     if _STORY.fullmatch(plain):
         return TellStory()
     if echo := _ECHO.match(words):
-        return Say(text=words[echo.end() :].strip() or "There is nothing to echo.")
+        return SayWords(text=words[echo.end() :].strip() or "There is nothing to echo.")
     if count := _COUNT.fullmatch(plain):
         return _count(count["last"], is_slow=bool(count["before"] or count["behind"]))
     if run := _RUN.match(words):
         command = words[run.end() :].strip()
         if not command:
-            return Say(text="What shall I run? For example: run date")
+            return SayWords(text="What shall I run? For example: run date")
         return RunCommand(command=command, is_background=bool(run["background"]))
     if ask := _ASK.match(words):
         return _ask(words[ask.end() :].strip())
@@ -124,13 +124,13 @@ _COMMA_OR_WORD = re.compile(r"\s*,\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+", re.I
 def _count(digits: str, *, is_slow: bool) -> Wish:
     # The length is looked at first: Python refuses to read numbers of many thousand digits.
     if len(digits) > 9 or not 1 <= int(digits) <= COUNT_MAX:
-        return Say(text=f"I can count to any number from 1 to {COUNT_MAX}.")
-    return Count(last=int(digits)) if is_slow else Say(text=counted(int(digits)))
+        return SayWords(text=f"I can count to any number from 1 to {COUNT_MAX}.")
+    return Count(last=int(digits)) if is_slow else SayWords(text=counted(int(digits)))
 
 
 def _ask(wanted: str) -> Wish:
     if not wanted.strip(_MARKS):
-        return Say(text="What shall I ask you? For example: ask me which drink: tea or coffee")
+        return SayWords(text="What shall I ask you? For example: ask me which drink: tea or coffee")
     choose = _CHOOSE.match(wanted)
     if choose:
         choices = _options(wanted[choose.end() :])

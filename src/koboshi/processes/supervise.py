@@ -26,7 +26,7 @@ FIRST_SWEEP_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+class ProcessRetention:
     """How long ended processes are kept, and how many."""
 
     keep_ms: int
@@ -42,7 +42,7 @@ class Supervise:
     runners: Runners
     store_end: Callable[[ProcessId, Seen], Awaitable[None]]
     poll_seconds: float
-    retention: Retention
+    retention: ProcessRetention
     _ending: set[ProcessId] = field(default_factory=set)
     _followed: set[ProcessId] = field(default_factory=set)
 

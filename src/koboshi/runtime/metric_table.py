@@ -5,26 +5,26 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MetricTold:
     kind: str
     """counter, gauge or histogram."""
     labels: tuple[str, ...]
     words: str
 
 
-def _counter(words: str, *labels: str) -> Told:
-    return Told("counter", labels, words)
+def _counter(words: str, *labels: str) -> MetricTold:
+    return MetricTold("counter", labels, words)
 
 
-def _gauge(words: str, *labels: str) -> Told:
-    return Told("gauge", labels, words)
+def _gauge(words: str, *labels: str) -> MetricTold:
+    return MetricTold("gauge", labels, words)
 
 
-def _histogram(words: str, *labels: str) -> Told:
-    return Told("histogram", labels, words)
+def _histogram(words: str, *labels: str) -> MetricTold:
+    return MetricTold("histogram", labels, words)
 
 
-METRICS: dict[str, Told] = {
+METRICS: dict[str, MetricTold] = {
     "koboshi_build_info": _gauge("What runs here.", "version", "sqlite", "python"),
     "koboshi_boot_time_seconds": _gauge("When this boot began, since 1970."),
     "koboshi_unclean_boots_total": _counter(

@@ -5,7 +5,7 @@ and the rows that it leaves behind. `plan` and `errands` say what is going to ha
 one seed; `trial` does it in one home; `check` is pure and finds what is wrong with what was seen.
 """
 
-from koboshi.torture.campaign import Campaign, Report, Settings, clear, homes_here
+from koboshi.torture.campaign import Campaign, CampaignSettings, Report, clear, homes_here
 from koboshi.torture.plan import Aim
 
-__all__ = ["Aim", "Campaign", "Report", "Settings", "clear", "homes_here"]
+__all__ = ["Aim", "Campaign", "CampaignSettings", "Report", "clear", "homes_here"]

@@ -13,12 +13,12 @@ from anyio import create_task_group, current_time, move_on_after, sleep
 from koboshi.torture.bot_api import serving
 from koboshi.torture.faults import Fault
 from koboshi.torture.lives import lives_of
-from koboshi.torture.people import Person
+from koboshi.torture.people import TorturePerson
 from koboshi.torture.plan import Aim, kills_of
 from koboshi.torture.platform import Platform
 from koboshi.torture.remains import has_runners
 from koboshi.torture.strain import strains_of
-from koboshi.torture.tally import Tally
+from koboshi.torture.tally import TrialTally
 from koboshi.torture.trial import Trial
 from koboshi.torture.visitors import REGULARS, Visitor
 
@@ -34,7 +34,7 @@ LOOK_EVERY_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CampaignSettings:
     """What is to be done. Without `lives` it goes on until the time is up."""
 
     seed: int
@@ -57,9 +57,9 @@ class Settings:
 class Report:
     """What came of it, so far or in the end."""
 
-    settings: Settings
+    settings: CampaignSettings
     seconds: float
-    tally: Tally
+    tally: TrialTally
     is_complete: bool
 
     @property
@@ -132,7 +132,7 @@ class Report:
 class Campaign:
     """One torture, from its start to its report."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: CampaignSettings) -> None:
         self.settings = settings
         self.trials: list[Trial] = []
         self._began = 0.0
@@ -145,7 +145,7 @@ class Campaign:
 
     def report(self) -> Report:
         """What came of it so far."""
-        tally = Tally()
+        tally = TrialTally()
         for trial in self.trials:
             trial.count()
             tally.add(trial.tally)
@@ -228,9 +228,9 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _person(trial: Trial, seed: str, place: int) -> Person:
+def _person(trial: Trial, seed: str, place: int) -> TorturePerson:
     chat = f"p{place}"
-    return Person(chat=chat, place=trial, dice=random.Random(f"{seed}/{chat}"))
+    return TorturePerson(chat=chat, place=trial, dice=random.Random(f"{seed}/{chat}"))
 
 
 def _visitor(trial: Trial, seed: str, place: int) -> Visitor:
@@ -243,7 +243,7 @@ def _visitor(trial: Trial, seed: str, place: int) -> Visitor:
     )
 
 
-def _shares(settings: Settings) -> list[float]:
+def _shares(settings: CampaignSettings) -> list[float]:
     """How many lives each home has."""
     if settings.lives is None:
         return [float("inf")] * settings.homes

@@ -8,9 +8,17 @@ from itertools import pairwise
 
 from koboshi.torture.check_joined import check_joined
 from koboshi.torture.check_visits import check_visits
-from koboshi.torture.errands import MARK, Kind, exited
+from koboshi.torture.errands import MARK, ErrandKind, exited
 from koboshi.torture.faults import CLOSED, Fault, Violation
-from koboshi.torture.seen import EntryRow, ProcessRow, Remains, Seen, Sent, Told, TurnRow
+from koboshi.torture.seen import (
+    ProcessRow,
+    Remains,
+    SeenEntry,
+    SeenEvent,
+    SeenSent,
+    SeenTurn,
+    TrialSeen,
+)
 
 SETTLED = frozenset({"delivered", "rejected", "abandoned"})
 NO_ENDS = ("step:", "progress:", "command:", "drain:", "outage:", "set-aside:")
@@ -19,7 +27,7 @@ OUTAGE = "outage:"
 """How the cause begins of what is told of a model that does not answer."""
 
 
-def check(seen: Seen) -> list[Violation]:
+def check(seen: TrialSeen) -> list[Violation]:
     """Every broken promise, in the words of whoever wants to look for the cause."""
     view = _View(seen)
     found = [_violation(Fault.DAMAGE, each) for each in seen.remains.damage]
@@ -36,7 +44,7 @@ def check(seen: Seen) -> list[Violation]:
     return found
 
 
-def answers_heard(told: Sequence[Told]) -> int:
+def answers_heard(told: Sequence[SeenEvent]) -> int:
     """How many answers a chat was told."""
     return len({each.cause for each in told if each.kind == "answer"})
 
@@ -44,24 +52,24 @@ def answers_heard(told: Sequence[Told]) -> int:
 class _View:
     """What was seen, by what it is looked up with."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: TrialSeen) -> None:
         self.seen = seen
 
     @cached_property
-    def entries(self) -> dict[str, list[EntryRow]]:
-        found: dict[str, list[EntryRow]] = defaultdict(list)
+    def entries(self) -> dict[str, list[SeenEntry]]:
+        found: dict[str, list[SeenEntry]] = defaultdict(list)
         for entry in self.seen.remains.entries:
             found[entry.external_id].append(entry)
         return found
 
     @cached_property
-    def turns(self) -> dict[int, TurnRow]:
+    def turns(self) -> dict[int, SeenTurn]:
         return {turn.turn_id: turn for turn in self.seen.remains.turns}
 
     @cached_property
-    def words(self) -> dict[str, list[Told]]:
+    def words(self) -> dict[str, list[SeenEvent]]:
         """What followers were told of each turn, in order."""
-        found: dict[str, list[Told]] = defaultdict(list)
+        found: dict[str, list[SeenEvent]] = defaultdict(list)
         for told in self.seen.told.values():
             for each in told:
                 if each.is_words and each.turn:
@@ -81,7 +89,7 @@ class _View:
         return {_mark_in(row.command) for row in rows if row.process_id in killed}
 
     @cached_property
-    def sent_as(self) -> dict[int, Sent]:
+    def sent_as(self) -> dict[int, SeenSent]:
         """What a person on the web has sent, by the entry that it was stored as."""
         return {
             row.entry_id: sent
@@ -89,21 +97,21 @@ class _View:
             for row in self.entries[f"{sent.chat}/{sent.key}"]
         }
 
-    def answered_with(self, sent: Sent) -> list[Sent]:
+    def answered_with(self, sent: SeenSent) -> list[SeenSent]:
         """What is answered together with a message, and itself, in order."""
         rows = self.entries[f"{sent.chat}/{sent.key}"]
         together = self.seen.remains.joined_with(rows[0]) if len(rows) == 1 else ()
         return [self.sent_as[each] for each in together if each in self.sent_as] or [sent]
 
-    def answer(self, turn: TurnRow) -> str:
+    def answer(self, turn: SeenTurn) -> str:
         """The answer of a turn as it was heard, all parts together."""
         heard = self.words[f"t{turn.turn_id}"]
         return "".join(each.text for each in heard if each.kind == "answer")
 
-    def answered_by(self, turn: TurnRow) -> set[str]:
+    def answered_by(self, turn: SeenTurn) -> set[str]:
         return {each.cause for each in self.words[f"t{turn.turn_id}"] if each.kind == "answer"}
 
-    def turn_of(self, sent: Sent) -> TurnRow | None:
+    def turn_of(self, sent: SeenSent) -> SeenTurn | None:
         rows = self.entries[f"{sent.chat}/{sent.key}"]
         return self.turns.get(rows[0].turn_id or 0) if rows else None
 
@@ -112,7 +120,7 @@ def _violation(fault: Fault, words: str) -> Violation:
     return Violation(fault=fault, words=words)
 
 
-def _check_sent(view: _View, sent: Sent) -> Iterator[Violation]:
+def _check_sent(view: _View, sent: SeenSent) -> Iterator[Violation]:
     """I1: what was acknowledged is stored once, and its end was told."""
     if sent.message is None:
         return
@@ -123,14 +131,14 @@ def _check_sent(view: _View, sent: Sent) -> Iterator[Violation]:
         yield _violation(Fault.LOST, f"{name} was acknowledged; stored is {stored}")
         return
     (row,) = rows
-    if sent.errand.kind is Kind.ORDER:
+    if sent.errand.kind is ErrandKind.ORDER:
         cause = f"command:{row.entry_id}"
         told = [each for each in view.seen.told[sent.chat] if each.cause == cause]
         if row.state != "handled" or not told:
             yield _violation(Fault.LOST, f"{name} is {row.state}, its reply was not told")
         return
     turn = view.turn_of(sent)
-    if sent.errand.kind is Kind.REPLY:
+    if sent.errand.kind is ErrandKind.REPLY:
         # It belongs to the turn that asked, whose own message is looked at.
         return
     if turn is None:
@@ -139,7 +147,7 @@ def _check_sent(view: _View, sent: Sent) -> Iterator[Violation]:
     yield from _check_end(view, sent, turn, f"{name}, t{turn.turn_id},")
 
 
-def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Violation]:
+def _check_end(view: _View, sent: SeenSent, turn: SeenTurn, name: str) -> Iterator[Violation]:
     """One answer for a turn that is done, one reason for one that is not."""
     heard = view.words[f"t{turn.turn_id}"]
     ends = {each.cause for each in heard if not _is_no_end(each.cause)}
@@ -150,7 +158,7 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
     if len(causes := view.answered_by(turn)) > 1:
         yield _violation(Fault.DOUBLED, f"{name} was answered by {sorted(causes)}")
     told = [each.cause for each in heard if each.cause.startswith(OUTAGE)]
-    if sent.errand.kind is Kind.OUTAGE and len(told) > 1:
+    if sent.errand.kind is ErrandKind.OUTAGE and len(told) > 1:
         yield _violation(Fault.DOUBLED, f"{name} was told of its outage by {told}")
     match turn.state:
         case "done" if not answer:
@@ -159,7 +167,7 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
             yield _violation(Fault.WRONG, f"{name} was answered with {answer[:200]!r}")
         case "failed" if len(ends) != 1:
             yield _violation(Fault.LOST, f"{name} failed ({turn.reason}), told by {sorted(ends)}")
-        case "stopped" if sent.errand.kind is not Kind.STOP:
+        case "stopped" if sent.errand.kind is not ErrandKind.STOP:
             yield _violation(Fault.LOST, f"{name} was stopped ({turn.reason}) and nobody asked")
         case state if state not in CLOSED:
             yield _violation(Fault.LOST, f"{name} is {state}, and nothing happens any more")
@@ -167,7 +175,7 @@ def _check_end(view: _View, sent: Sent, turn: TurnRow, name: str) -> Iterator[Vi
             return
 
 
-def _is_excused(view: _View, sent: Sent) -> bool:
+def _is_excused(view: _View, sent: SeenSent) -> bool:
     return sent.errand.mark in view.excused
 
 
@@ -175,7 +183,7 @@ def _is_no_end(cause: str) -> bool:
     return cause.startswith(NO_ENDS)
 
 
-def _is_as_expected(view: _View, sent: Sent, answer: str) -> bool:
+def _is_as_expected(view: _View, sent: SeenSent, answer: str) -> bool:
     """Whether the whole answer is the one that the errand is to have, or those of a backlog, one
     behind the other."""
     together = view.answered_with(sent)
@@ -185,7 +193,7 @@ def _is_as_expected(view: _View, sent: Sent, answer: str) -> bool:
     return re.fullmatch(wanted, answer, re.DOTALL) is not None
 
 
-def _check_told(view: _View, chat: str, told: Sequence[Told]) -> Iterator[Violation]:
+def _check_told(view: _View, chat: str, told: Sequence[SeenEvent]) -> Iterator[Violation]:
     """I3, I6: each word once, in order, the same for everybody, and all that was delivered."""
     words = [each for each in told if each.is_words]
     for kind, keys in (
@@ -211,7 +219,7 @@ def _check_told(view: _View, chat: str, told: Sequence[Told]) -> Iterator[Violat
     yield from _check_marks(view, chat, answers)
 
 
-def _check_marks(view: _View, chat: str, answers: Sequence[Told]) -> Iterator[Violation]:
+def _check_marks(view: _View, chat: str, answers: Sequence[SeenEvent]) -> Iterator[Violation]:
     """Words that only one errand can bring about are in one answer; turns keep the order of what
     they were asked."""
     asked = [sent for sent in view.seen.sent if sent.chat == chat and _has_turn(sent)]
@@ -230,8 +238,8 @@ def _check_marks(view: _View, chat: str, answers: Sequence[Told]) -> Iterator[Vi
         yield _violation(Fault.DISORDER, f"{chat} was not worked on in the order it was asked")
 
 
-def _has_turn(sent: Sent) -> bool:
-    return sent.message is not None and sent.errand.kind not in (Kind.ORDER, Kind.REPLY)
+def _has_turn(sent: SeenSent) -> bool:
+    return sent.message is not None and sent.errand.kind not in (ErrandKind.ORDER, ErrandKind.REPLY)
 
 
 def _check_rest(remains: Remains) -> Iterator[Violation]:
@@ -268,7 +276,7 @@ def _check_ledger(view: _View) -> Iterator[Violation]:
 
 def _check_jobs(view: _View) -> Iterator[Violation]:
     """I10: the end of each background command is told once, with the right code."""
-    jobs = {sent.errand.mark: sent for sent in view.seen.sent if sent.errand.kind is Kind.JOB}
+    jobs = {sent.errand.mark: sent for sent in view.seen.sent if sent.errand.kind is ErrandKind.JOB}
     begun: Counter[str] = Counter()
     for row in view.seen.remains.processes:
         sent = jobs.get(_mark_in(row.command))
@@ -281,7 +289,7 @@ def _check_jobs(view: _View) -> Iterator[Violation]:
             yield _violation(Fault.RAN_TWICE, f"{times} background commands were begun for {mark}")
 
 
-def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
+def _check_job(view: _View, sent: SeenSent, row: ProcessRow) -> Iterator[Violation]:
     name, code = f"p{row.process_id} ({sent.errand.mark})", sent.errand.code
     turn = view.turn_of(sent)
     has_run, was_killed = view.seen.ledger.get(sent.errand.mark), view.seen.runners_killed
@@ -312,7 +320,7 @@ def _check_job(view: _View, sent: Sent, row: ProcessRow) -> Iterator[Violation]:
         yield from _check_report(view, report, f"exited with code {code}", name)
 
 
-def _tells(view: _View, report: EntryRow, row: ProcessRow) -> bool:
+def _tells(view: _View, report: SeenEntry, row: ProcessRow) -> bool:
     """Whether the turn that has the report was answered, and the answer names the process, or the
     turn was there for nothing else."""
     turn = view.turns.get(report.turn_id or 0)
@@ -323,7 +331,7 @@ def _tells(view: _View, report: EntryRow, row: ProcessRow) -> bool:
     return len(others) == 1 or re.search(word, view.answer(turn), re.ASCII) is not None
 
 
-def _check_report(view: _View, report: EntryRow, words: str, name: str) -> Iterator[Violation]:
+def _check_report(view: _View, report: SeenEntry, words: str, name: str) -> Iterator[Violation]:
     """A turn that only a report has opened says what the report says."""
     turn = view.turns.get(report.turn_id or 0)
     if turn is not None and turn.state == "done" and words not in view.answer(turn):

@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from koboshi.torture.errands import LETTER_PARAGRAPHS, Kind
+from koboshi.torture.errands import LETTER_PARAGRAPHS, ErrandKind
 from koboshi.torture.faults import Fault, Violation
 from koboshi.torture.platform import Posted, Spot
-from koboshi.torture.seen import EntryRow, Seen, TurnRow, Visit
+from koboshi.torture.seen import SeenEntry, SeenTurn, TrialSeen, Visit
 from koboshi.torture.visitors import is_answer, is_apology
 
 NOT_ALLOWED = "not-allowed"
@@ -16,7 +16,7 @@ OUTAGE = "The model provider does not answer"
 """How it is told that the model does not answer for now."""
 
 
-def check_visits(seen: Seen) -> Iterator[Violation]:
+def check_visits(seen: TrialSeen) -> Iterator[Violation]:
     """Each acknowledged message has its answer once, in order, where it was asked, or a told end.
     A copy that says it may be one counts as that."""
     entries = {entry.external_id: entry for entry in seen.remains.entries}
@@ -57,8 +57,8 @@ def _check_place(visit: Visit, posted: Sequence[Posted]) -> Iterator[Violation]:
 
 def _check_end(
     visit: Visit,
-    entry: EntryRow,
-    turns: Mapping[int, TurnRow],
+    entry: SeenEntry,
+    turns: Mapping[int, SeenTurn],
     here: Sequence[Posted],
     joined: Sequence[Visit],
 ) -> Iterator[Violation]:
@@ -80,12 +80,12 @@ def _check_end(
     if turn.state == "stopped" and visit.is_regular:
         yield _violation(Fault.LOST, visit, f"was stopped ({turn.reason}), and nobody asked")
     outages = [each for each in here if _is_outage(visit, each)]
-    outages_max = max(1, sum(other.errand.kind is Kind.OUTAGE for other in joined))
+    outages_max = max(1, sum(other.errand.kind is ErrandKind.OUTAGE for other in joined))
     for found, times_max in ((answers, 1), (apologies, 1), (outages, outages_max)):
         if sum(not each.is_labelled for each in found) > times_max:
             words = f"was told twice, without a label: {found[-1].text[:100]!r}"
             yield _violation(Fault.DOUBLED, visit, words)
-    if turn.state == "done" and visit.errand.kind is Kind.LONG:
+    if turn.state == "done" and visit.errand.kind is ErrandKind.LONG:
         yield from _check_parts(visit, here)
 
 

@@ -18,7 +18,7 @@ LONG_PARAGRAPHS = 50
 LETTER_PARAGRAPHS = 12
 
 
-class Kind(StrEnum):
+class ErrandKind(StrEnum):
     ECHO = "echo"
     TOOLS = "tools"
     COUNT = "count"
@@ -39,7 +39,7 @@ class Errand:
     """One message. `mark` is in no other one; `answer` is a pattern for the whole answer, empty
     where there is to be none."""
 
-    kind: Kind
+    kind: ErrandKind
     mark: str
     text: str
     answer: str = ""
@@ -54,7 +54,7 @@ class Errand:
 
     @property
     def leaves_line(self) -> bool:
-        return self.kind in (Kind.COMMAND, Kind.JOB)
+        return self.kind in (ErrandKind.COMMAND, ErrandKind.JOB)
 
 
 def recovery_of(mark: str) -> str:
@@ -82,25 +82,29 @@ def errand_afield(dice: random.Random, mark: str) -> Errand:
 
 
 def _echo(_dice: random.Random, mark: str) -> Errand:
-    return Errand(kind=Kind.ECHO, mark=mark, text=f"echo {mark}", answer=re.escape(mark))
+    return Errand(kind=ErrandKind.ECHO, mark=mark, text=f"echo {mark}", answer=re.escape(mark))
 
 
 def _tools(dice: random.Random, mark: str) -> Errand:
     """Two calls side by side, then one more, then the answer."""
     first, second = _pauses(dice, 0.02, 0.2), _pauses(dice, 0.02, 0.7)
     text = _script({"calls": first + second}, {"calls": _pauses(dice, 0.01, 0.1)}, {"text": mark})
-    return Errand(kind=Kind.TOOLS, mark=mark, text=text, answer=re.escape(mark))
+    return Errand(kind=ErrandKind.TOOLS, mark=mark, text=text, answer=re.escape(mark))
 
 
 def _count(_dice: random.Random, mark: str) -> Errand:
-    return Errand(kind=Kind.COUNT, mark=mark, text="count to 2 slowly", answer="1, 2: done\\.")
+    return Errand(
+        kind=ErrandKind.COUNT, mark=mark, text="count to 2 slowly", answer="1, 2: done\\."
+    )
 
 
 def _command(dice: random.Random, mark: str) -> Errand:
     wait, code = dice.choice((0, 0.05, 0.3)), dice.choice((0, 0, 4))
     command = f"echo {mark} >> {LEDGER}; sleep {wait}; echo {mark}; exit {code}"
     answer = f"{exited(code)}\n{re.escape(mark)}"
-    return Errand(kind=Kind.COMMAND, mark=mark, text=f"run {command}", answer=answer, code=code)
+    return Errand(
+        kind=ErrandKind.COMMAND, mark=mark, text=f"run {command}", answer=answer, code=code
+    )
 
 
 def _job(dice: random.Random, mark: str) -> Errand:
@@ -115,14 +119,14 @@ def _job(dice: random.Random, mark: str) -> Errand:
     runs = "It runs in the background as p[0-9]+\\. I will tell you how it ends\\."
     answer = f"{runs}|{ended}|{reported}"
     text = f"in background {command}"
-    return Errand(kind=Kind.JOB, mark=mark, text=text, answer=answer, code=code)
+    return Errand(kind=ErrandKind.JOB, mark=mark, text=text, answer=answer, code=code)
 
 
 def _question(dice: random.Random, mark: str) -> Errand:
     choice = dice.choice(CHOICES)
     text = f"ask me which drink for {mark}: {CHOICES[0]}, {CHOICES[1]} or {CHOICES[2]}"
     answer = f"You said: {choice}\\."
-    return Errand(kind=Kind.QUESTION, mark=mark, text=text, answer=answer, choice=choice)
+    return Errand(kind=ErrandKind.QUESTION, mark=mark, text=text, answer=answer, choice=choice)
 
 
 def _long(_dice: random.Random, mark: str) -> Errand:
@@ -130,13 +134,13 @@ def _long(_dice: random.Random, mark: str) -> Errand:
     words = "\n\n".join(f"{mark} {number} " + "word " * 150 for number in range(LONG_PARAGRAPHS))
     words = words.strip()
     text = _script({"text": words})
-    return Errand(kind=Kind.LONG, mark=mark, text=text, answer=re.escape(words))
+    return Errand(kind=ErrandKind.LONG, mark=mark, text=text, answer=re.escape(words))
 
 
 def _empty(_dice: random.Random, mark: str) -> Errand:
     """The model says nothing, and is asked again."""
     text = _script({"empty": True}, {"text": mark})
-    return Errand(kind=Kind.EMPTY, mark=mark, text=text, answer=re.escape(mark))
+    return Errand(kind=ErrandKind.EMPTY, mark=mark, text=text, answer=re.escape(mark))
 
 
 def _errand_of_calls(dice: random.Random, mark: str) -> Errand:
@@ -144,7 +148,7 @@ def _errand_of_calls(dice: random.Random, mark: str) -> Errand:
     names it."""
     first: dict[str, object] = {"text": mark, "calls": _pauses(dice, 0.02, 0.4)}
     text = _script(first, {"calls": _pauses(dice, 0.01, 0.2)}, {"text": mark})
-    return Errand(kind=Kind.TOOLS, mark=mark, text=text, answer=re.escape(mark))
+    return Errand(kind=ErrandKind.TOOLS, mark=mark, text=text, answer=re.escape(mark))
 
 
 def _letter(_dice: random.Random, mark: str) -> Errand:
@@ -152,12 +156,12 @@ def _letter(_dice: random.Random, mark: str) -> Errand:
     words = "\n\n".join(f"{mark} {number} " + "word " * 150 for number in range(LETTER_PARAGRAPHS))
     words = words.strip()
     text = _script({"text": words})
-    return Errand(kind=Kind.LONG, mark=mark, text=text, answer=re.escape(words))
+    return Errand(kind=ErrandKind.LONG, mark=mark, text=text, answer=re.escape(words))
 
 
 def _fail(_dice: random.Random, mark: str) -> Errand:
     text = _script({"refuse": f"no {mark}"})
-    return Errand(kind=Kind.FAIL, mark=mark, text=text)
+    return Errand(kind=ErrandKind.FAIL, mark=mark, text=text)
 
 
 def _stop(dice: random.Random, mark: str) -> Errand:
@@ -166,7 +170,7 @@ def _stop(dice: random.Random, mark: str) -> Errand:
     busy = dice.choice(waits)
     stop_after_s = dice.choice((0.1, 0.4))
     text = _script({"busy": busy}, {"text": mark})
-    return Errand(kind=Kind.STOP, mark=mark, text=text, stop_after_s=stop_after_s)
+    return Errand(kind=ErrandKind.STOP, mark=mark, text=text, stop_after_s=stop_after_s)
 
 
 def _outage(dice: random.Random, mark: str) -> Errand:
@@ -177,7 +181,7 @@ def _outage(dice: random.Random, mark: str) -> Errand:
         outage["retry_after_ms"] = 30_000
     text = _script({"busy_until": outage, "text": mark})
     return Errand(
-        kind=Kind.OUTAGE,
+        kind=ErrandKind.OUTAGE,
         mark=mark,
         text=text,
         answer=re.escape(mark),

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from anyio import Event, current_time, move_on_after, sleep
 
-from koboshi.torture.errands import MARK, Errand, Kind, errands_of
+from koboshi.torture.errands import MARK, Errand, ErrandKind, errands_of
 from koboshi.torture.faults import CLOSED
-from koboshi.torture.seen import Sent, Told
+from koboshi.torture.seen import SeenEvent, SeenSent
 from koboshi.torture.talk import LOST, Connection, NotNow, Unknown
 
 PATIENCE_S = 3.0
@@ -27,7 +27,7 @@ REPORTED = ("[koboshi] Background process ", "Background process ", "It exited w
 """How the agent and the person are told of the end of a command."""
 
 
-class Place(Protocol):
+class GatewayPlace(Protocol):
     """Where the gateway is, over all of its lives."""
 
     @property
@@ -44,20 +44,20 @@ class Place(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Person:
+class TorturePerson:
     """One chat. What was sent and told is kept for the check."""
 
     chat: str
-    place: Place
+    place: GatewayPlace
     dice: random.Random
-    sent: list[Sent] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    sent: list[SeenSent] = field(default_factory=list)
+    told: list[SeenEvent] = field(default_factory=list)
     repeats: int = 0
     errands: int = 0
     orders: int = 0
     waits_for: str = ""
     unfinished: list[str] = field(default_factory=list)
-    questions: list[Told] = field(default_factory=list)
+    questions: list[SeenEvent] = field(default_factory=list)
     """Those that were not answered yet."""
     jobs_heard: set[str] = field(default_factory=set)
     """Marks of background commands whose end was heard, by the agent or by the person."""
@@ -86,10 +86,10 @@ class Person:
             except (*LOST, NotNow):
                 await sleep(RETRY_S)
 
-    async def say(self, errand: Errand, *, question: int = 0, choice: str = "") -> Sent:
+    async def say(self, errand: Errand, *, question: int = 0, choice: str = "") -> SeenSent:
         """Post until it is acknowledged, always with the same key."""
         key = f"{len(self.sent)}"
-        sent = Sent(chat=self.chat, key=key, errand=errand)
+        sent = SeenSent(chat=self.chat, key=key, errand=errand)
         self.sent.append(sent)
         while sent.message is None:
             connection = await self.place.comes_up()
@@ -100,13 +100,13 @@ class Person:
                 await sleep(RETRY_S)
         return sent
 
-    async def order(self, text: str) -> Sent:
+    async def order(self, text: str) -> SeenSent:
         """Say a command of the chat."""
         self.orders += 1
         mark = f"{self.chat}o{self.orders:05d}"
-        return await self.say(Errand(kind=Kind.ORDER, mark=mark, text=text))
+        return await self.say(Errand(kind=ErrandKind.ORDER, mark=mark, text=text))
 
-    async def hears_reply(self, sent: Sent) -> Told:
+    async def hears_reply(self, sent: SeenSent) -> SeenEvent:
         """Wait for the reply to a command."""
         cause = f"command:{(sent.message or '')[1:]}"
         while True:
@@ -121,7 +121,7 @@ class Person:
             self.unfinished.append(f"{self.waits_for}: {why}")
             self.waits_for = ""
 
-    def _take(self, told: Told) -> None:
+    def _take(self, told: SeenEvent) -> None:
         self.told.append(told)
         if told.kind == "turn":
             self.states[told.turn] = told.state
@@ -142,7 +142,7 @@ class Person:
             sent = [await self.say(errand) for errand in errands]
             for each in sent:
                 turn = await self._see_through(each)
-                if each.errand.kind is Kind.JOB and self.states[turn] == "done":
+                if each.errand.kind is ErrandKind.JOB and self.states[turn] == "done":
                     self.jobs_begun.add(each.errand.mark)
         except Unknown as unknown:
             self.unfinished.append(f"{self.waits_for}: nothing is known of it ({unknown})")
@@ -154,7 +154,7 @@ class Person:
             while not self.jobs_begun <= self.jobs_heard:
                 await self.news.wait()
 
-    async def _see_through(self, sent: Sent) -> str:
+    async def _see_through(self, sent: SeenSent) -> str:
         """Wait for the end of a message, and do what a person does on the way. Returns its turn."""
         errand, begun = sent.errand, current_time()
         turn: str | None = None
@@ -184,7 +184,7 @@ class Person:
         with move_on_after(within_s):
             await self.news.wait()
 
-    async def _turn_of(self, sent: Sent) -> str | None:
+    async def _turn_of(self, sent: SeenSent) -> str | None:
         connection = self.place.connection
         if connection is None or sent.message is None:
             return None
@@ -193,19 +193,19 @@ class Person:
         except (*LOST, NotNow):
             return None
 
-    async def _answer_questions(self, sent: Sent) -> None:
+    async def _answer_questions(self, sent: SeenSent) -> None:
         while self.questions:
             told = self.questions.pop()
             label = self._choice_for(sent.errand, told)
             chosen = next(each for each, words in told.choices if words.casefold() == label)
-            reply = Errand(kind=Kind.REPLY, mark=f"{self.chat}q{told.question}", text="")
+            reply = Errand(kind=ErrandKind.REPLY, mark=f"{self.chat}q{told.question}", text="")
             await self.say(reply, question=told.question, choice=chosen)
 
-    def _choice_for(self, errand: Errand, told: Told) -> str:
+    def _choice_for(self, errand: Errand, told: SeenEvent) -> str:
         """The agent gets what is planned; the gateway may go on, and may not do anything twice."""
         if told.text.startswith(OFFER):
             return "yes"
-        is_planned = errand.kind is Kind.QUESTION and errand.mark in told.text
+        is_planned = errand.kind is ErrandKind.QUESTION and errand.mark in told.text
         return errand.choice if is_planned else "no"
 
 

@@ -17,7 +17,7 @@ import apsw
 
 from koboshi.kernel.sql import load_queries
 from koboshi.torture.errands import LEDGER
-from koboshi.torture.seen import DeliveryRow, EntryRow, JoinedRow, ProcessRow, Remains, TurnRow
+from koboshi.torture.seen import DeliveryRow, JoinedRow, ProcessRow, Remains, SeenEntry, SeenTurn
 
 Row = TypeVar("Row")
 
@@ -38,8 +38,8 @@ def read_remains(home: Path) -> Remains:
         connection = apsw.Connection(str(path))
         try:
             return Remains(
-                entries=_rows(connection, "entries", EntryRow),
-                turns=_rows(connection, "turns", TurnRow),
+                entries=_rows(connection, "entries", SeenEntry),
+                turns=_rows(connection, "turns", SeenTurn),
                 deliveries=_rows(connection, "deliveries", DeliveryRow),
                 processes=_rows(connection, "processes", ProcessRow),
                 heard=dict(connection.execute(_QUERIES["heard"])),

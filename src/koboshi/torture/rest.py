@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class RestRoute(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
     chat: str
     thread: str = ""
@@ -19,9 +19,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.channel}/{self.chat}{'/' if self.thread else ''}{self.thread}"
 
 
-class OpenTurn(msgspec.Struct, frozen=True, kw_only=True):
+class TurnLeftOpen(msgspec.Struct, frozen=True, kw_only=True):
     turn_id: int
-    route: Place
+    route: RestRoute
     state: str
     event: str
     reason: str | None = None
@@ -50,7 +50,7 @@ class StillOpen:
     """Everything that is not over. `updates` were written on the platform and not acknowledged;
     `runners` are the numbers of commands that run."""
 
-    turns: tuple[OpenTurn, ...] = ()
+    turns: tuple[TurnLeftOpen, ...] = ()
     entries: tuple[OpenEntry, ...] = ()
     deliveries: tuple[OpenDelivery, ...] = ()
     unreached: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from koboshi.torture.platform import Posted, Spot
 
 
 @dataclass(slots=True, kw_only=True)
-class Sent:
+class SeenSent:
     """One message of a person. `message` is the id that it was acknowledged with."""
 
     chat: str
@@ -35,7 +35,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class SeenEvent:
     """One event of a chat. The fields that its kind does not have are empty."""
 
     place: int
@@ -56,7 +56,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntryRow:
+class SeenEntry:
     entry_id: int
     kind: str
     external_id: str
@@ -75,7 +75,7 @@ class JoinedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRow:
+class SeenTurn:
     turn_id: int
     chat: str
     state: str
@@ -109,8 +109,8 @@ class ProcessRow:
 class Remains:
     """The rows of a home in which no gateway runs."""
 
-    entries: Sequence[EntryRow] = ()
-    turns: Sequence[TurnRow] = ()
+    entries: Sequence[SeenEntry] = ()
+    turns: Sequence[SeenTurn] = ()
     deliveries: Sequence[DeliveryRow] = ()
     processes: Sequence[ProcessRow] = ()
     heard: Mapping[str, int] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Remains:
     joined: Sequence[JoinedRow] = ()
     damage: Sequence[str] = ()
 
-    def joined_with(self, entry: EntryRow) -> tuple[int, ...]:
+    def joined_with(self, entry: SeenEntry) -> tuple[int, ...]:
         """The messages that one turn answers together, in order; the entry alone where it has a
         turn of its own."""
         together = tuple(row.entry_id for row in self.joined if row.turn_id == entry.turn_id)
@@ -126,11 +126,11 @@ class Remains:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    sent: Sequence[Sent]
-    told: Mapping[str, Sequence[Told]]
+class TrialSeen:
+    sent: Sequence[SeenSent]
+    told: Mapping[str, Sequence[SeenEvent]]
     """What the follower of each chat was told, over all of its connections."""
-    from_start: Mapping[str, Sequence[Told]]
+    from_start: Mapping[str, Sequence[SeenEvent]]
     """What somebody is told who follows the chat from its start, at the end."""
     remains: Remains
     ledger: Mapping[str, int]

@@ -14,8 +14,8 @@ import msgspec
 from anyio import BrokenResourceError, ClosedResourceError, EndOfStream, connect_tcp, fail_after
 from anyio.abc import SocketStream
 
-from koboshi.torture.rest import OpenDelivery, OpenEntry, OpenTurn, StillOpen
-from koboshi.torture.seen import Told
+from koboshi.torture.rest import OpenDelivery, OpenEntry, StillOpen, TurnLeftOpen
+from koboshi.torture.seen import SeenEvent
 
 WITHIN_S = 20.0
 LOST = (OSError, EndOfStream, BrokenResourceError, ClosedResourceError)
@@ -30,7 +30,7 @@ class Unknown(Exception):
     """The gateway does not know a message that it has acknowledged."""
 
 
-class Refused(Exception):
+class TalkRefused(Exception):
     """The gateway answers what nobody expects; a test of promises can not go on."""
 
 
@@ -67,7 +67,7 @@ class _Status(msgspec.Struct):
 
 
 class _Turns(msgspec.Struct):
-    turns: tuple[OpenTurn, ...]
+    turns: tuple[TurnLeftOpen, ...]
 
 
 class _Inbox(msgspec.Struct):
@@ -148,7 +148,7 @@ class Connection:
             unreached=tuple(f"{name}: {why}" for name, why in status.unreached.items()),
         )
 
-    async def events(self, chat: str, after: int | None) -> AsyncGenerator[Told, None]:
+    async def events(self, chat: str, after: int | None) -> AsyncGenerator[SeenEvent, None]:
         """The events of a chat behind a place, or from its start, until the connection ends.
         Raises NotNow."""
         place = "" if after is None else f"Last-Event-ID: {after}\r\n"
@@ -204,7 +204,7 @@ def _path(chat: str) -> str:
     return f"/api/v1/sessions/{quote(chat)}"
 
 
-def _told(frame: bytes) -> Told | None:
+def _told(frame: bytes) -> SeenEvent | None:
     """The event in a frame; None where it only keeps the connection open, or is not stored."""
     fields = dict(
         line.split(": ", 1) for line in frame.decode().split("\n") if not line.startswith(":")
@@ -212,7 +212,7 @@ def _told(frame: bytes) -> Told | None:
     if "id" not in fields or "data" not in fields or fields.get("event") == "place":
         return None
     line = _lines.decode(fields["data"])
-    return Told(
+    return SeenEvent(
         place=int(fields["id"]),
         kind=fields["event"],
         turn=line.turn or "",
@@ -227,7 +227,7 @@ def _told(frame: bytes) -> Told | None:
     )
 
 
-def _complaint(asked: str, answer: _Answer) -> NotNow | Unknown | Refused:
+def _complaint(asked: str, answer: _Answer) -> NotNow | Unknown | TalkRefused:
     """What an answer means that is not the hoped-for one. The port of a gateway that has died may
     belong to another one now, which does not know our token."""
     if answer.status == 404:
@@ -235,4 +235,4 @@ def _complaint(asked: str, answer: _Answer) -> NotNow | Unknown | Refused:
     if answer.status in (401, 408, 429) or answer.status >= 500:
         return NotNow()
     said = bytes(answer.body[:200]).decode(errors="replace")
-    return Refused(f"{asked} is answered with {answer.status}: {said}")
+    return TalkRefused(f"{asked} is answered with {answer.status}: {said}")

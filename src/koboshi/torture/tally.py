@@ -7,7 +7,7 @@ from koboshi.torture.faults import Fault, Violation
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
+class TrialTally:
     """Counts of one home, or of all together."""
 
     lives: int = 0
@@ -52,7 +52,7 @@ class Tally:
     rests: int = 0
     violations: list[Violation] = field(default_factory=list)
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "TrialTally") -> None:
         self.lives += other.lives
         self.kills += other.kills
         self.missed += other.missed

@@ -19,10 +19,10 @@ from anyio import (
 )
 
 from koboshi.torture.check import answers_heard, check
-from koboshi.torture.errands import Errand, Kind, recovery_of
+from koboshi.torture.errands import Errand, ErrandKind, recovery_of
 from koboshi.torture.faults import Fault, Violation
 from koboshi.torture.lives import CradleBroke, Lives
-from koboshi.torture.people import Person
+from koboshi.torture.people import TorturePerson
 from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
 from koboshi.torture.platform import Platform
 from koboshi.torture.remains import (
@@ -33,10 +33,10 @@ from koboshi.torture.remains import (
     runners_in,
 )
 from koboshi.torture.rest import StillOpen
-from koboshi.torture.seen import Seen, Told
+from koboshi.torture.seen import SeenEvent, TrialSeen
 from koboshi.torture.strain import NONE, Strain
-from koboshi.torture.talk import LOST, Connection, NotNow, Refused, Unknown, connection_to
-from koboshi.torture.tally import Tally
+from koboshi.torture.talk import LOST, Connection, NotNow, TalkRefused, Unknown, connection_to
+from koboshi.torture.tally import TrialTally
 from koboshi.torture.visitors import Visitor, is_end
 
 START_S_MAX = 30.0
@@ -73,9 +73,9 @@ class Trial:
     now_ms: Callable[[], int]
     """The clock on the wall, which is that of the last life, too."""
     strains: Iterator[Strain] = field(default_factory=lambda: repeat(NONE))
-    people: Sequence[Person] = ()
+    people: Sequence[TorturePerson] = ()
     visitors: Sequence[Visitor] = ()
-    tally: Tally = field(default_factory=Tally)
+    tally: TrialTally = field(default_factory=TrialTally)
     connection: Connection | None = None
     is_closing: bool = False
     runners_killed: set[int] = field(default_factory=set)
@@ -108,7 +108,7 @@ class Trial:
         self.is_closing = self.platform.is_calm = False
         try:
             seen = await self._round(lives_max, until)
-        except* (CradleBroke, Refused, Unknown) as broken:
+        except* (CradleBroke, TalkRefused, Unknown) as broken:
             for each in _leaves_of(broken):
                 self._complain(Fault.BROKEN, str(each))
         else:
@@ -129,7 +129,7 @@ class Trial:
         states = [state for person in self.people for state in person.states.values()]
         self.tally.ends_told = sum(state in ("failed", "stopped") for state in states)
         self.tally.commands = sum(read_ledger(self.workdir).values())
-        jobs = [each for each in sent if each.errand.kind is Kind.JOB]
+        jobs = [each for each in sent if each.errand.kind is ErrandKind.JOB]
         heard = {mark for person in self.people for mark in person.jobs_heard}
         self.tally.jobs = sum(each.errand.mark in heard for each in jobs)
         posted = self.platform.posted
@@ -141,11 +141,11 @@ class Trial:
             for visit in visits
         )
         errands = [*(each.errand for each in sent), *(each.errand for each in visits)]
-        self.tally.outages = sum(each.kind is Kind.OUTAGE for each in errands)
+        self.tally.outages = sum(each.kind is ErrandKind.OUTAGE for each in errands)
         self.tally.copies = sum(each.is_labelled for each in posted)
         self.tally.mishaps = self.platform.mishaps.copy()
 
-    async def _round(self, lives_max: int, until: float) -> Seen:
+    async def _round(self, lives_max: int, until: float) -> TrialSeen:
         async with create_task_group() as followers:
             for person in self.people:
                 followers.start_soon(person.keep_following)
@@ -246,7 +246,7 @@ class Trial:
             if killed is not None:
                 self.runners_killed.add(killed)
 
-    def _everybody(self) -> "list[Person | Visitor]":
+    def _everybody(self) -> "list[TorturePerson | Visitor]":
         return [*self.people, *self.visitors]
 
     def _all_visitors(self) -> list[int]:
@@ -330,10 +330,10 @@ class Trial:
         except (*LOST, NotNow):
             return False
 
-    async def _told_from_start(self, person: Person) -> tuple[str, list[Told]]:
+    async def _told_from_start(self, person: TorturePerson) -> tuple[str, list[SeenEvent]]:
         """What somebody new is told, up to the last words in the chat."""
         last = await person.hears_reply(await person.order("/help"))
-        told: list[Told] = []
+        told: list[SeenEvent] = []
         connection = await self.comes_up()
         async with aclosing(connection.events(person.chat, None)) as events:
             async for each in events:
@@ -342,9 +342,9 @@ class Trial:
                     break
         return person.chat, told
 
-    def _seen(self, from_start: Sequence[tuple[str, list[Told]]]) -> Seen:
+    def _seen(self, from_start: Sequence[tuple[str, list[SeenEvent]]]) -> TrialSeen:
         ends = {chat: told[-1].place for chat, told in from_start}
-        return Seen(
+        return TrialSeen(
             sent=[each for person in self.people for each in person.sent],
             told={
                 person.chat: [each for each in person.told if each.place <= ends[person.chat]]

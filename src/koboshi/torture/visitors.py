@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from anyio import current_time, sleep
 
 from koboshi.torture.errands import LETTER_PARAGRAPHS, errand_afield
-from koboshi.torture.people import OFFER, Place, has_waited
+from koboshi.torture.people import OFFER, GatewayPlace, has_waited
 from koboshi.torture.platform import GROUP, Platform, Posted, Spot
 from koboshi.torture.seen import Visit
 
@@ -30,7 +30,7 @@ def spots_of(place: int) -> list[Spot]:
 class Visitor:
     number: int
     platform: Platform
-    place: Place
+    place: GatewayPlace
     dice: random.Random
     is_regular: bool = True
     visits: list[Visit] = field(default_factory=list)

@@ -23,7 +23,7 @@ class CannotListen(ChannelUnusable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ListenAddress:
     """Where somebody wants to listen; where others can reach only if `is_public`."""
 
     host: str
@@ -33,23 +33,23 @@ class Place:
     """What helps where it cannot be had."""
 
 
-def web_place(name: str, host: str, port: int, *, is_public: bool) -> Place:
+def web_place(name: str, host: str, port: int, *, is_public: bool) -> ListenAddress:
     """Where the web channel of that name listens."""
     section = name.replace(":", ".", 1)
     remedy = (
         "end that one, or give us another port: koboshi run --port NUMBER, or port under "
         f"[channels.{section}] in koboshi.toml"
     )
-    return Place(host=host, port=port, is_public=is_public, remedy=remedy)
+    return ListenAddress(host=host, port=port, is_public=is_public, remedy=remedy)
 
 
-def webhook_place(host: str, port: int) -> Place:
+def webhook_place(host: str, port: int) -> ListenAddress:
     """Where calls of a platform are taken."""
     remedy = "end that one, or set webhook_port to another and tell the proxy"
-    return Place(host=host, port=port, remedy=remedy)
+    return ListenAddress(host=host, port=port, remedy=remedy)
 
 
-async def listen(place: Place) -> socket.socket:
+async def listen(place: ListenAddress) -> socket.socket:
     """A socket that listens there. Raises CannotListen, naming it and what helps, and OSError where
     only something is missing for now."""
     try:
@@ -63,7 +63,7 @@ async def listen(place: Place) -> socket.socket:
         raise CannotListen(words) from error
 
 
-def complaint_about(place: Place, ours: frozenset[int] = frozenset()) -> str:
+def complaint_about(place: ListenAddress, ours: frozenset[int] = frozenset()) -> str:
     """Why nobody could listen there now; empty if somebody could, or if one of our own processes
     does, which will make room."""
     try:
@@ -80,7 +80,7 @@ def complaint_about(place: Place, ours: frozenset[int] = frozenset()) -> str:
     return ""
 
 
-def _bound(place: Place, family: socket.AddressFamily, address: Address) -> socket.socket:
+def _bound(place: ListenAddress, family: socket.AddressFamily, address: Address) -> socket.socket:
     if not place.is_public and not ip_address(address[0]).is_loopback:
         words = f"{place.host} is {address[0]}, which others can reach; use 127.0.0.1"
         raise CannotListen(words)
@@ -89,7 +89,7 @@ def _bound(place: Place, family: socket.AddressFamily, address: Address) -> sock
     return listener
 
 
-def _refusal(place: Place, error: OSError) -> str:
+def _refusal(place: ListenAddress, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         words = f"is in use by another program ({holder_words(place.port)})"
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
 from koboshi.channels.telegram.outcomes import TOO_MANY, wait_ms_of
 from koboshi.channels.telegram.rate_limiter import RateLimiter
-from koboshi.channels.telegram.types import Answer
+from koboshi.channels.telegram.types import BotAnswer
 
 SHOW_SECONDS = 5.0
 
@@ -24,7 +24,7 @@ class BestEffort:
         with suppress(NotReached, NoAnswer):
             self.note_429(chat, await self.api.call(method, parameters, seconds=SHOW_SECONDS))
 
-    def note_429(self, chat: str, answer: Answer) -> None:
+    def note_429(self, chat: str, answer: BotAnswer) -> None:
         """Show nothing there for as long as the platform asks for, if it does."""
         if answer.error_code == TOO_MANY:
             self.manners.pause_until(chat, wait_ms_of(answer) / 1000)

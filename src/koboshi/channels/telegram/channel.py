@@ -37,7 +37,7 @@ from koboshi.channels.telegram.outcomes import (
 from koboshi.channels.telegram.probe import look, span_of
 from koboshi.channels.telegram.rate_limiter import RateLimiter
 from koboshi.channels.telegram.receiving import Receiving
-from koboshi.channels.telegram.types import Answer
+from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
@@ -61,7 +61,7 @@ PROBE_WAIT_MS_MAX = 5_000
 class TooMany(Exception):
     """The platform wants to be left in peace for a while."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: BotAnswer) -> None:
         super().__init__(answer.description)
         self.wait_ms = wait_ms_of(answer)
 
@@ -184,14 +184,14 @@ class TelegramChannel:
         """End the connections to the platform. Nothing can be sent any more."""
         await self._api.lanes.aclose()
 
-    async def _post(self, delivery: Delivery) -> Answer:
+    async def _post(self, delivery: Delivery) -> BotAnswer:
         answer = await self._post_as(delivery, is_plain=False)
         if not complains_of_entities(answer):
             return answer
         log.warning("formatting_refused", delivery=delivery.delivery_id, why=answer.description)
         return await self._post_as(delivery, is_plain=True)
 
-    async def _post_as(self, delivery: Delivery, *, is_plain: bool) -> Answer:
+    async def _post_as(self, delivery: Delivery, *, is_plain: bool) -> BotAnswer:
         if delivery.file is None:
             words = message_of(delivery, is_plain=is_plain)
             return await self._api.call("sendMessage", words, seconds=SEND_SECONDS)
@@ -200,7 +200,7 @@ class TelegramChannel:
         name = delivery.file.name
         return await self._api.upload("sendDocument", caption, "document", name, content)
 
-    async def _probe(self, delivery: Delivery, number: int) -> Answer:
+    async def _probe(self, delivery: Delivery, number: int) -> BotAnswer:
         """Ask for one message. A platform that wants a short pause gets it here: whoever began
         anew each time would never come to an end."""
         place = {"chat_id": int(delivery.route.chat), "message_id": number}

@@ -9,11 +9,11 @@ import httpx2
 import msgspec
 
 from koboshi import __version__
-from koboshi.channels.telegram.types import Answer
+from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.resource_exhaustion import shortage_behind
 from koboshi.http_pool import HttpPool
 
-_answer = msgspec.json.Decoder(Answer)
+_answer = msgspec.json.Decoder(BotAnswer)
 _HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "gzip, deflate",
@@ -52,7 +52,7 @@ class BotApi:
 
     async def call(
         self, method: str, parameters: Mapping[str, object], *, seconds: float | None = None
-    ) -> Answer:
+    ) -> BotAnswer:
         """What the platform answers. Raises NotReached, or NoAnswer if that can not be known."""
         return _read(await self.call_raw(method, parameters, seconds=seconds))
 
@@ -72,7 +72,7 @@ class BotApi:
 
     async def upload(
         self, method: str, parameters: Mapping[str, object], field: str, name: str, content: bytes
-    ) -> Answer:
+    ) -> BotAnswer:
         """A call that carries a file."""
         data = {
             key: value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -125,7 +125,7 @@ def _timeout(seconds: float | None) -> httpx2.Timeout:
     return httpx2.Timeout(seconds or SEND_SECONDS, connect=CONNECT_SECONDS)
 
 
-def _read(body: bytes) -> Answer:
+def _read(body: bytes) -> BotAnswer:
     try:
         answer = _answer.decode(body)
     except msgspec.DecodeError as error:

@@ -12,7 +12,7 @@ import msgspec
 
 from koboshi.channels.telegram.formatted import UTF_16
 from koboshi.channels.telegram.message_text import attachments_of, said_in
-from koboshi.channels.telegram.types import Callback, Entity, Message, Update, User
+from koboshi.channels.telegram.types import Callback, TelegramEntity, TelegramMessage, Update, User
 from koboshi.domain.ids import ChannelName, Seq
 from koboshi.domain.inbox import Words
 from koboshi.domain.route import Route
@@ -36,7 +36,7 @@ ALBUMS_MAX = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class UpdateReader:
     """Reads the updates of one bot."""
 
     channel: ChannelName
@@ -70,7 +70,7 @@ class Reader:
             route=route, external_id=key, sender="", words=words, ignored="not-a-message"
         )
 
-    def _message(self, message: Message, key: str) -> Inbound:
+    def _message(self, message: TelegramMessage, key: str) -> Inbound:
         moved = _moved(message)
         if moved is not None:
             return self._nothing(message, key, "moved", chat=moved[0], moved_to=moved[1])
@@ -103,7 +103,7 @@ class Reader:
         )
 
     def _nothing(
-        self, message: Message, key: str, why: str, *, chat: str = "", moved_to: str = ""
+        self, message: TelegramMessage, key: str, why: str, *, chat: str = "", moved_to: str = ""
     ) -> Inbound:
         """It is not for us: that it was there is kept, its words are not."""
         route = self._route(message)
@@ -158,10 +158,10 @@ class Reader:
             ignored=f"malformed: {why[:200]}",
         )
 
-    def _route(self, message: Message) -> Route:
+    def _route(self, message: TelegramMessage) -> Route:
         return Route(channel=self.channel, chat=str(message.chat.id), thread=thread_of(message))
 
-    def _is_for_us(self, message: Message) -> bool:
+    def _is_for_us(self, message: TelegramMessage) -> bool:
         """In a group: they name us, answer us, or give a command that is not another bot's. An
         album is for us as a whole."""
         album = f"{message.chat.id}/{message.media_group_id}" if message.media_group_id else ""
@@ -173,7 +173,7 @@ class Reader:
                 del self.albums[next(iter(self.albums))]
         return True
 
-    def _speaks_to_us(self, message: Message) -> bool:
+    def _speaks_to_us(self, message: TelegramMessage) -> bool:
         answered = message.reply_to_message
         if answered is not None and answered.from_ is not None:
             is_topic = answered.message_id == message.message_thread_id
@@ -182,7 +182,7 @@ class Reader:
         words = message.words.encode(UTF_16)
         return any(self._names_us(mark, words) for mark in message.marks)
 
-    def _names_us(self, mark: Entity, words: bytes) -> bool:
+    def _names_us(self, mark: TelegramEntity, words: bytes) -> bool:
         named = words[mark.offset * 2 : (mark.offset + mark.length) * 2].decode(UTF_16, "replace")
         match mark.type:
             case "text_mention":
@@ -195,7 +195,7 @@ class Reader:
             case _:
                 return False
 
-    def _without_our_name(self, message: Message) -> Message:
+    def _without_our_name(self, message: TelegramMessage) -> TelegramMessage:
         """The words without our name at their beginning or end, which is how we are called."""
         name = re.escape(f"@{self.me.username}")
         words = re.sub(rf"^(/\w+){name}\b", r"\1", message.words, flags=re.IGNORECASE)
@@ -257,25 +257,25 @@ def next_offset(reads: Sequence[Read], offset: int) -> int:
     return last + 1 + (behind if last >= 0 else 0)
 
 
-def message_key(message: Message) -> str:
+def message_key(message: TelegramMessage) -> str:
     """One message is one entry, however often and in whatever updates it comes."""
     return f"{message.chat.id}/{message.message_id}"
 
 
-def thread_of(message: Message) -> str:
+def thread_of(message: TelegramMessage) -> str:
     """The topic. Other threads of replies are no places of their own."""
     is_topic = message.is_topic_message or message.chat.type == "private"
     return str(message.message_thread_id) if is_topic and message.message_thread_id else ""
 
 
-def sender_of(message: Message) -> str:
+def sender_of(message: TelegramMessage) -> str:
     """Whose words they are: whoever writes in the name of a chat is that chat."""
     if message.sender_chat is not None:
         return str(message.sender_chat.id)
     return "" if message.from_ is None else str(message.from_.id)
 
 
-def _is_for_a_bot(message: Message) -> bool:
+def _is_for_a_bot(message: TelegramMessage) -> bool:
     """Whether words that are not said to us are another bot's: a command to it, or its own words.
     Bots that listen to each other would never end."""
     first = message.words.split(maxsplit=1)[:1]
@@ -284,7 +284,7 @@ def _is_for_a_bot(message: Message) -> bool:
     return is_command or (sender is not None and sender.is_bot and message.sender_chat is None)
 
 
-def _name_of(message: Message) -> str:
+def _name_of(message: TelegramMessage) -> str:
     """What they call themselves whose words they are."""
     if message.sender_chat is not None:
         return message.sender_chat.title
@@ -300,7 +300,7 @@ def _callback(update: Update) -> str:
     return "" if update.callback_query is None else update.callback_query.id
 
 
-def _moved(message: Message) -> tuple[str, str] | None:
+def _moved(message: TelegramMessage) -> tuple[str, str] | None:
     """From which chat to which a group has moved, if that is what the message says."""
     if message.migrate_to_chat_id is not None:
         return str(message.chat.id), str(message.migrate_to_chat_id)
@@ -309,7 +309,7 @@ def _moved(message: Message) -> tuple[str, str] | None:
     return None
 
 
-def _sent_ms(message: Message) -> int:
+def _sent_ms(message: TelegramMessage) -> int:
     """When it was sent; 0 where that can not be."""
     return message.date * 1000 if 0 < message.date <= SECONDS_MAX else 0
 

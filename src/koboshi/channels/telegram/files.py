@@ -6,7 +6,7 @@ from pathlib import Path
 from anyio import open_file, to_thread
 
 from koboshi.channels.telegram.client import BotApi, NoAnswer
-from koboshi.channels.telegram.types import Answer
+from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment, size_words
 
@@ -34,7 +34,7 @@ async def fetch(api: BotApi, attachment: Attachment, path: Path, bytes_max: int)
     await to_thread.run_sync(os.replace, part, path)
 
 
-def _place_in(answer: Answer) -> str:
+def _place_in(answer: BotAnswer) -> str:
     if not answer.ok:
         if answer.error_code in (400, 404):
             raise FileNotHad(answer.description or "the platform does not have it any more")

@@ -61,7 +61,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FormattedText:
     """A text and its spans: nested or apart, sorted by their begin, the outer one first."""
 
     text: str
@@ -129,13 +129,13 @@ def clip(rendered: Rendered, units_max: int) -> Rendered:
     return finished(settled(f"{kept}…", spans))
 
 
-def finished(shown: Shown) -> Rendered:
+def finished(shown: FormattedText) -> Rendered:
     """The same in the units of Telegram."""
     ruler = Ruler(shown.text)
     return Rendered(shown.text, tuple(_entity_of(span, ruler) for span in shown.spans))
 
 
-def settled(text: str, spans: Iterable[Span]) -> Shown:
+def settled(text: str, spans: Iterable[Span]) -> FormattedText:
     """The text without whitespace around it, and of the spans what the Bot API accepts.
 
     Code holds and is held by nothing but a quote: styles are interrupted for it, and in a link the
@@ -158,10 +158,10 @@ def settled(text: str, spans: Iterable[Span]) -> Shown:
         if span.begin < span.end and span.begin >= ends.get(span.kind, 0):
             ends[span.kind] = span.end
             kept.append(span)
-    return Shown(text, tuple(kept))
+    return FormattedText(text, tuple(kept))
 
 
-def pieces(shown: Shown, bounds: Iterable[tuple[int, int]]) -> Iterator[Shown]:
+def pieces(shown: FormattedText, bounds: Iterable[tuple[int, int]]) -> Iterator[FormattedText]:
     """The stretches of a text between these bounds, which must be in order and apart."""
     coming = iter((*shown.spans, Span("", len(shown.text) + 1, len(shown.text) + 1)))
     upcoming = next(coming)
@@ -173,14 +173,14 @@ def pieces(shown: Shown, bounds: Iterable[tuple[int, int]]) -> Iterator[Shown]:
         open_spans = [span for span in open_spans if span.end > begin]
         text = shown.text[begin:end]
         inside = (_moved(span, -begin, end - begin) for span in open_spans)
-        yield Shown(text, tuple(_trimmed(span, text) for span in inside))
+        yield FormattedText(text, tuple(_trimmed(span, text) for span in inside))
 
 
-def essence(shown: Shown) -> Shown:
+def essence(shown: FormattedText) -> FormattedText:
     """The same without any whitespace: what two renderings of the same words have in common."""
     seen = [0, *accumulate(not char.isspace() for char in shown.text)]
     spans = (replace(span, begin=seen[span.begin], end=seen[span.end]) for span in shown.spans)
-    return Shown(
+    return FormattedText(
         "".join(shown.text.split()), tuple(span for span in spans if span.begin < span.end)
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 
 from koboshi.channels.telegram.formatted import clean
-from koboshi.channels.telegram.writer import Writer
+from koboshi.channels.telegram.writer import TelegramWriter
 
 _STYLES = {"strong_open": "bold", "em_open": "italic", "s_open": "strikethrough"}
 # Telegram wants a dot in the host of a web address, and knows no other scheme but its own. It would
@@ -26,7 +26,7 @@ class _Link:
     is_entity: bool
 
 
-def write_inline(writer: Writer, inline: Token, *, links: bool = True) -> None:
+def write_inline(writer: TelegramWriter, inline: Token, *, links: bool = True) -> None:
     """Write what is inside a block. Without `links` all addresses are written out."""
     open_links: list[_Link] = []
     for token in inline.children or ():
@@ -65,7 +65,7 @@ def is_link(url: str) -> bool:
     return len(url) <= _URL_CHARS_MAX and _LINK.fullmatch(url) is not None
 
 
-def _open_link(writer: Writer, href: str, links: bool) -> _Link:
+def _open_link(writer: TelegramWriter, href: str, links: bool) -> _Link:
     url = words(href).strip().replace(" ", "%20").removeprefix("mailto:")
     link = _Link(url, writer.mark(), links and is_link(url))
     if link.is_entity:
@@ -73,7 +73,7 @@ def _open_link(writer: Writer, href: str, links: bool) -> _Link:
     return link
 
 
-def _close_link(writer: Writer, link: _Link) -> None:
+def _close_link(writer: TelegramWriter, link: _Link) -> None:
     shown = writer.since(link.begin).strip()
     if not shown:
         writer.write(link.url)

@@ -8,11 +8,11 @@ from textwrap import dedent
 
 from markdown_it.token import Token
 
-from koboshi.channels.telegram.formatted import Shown, clean, settled
+from koboshi.channels.telegram.formatted import FormattedText, clean, settled
 from koboshi.channels.telegram.inline import words, write_inline
 from koboshi.channels.telegram.parser import parse
 from koboshi.channels.telegram.table import Cell, table_lines
-from koboshi.channels.telegram.writer import Block, Writer
+from koboshi.channels.telegram.writer import Block, TelegramWriter
 
 RULE = "———"
 BULLET = "•"
@@ -23,16 +23,16 @@ _TAB_CHARS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MarkdownPage:
     """A whole text as it is shown, and where its outermost blocks begin. Without a source that was
     parsed it is the text as it was written, and has no blocks."""
 
-    shown: Shown
+    shown: FormattedText
     blocks: tuple[Block, ...] = ()
     is_parsed: bool = False
 
 
-def page_of(markdown: str) -> Page:
+def page_of(markdown: str) -> MarkdownPage:
     """Show a Markdown text; it must be clean. What can not be parsed, or would be empty, is shown
     as it was written."""
     return _kept_page(markdown) if len(markdown) <= _KEPT_CHARS_MAX else _new_page(markdown)
@@ -44,23 +44,23 @@ _KEPT_PAGES_MAX = 64
 
 
 @lru_cache(_KEPT_PAGES_MAX)
-def _kept_page(markdown: str) -> Page:
+def _kept_page(markdown: str) -> MarkdownPage:
     return _new_page(markdown)
 
 
-def _new_page(markdown: str) -> Page:
+def _new_page(markdown: str) -> MarkdownPage:
     tokens = parse(markdown)
     if tokens is None:
-        return Page(settled(markdown, ()))
+        return MarkdownPage(settled(markdown, ()))
     walk = _Walk(tokens)
     writer = walk.written()
     text = writer.text
     shown = settled(text, writer.spans)
     if not shown.text:
-        return Page(settled(markdown, ()))
+        return MarkdownPage(settled(markdown, ()))
     lead = len(text) - len(text.lstrip())
     blocks = (Block(max(b.begin - lead, 0), b.line, b.follows_heading) for b in writer.blocks)
-    return Page(shown, tuple(blocks), is_parsed=True)
+    return MarkdownPage(shown, tuple(blocks), is_parsed=True)
 
 
 @dataclass(slots=True)
@@ -74,14 +74,14 @@ class _Walk:
     """One walk over the tokens of a text."""
 
     tokens: Sequence[Token]
-    writer: Writer = field(default_factory=Writer)
+    writer: TelegramWriter = field(default_factory=TelegramWriter)
     lists: list[_List] = field(default_factory=list)
     indents: list[str] = field(default_factory=list)
     rows: list[list[Cell]] = field(default_factory=list)
     table: Token | None = None
     addresses: set[str] | None = None
 
-    def written(self) -> Writer:
+    def written(self) -> TelegramWriter:
         for at, token in enumerate(self.tokens):
             if token.level == 0 and token.map and token.nesting >= 0:
                 self.writer.begin_outermost(token.map[0])
@@ -126,7 +126,7 @@ class _Walk:
     def _take_inline(self, at: int, token: Token) -> None:
         opening = self.tokens[at - 1]
         if opening.type in {"th_open", "td_open"}:
-            inner = Writer()
+            inner = TelegramWriter()
             write_inline(inner, token, links=False)
             align = str(opening.attrGet("style") or "").removeprefix("text-align:")
             self.rows[-1].append(Cell(" ".join(inner.text.split()), align))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from koboshi.channels.telegram.types import File, Message, Origin
+from koboshi.channels.telegram.types import MessageOrigin, TelegramFile, TelegramMessage
 from koboshi.domain.files import RECEIVED, Attachment, safe_name
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.phrases import excerpt
@@ -11,7 +11,7 @@ from koboshi.domain.phrases import excerpt
 QUOTE_CHARS_MAX = 300
 
 
-def said_in(message: Message) -> str:
+def said_in(message: TelegramMessage) -> str:
     """The words of a message, with what it answers or passes on; empty if it says nothing."""
     own = message.words.strip() or _described(message)
     if not own and not any(_files(message)):
@@ -21,7 +21,7 @@ def said_in(message: Message) -> str:
     return "\n".join(filter(None, [_passed_on(message.forward_origin), _answered(message), own]))
 
 
-def attachments_of(message: Message, channel: ChannelName) -> tuple[Attachment, ...]:
+def attachments_of(message: TelegramMessage, channel: ChannelName) -> tuple[Attachment, ...]:
     """The files of a message, each with a place of its own."""
     folder = f"{RECEIVED}/{safe_name(channel.replace(':', '-'), 'telegram')}"
     place = f"{folder}/{message.chat.id}-{message.message_id}"
@@ -41,7 +41,7 @@ def _kind(mime_type: str) -> str:
     return mime_type if re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", mime_type) else ""
 
 
-def _files(message: Message) -> Iterator[tuple[File, str, str]]:
+def _files(message: TelegramMessage) -> Iterator[tuple[TelegramFile, str, str]]:
     """Each file, what to call it where it has no name, and what it is."""
     if message.photo:
         largest = max(message.photo, key=lambda size: size.file_size)
@@ -61,7 +61,7 @@ def _files(message: Message) -> Iterator[tuple[File, str, str]]:
             yield file, name, kind
 
 
-def _described(message: Message) -> str:
+def _described(message: TelegramMessage) -> str:
     if message.sticker is not None:
         return f"[sticker {message.sticker.emoji}]".replace(" ]", "]")
     if message.location is not None:
@@ -77,7 +77,7 @@ def _described(message: Message) -> str:
     return ""
 
 
-def _passed_on(origin: Origin | None) -> str:
+def _passed_on(origin: MessageOrigin | None) -> str:
     if origin is None:
         return ""
     chat = origin.chat or origin.sender_chat
@@ -89,7 +89,7 @@ def _passed_on(origin: Origin | None) -> str:
     return f"[forwarded from {excerpt(who)}]" if who else "[forwarded]"
 
 
-def _answered(message: Message) -> str:
+def _answered(message: TelegramMessage) -> str:
     """What the words are about, where they answer another message than the beginning of a topic."""
     answered = message.reply_to_message
     if answered is None or answered.message_id == message.message_thread_id:

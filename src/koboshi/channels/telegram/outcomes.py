@@ -1,6 +1,6 @@
 """What the platform's answers mean. Pure."""
 
-from koboshi.channels.telegram.types import Answer
+from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.durations import wait_ms
 from koboshi.domain.outbox import Later, Moved, Refused, SendOutcome, Sent, Unsure
 
@@ -14,7 +14,7 @@ NOT_OURS = "message can't be edited"
 BAD_ENTITIES = ("can't parse entities", "entity_", "entities")
 
 
-def outcome_of(answer: Answer) -> SendOutcome:
+def outcome_of(answer: BotAnswer) -> SendOutcome:
     """What became of a message that was sent. Whatever is not taken was certainly not sent."""
     if answer.ok:
         number = answer.result.get("message_id") if isinstance(answer.result, dict) else None
@@ -32,19 +32,19 @@ def outcome_of(answer: Answer) -> SendOutcome:
     return Refused(reason=answer.description or f"the platform answered {answer.error_code}")
 
 
-def wait_ms_of(answer: Answer) -> int:
+def wait_ms_of(answer: BotAnswer) -> int:
     """How long the platform wants to be left in peace."""
     wait = answer.parameters.retry_after if answer.parameters is not None else None
     return max(wait_ms(wait or 1), 1)
 
 
-def complains_of_entities(answer: Answer) -> bool:
+def complains_of_entities(answer: BotAnswer) -> bool:
     """Whether it was the formatting that was not taken."""
     words = answer.description.casefold()
     return not answer.ok and any(mark in words for mark in BAD_ENTITIES)
 
 
-def is_ours(answer: Answer) -> bool | None:
+def is_ours(answer: BotAnswer) -> bool | None:
     """Whether a message is there and ours, by what became of an edit that changes nothing: False if
     it is not there, or somebody else's; None if that can not be told."""
     words = answer.description.casefold()
@@ -55,6 +55,6 @@ def is_ours(answer: Answer) -> bool | None:
     return None
 
 
-def is_missing(answer: Answer) -> bool:
+def is_missing(answer: BotAnswer) -> bool:
     words = answer.description.casefold()
     return any(mark in words for mark in NOT_THERE)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from koboshi.channels.telegram.formatted import (
+    FormattedText,
     Ruler,
-    Shown,
     clean,
     essence,
     pieces,
@@ -19,7 +19,7 @@ from koboshi.channels.telegram.formatted import (
     units,
     whole_characters,
 )
-from koboshi.channels.telegram.markdown import Page, page_of
+from koboshi.channels.telegram.markdown import MarkdownPage, page_of
 from koboshi.channels.telegram.source import source_of
 
 # Telegram takes no longer message; and what is written for a longer part may not be parsable.
@@ -59,7 +59,7 @@ def split(markdown: str, units_max: int) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _part(piece: Shown, own_lines: str, units_max: int) -> str:
+def _part(piece: FormattedText, own_lines: str, units_max: int) -> str:
     """Markdown that is shown as the piece is: the lines it came from, or else with as much of the
     formatting as can be written."""
     wanted = essence(settled(piece.text, piece.spans))
@@ -71,12 +71,12 @@ def _part(piece: Shown, own_lines: str, units_max: int) -> str:
         shown = page_of(written).shown
         if essence(shown).text == wanted.text and units(shown.text) <= units_max:
             return written
-    return source_of(Shown(piece.text))
+    return source_of(FormattedText(piece.text))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cutter:
-    page: Page
+    page: MarkdownPage
     ruler: Ruler
     units_max: int
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from koboshi.channels.telegram.outcomes import is_missing, is_ours
-from koboshi.channels.telegram.types import Answer
+from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent
 
 PROBES_MAX = 48
@@ -20,11 +20,11 @@ SPARSE_PROBES_MAX = 16
 MISSING_MAX = 4
 """In a chat that counts its own messages, so many missing in a row are its end."""
 
-Probe = Callable[[int], Awaitable[Answer]]
+Probe = Callable[[int], Awaitable[BotAnswer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class IdSpan:
     """The ids that the message can have."""
 
     first: int
@@ -38,20 +38,20 @@ class Span:
         return PROBES_MAX if self.is_dense else SPARSE_PROBES_MAX
 
 
-def span_of(delivery: Delivery, near: Near) -> Span | None:
+def span_of(delivery: Delivery, near: Near) -> IdSpan | None:
     """Where to look; None if what is there could be another message of ours, or could be
     anywhere."""
     before = [int(each) for each in near.before if each.isdigit()]
     if not near.is_alone or not before:
         return None
-    return Span(
+    return IdSpan(
         first=max(before) + 1,
         known=frozenset(int(each) for each in near.known if each.isdigit()),
         is_dense=delivery.route.chat.startswith("-100"),
     )
 
 
-async def look(span: Span, probe: Probe) -> SendOutcome | None:
+async def look(span: IdSpan, probe: Probe) -> SendOutcome | None:
     """Sent if it is there, Later if it certainly is not, None if that can not be told."""
     missing = 0
     for number in range(span.first, span.first + span.width):

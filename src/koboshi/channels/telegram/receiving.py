@@ -19,10 +19,17 @@ from anyio.abc import TaskGroup
 from koboshi.channels.common.serving import one_of
 from koboshi.channels.telegram.best_effort import BestEffort
 from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
-from koboshi.channels.telegram.codec import KINDS, Read, Reader, batch_of, next_offset, pieces_of
+from koboshi.channels.telegram.codec import (
+    KINDS,
+    Read,
+    UpdateReader,
+    batch_of,
+    next_offset,
+    pieces_of,
+)
 from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.channels.telegram.outcomes import TOO_MANY, UNAUTHORIZED, wait_ms_of
-from koboshi.channels.telegram.types import Answer, Parameters, User
+from koboshi.channels.telegram.types import BotAnswer, Parameters, User
 from koboshi.channels.telegram.webhook import Webhook
 from koboshi.domain.errors import ChannelUnusable
 from koboshi.domain.inbox import EntryState
@@ -64,7 +71,7 @@ class _Whole(msgspec.Struct, frozen=True):
 class _Batch:
     """What was answered, and the updates in it, each as it came."""
 
-    answer: Answer
+    answer: BotAnswer
     updates: Sequence[bytes] = ()
 
 
@@ -144,10 +151,10 @@ class Receiving:
             else:
                 await self._poll(cursor, accept, reader, tasks)
 
-    async def _introduce(self) -> Reader:
+    async def _introduce(self) -> UpdateReader:
         """Who we are, and what we understand."""
         me = await self._require("getMe", {})
-        reader = Reader(
+        reader = UpdateReader(
             channel=self.options.name,
             me=msgspec.convert(me, User),
             chars_max=self.options.message_chars_max,
@@ -162,7 +169,7 @@ class Receiving:
         return reader
 
     async def _poll(
-        self, cursor: str | None, accept: Accept, reader: Reader, tasks: TaskGroup
+        self, cursor: str | None, accept: Accept, reader: UpdateReader, tasks: TaskGroup
     ) -> None:
         # Without `drop_pending_updates`: what waits there is what people wrote to us.
         await self._require("deleteWebhook", {})
@@ -198,7 +205,7 @@ class Receiving:
                 if offset <= before and all(receipt.is_duplicate for receipt in receipts):
                     await sleep(NOTHING_NEW_SECONDS)
 
-    async def _be_told(self, accept: Accept, reader: Reader, tasks: TaskGroup) -> None:
+    async def _be_told(self, accept: Accept, reader: UpdateReader, tasks: TaskGroup) -> None:
         """The platform calls us: each call is answered after its update is stored."""
         options = self.options
 
@@ -262,7 +269,7 @@ class Receiving:
         self._check(answer, method)
         return answer.result
 
-    def _check(self, answer: Answer, method: str) -> None:
+    def _check(self, answer: BotAnswer, method: str) -> None:
         """Raises ChannelUnusable for a token that is no good, NoAnswer for anything else."""
         if answer.ok:
             return
@@ -297,7 +304,7 @@ def _read(body: bytes) -> _Batch:
             raise NoAnswer(f"the updates can not be read: {error}") from None
         log.warning("updates_broken", updates=len(updates), why=str(error))
     assert updates is not None
-    answer = Answer(
+    answer = BotAnswer(
         ok=whole.ok,
         error_code=whole.error_code,
         description=whole.description,

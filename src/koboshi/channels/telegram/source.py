@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from koboshi.channels.telegram.formatted import STYLES, Shown, Span
+from koboshi.channels.telegram.formatted import STYLES, FormattedText, Span
 
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
 _BLOCKS = frozenset({"blockquote", "pre"})
@@ -20,7 +20,7 @@ _BEGIN_SPACES = re.compile(r"\A[ \t]+")
 _END_SPACES = re.compile(r"(?<![ \t])[ \t]+\Z")
 
 
-def source_of(shown: Shown, *, styles: bool = True) -> str:
+def source_of(shown: FormattedText, *, styles: bool = True) -> str:
     """Markdown for this text; without `styles` nothing is bold, italic or struck through.
 
     Styles that Markdown can not express where they stand are left out.

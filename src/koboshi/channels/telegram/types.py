@@ -18,20 +18,20 @@ class User(Struct, frozen=True):
         return f"{self.first_name} {self.last_name}".strip() or self.username
 
 
-class Chat(Struct, frozen=True):
+class TelegramChat(Struct, frozen=True):
     id: int
     type: str = "private"
     title: str = ""
 
 
-class Entity(Struct, frozen=True):
+class TelegramEntity(Struct, frozen=True):
     type: str
     offset: int
     length: int
     user: User | None = None
 
 
-class File(Struct, frozen=True):
+class TelegramFile(Struct, frozen=True):
     """A file of any kind; pictures come in several sizes, and have no name."""
 
     file_id: str
@@ -41,21 +41,21 @@ class File(Struct, frozen=True):
     emoji: str = ""
 
 
-class Origin(Struct, frozen=True):
+class MessageOrigin(Struct, frozen=True):
     type: str = ""
     sender_user: User | None = None
     sender_user_name: str = ""
-    sender_chat: Chat | None = None
-    chat: Chat | None = None
+    sender_chat: TelegramChat | None = None
+    chat: TelegramChat | None = None
 
 
-class Option(Struct, frozen=True):
+class PollOption(Struct, frozen=True):
     text: str = ""
 
 
 class Poll(Struct, frozen=True):
     question: str = ""
-    options: tuple[Option, ...] = ()
+    options: tuple[PollOption, ...] = ()
 
 
 class Location(Struct, frozen=True):
@@ -78,30 +78,30 @@ class Quote(Struct, frozen=True):
     text: str = ""
 
 
-class Message(Struct, frozen=True):
+class TelegramMessage(Struct, frozen=True):
     message_id: int
-    chat: Chat
+    chat: TelegramChat
     date: int = 0
     from_: User | None = field(default=None, name="from")
-    sender_chat: Chat | None = None
+    sender_chat: TelegramChat | None = None
     message_thread_id: int | None = None
     is_topic_message: bool = False
-    reply_to_message: "Message | None" = None
+    reply_to_message: "TelegramMessage | None" = None
     quote: Quote | None = None
-    forward_origin: Origin | None = None
+    forward_origin: MessageOrigin | None = None
     media_group_id: str = ""
     text: str = ""
-    entities: tuple[Entity, ...] = ()
+    entities: tuple[TelegramEntity, ...] = ()
     caption: str = ""
-    caption_entities: tuple[Entity, ...] = ()
-    photo: tuple[File, ...] = ()
-    document: File | None = None
-    voice: File | None = None
-    audio: File | None = None
-    video: File | None = None
-    video_note: File | None = None
-    animation: File | None = None
-    sticker: File | None = None
+    caption_entities: tuple[TelegramEntity, ...] = ()
+    photo: tuple[TelegramFile, ...] = ()
+    document: TelegramFile | None = None
+    voice: TelegramFile | None = None
+    audio: TelegramFile | None = None
+    video: TelegramFile | None = None
+    video_note: TelegramFile | None = None
+    animation: TelegramFile | None = None
+    sticker: TelegramFile | None = None
     poll: Poll | None = None
     location: Location | None = None
     contact: Contact | None = None
@@ -113,12 +113,12 @@ class Message(Struct, frozen=True):
     def words(self) -> str:
         return self.text or self.caption
 
-    def saying(self, words: str) -> "Message":
+    def saying(self, words: str) -> "TelegramMessage":
         """The same with other words."""
         return replace(self, text=words) if self.text else replace(self, caption=words)
 
     @property
-    def marks(self) -> tuple[Entity, ...]:
+    def marks(self) -> tuple[TelegramEntity, ...]:
         return self.entities or self.caption_entities
 
 
@@ -127,14 +127,14 @@ class Callback(Struct, frozen=True):
 
     id: str
     from_: User = field(name="from")
-    message: Message | None = None
+    message: TelegramMessage | None = None
     pressed: str = field(default="", name="data")
 
 
 class Update(Struct, frozen=True):
     update_id: int
-    message: Message | None = None
-    edited_message: Message | None = None
+    message: TelegramMessage | None = None
+    edited_message: TelegramMessage | None = None
     callback_query: Callback | None = None
 
 
@@ -143,7 +143,7 @@ class Parameters(Struct, frozen=True):
     migrate_to_chat_id: int | None = None
 
 
-class Answer(Struct, frozen=True):
+class BotAnswer(Struct, frozen=True):
     """What every method returns."""
 
     ok: bool = False

@@ -19,7 +19,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class Writer:
+class TelegramWriter:
     spans: list[Span] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     indent: str = ""

@@ -9,12 +9,13 @@ import click
 
 from koboshi.cli.ask_owner import ask_gateway
 from koboshi.cli.chat.input import typed_lines
-from koboshi.cli.chat.link import ChatOver, Link
+from koboshi.cli.chat.link import ChatLink, ChatOver
 from koboshi.cli.chat.talk import Screen, Talk, one_line
-from koboshi.cli.options import Failure, home_options
+from koboshi.cli.options import CommandFailure, home_options
 from koboshi.config import WebConfig, load
 from koboshi.config.places import find_places, read_secret_text
 from koboshi.config.problems import ConfigError, InvalidValue
+from koboshi.control.requests import GetAddress
 
 URL = "http://127.0.0.1:8642"
 WRONG_SETUP = 78
@@ -58,7 +59,7 @@ def chat(
     try:
         file = token_file or find_places(home, config_file, os.environ).home / "web-token"
         url = url or served_url(home, config_file) or configured_url(home, config_file)
-        link = Link(
+        link = ChatLink(
             url=checked(url),
             chat=chat_name,
             thread=thread,
@@ -92,8 +93,8 @@ def served_url(home: Path | None, config_file: Path | None) -> str | None:
     it may have had other variables than we have, or let it take any free port."""
     try:
         place = find_places(home, config_file, os.environ).home
-        answer = ask_gateway(place, {"ask": "address"}) or {}
-    except Failure:
+        answer = ask_gateway(place, GetAddress()) or {}
+    except CommandFailure:
         return None
     address = answer.get("address")
     return address if isinstance(address, str) else None

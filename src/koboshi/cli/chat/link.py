@@ -37,7 +37,7 @@ class NotThere(Exception):
     """There is no gateway at the address, or it can not serve us now."""
 
 
-class Link:
+class ChatLink:
     """One chat of one gateway, over HTTP.
 
     `read_token` gives the token, or None while there is none; `start` is where to begin the first
@@ -76,7 +76,7 @@ class Link:
         self._absence_s_max = absence_s_max
         self._patience: CancelScope | None = None
 
-    async def __aenter__(self) -> "Link":
+    async def __aenter__(self) -> "ChatLink":
         return self
 
     async def __aexit__(self, *error: object) -> None:

@@ -24,21 +24,21 @@ _UNSAFE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ScreenLines:
     """A line or more for the screen. An aside is not part of the conversation itself."""
 
     text: str
     is_aside: bool = False
 
 
-def render(kind: str, line: Line, url: str = "") -> tuple[Said, ...]:
+def render(kind: str, line: Line, url: str = "") -> tuple[ScreenLines, ...]:
     """What to show for an event of the gateway at `url`, safe to print; nothing for most of
     them."""
     match line:
         case DeliveryLine(text=text) if kind == "progress":
             return (_aside(text),)
         case DeliveryLine():
-            return (Said(safe(_delivery(kind, line, url))),)
+            return (ScreenLines(safe(_delivery(kind, line, url))),)
         case MessageLine(text=text):
             return (_aside(f"> {text}"),)
         case StepLine():
@@ -76,7 +76,7 @@ def _delivery(kind: str, line: DeliveryLine, url: str) -> str:
     return "\n".join([text, *choices])
 
 
-def _step(line: StepLine) -> tuple[Said, ...]:
+def _step(line: StepLine) -> tuple[ScreenLines, ...]:
     match line.kind:
         case "reply":
             words = [_aside(line.text)] if line.text.strip() else []
@@ -89,10 +89,10 @@ def _step(line: StepLine) -> tuple[Said, ...]:
             return ()
 
 
-def _call(call: ShownCall) -> Said:
+def _call(call: ShownCall) -> ScreenLines:
     return _aside(f"  → {call.tool} {call.arguments}")
 
 
-def _aside(text: str) -> Said:
+def _aside(text: str) -> ScreenLines:
     indent = " " * (len(text) - len(text.lstrip(" ")))
-    return Said(safe(indent + excerpt(text, ASIDE_CHARS_MAX)), is_aside=True)
+    return ScreenLines(safe(indent + excerpt(text, ASIDE_CHARS_MAX)), is_aside=True)

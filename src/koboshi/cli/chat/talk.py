@@ -9,7 +9,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from koboshi.channels.web.codec import Post
 from koboshi.channels.web.lines import Line, MessageLine
-from koboshi.cli.chat.link import ChatOver, Link
+from koboshi.cli.chat.link import ChatLink, ChatOver
 from koboshi.cli.chat.render import render, safe
 from koboshi.cli.chat.state import Conversation
 from koboshi.domain.phrases import excerpt
@@ -45,7 +45,7 @@ class Screen:
 class Talk:
     def __init__(
         self,
-        link: Link,
+        link: ChatLink,
         screen: Screen,
         *,
         thread: str,

@@ -38,7 +38,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DoctorFinding:
     severity: Severity
     words: str
     remedy: str = ""
@@ -116,15 +116,15 @@ class Facts:
     """Why it wants to be restarted."""
 
 
-Check: TypeAlias = Callable[[Facts], Iterator[Finding]]
+Check: TypeAlias = Callable[[Facts], Iterator[DoctorFinding]]
 
 
-def examine(facts: Facts) -> tuple[tuple[str, Finding], ...]:
+def examine(facts: Facts) -> tuple[tuple[str, DoctorFinding], ...]:
     """Every finding with the name of its check, in the order of CHECKS."""
     return tuple((name, finding) for name, check in CHECKS.items() for finding in check(facts))
 
 
-def exit_code(findings: tuple[tuple[str, Finding], ...]) -> int:
+def exit_code(findings: tuple[tuple[str, DoctorFinding], ...]) -> int:
     """0 if there are no errors; 78 if one of them is about configuration or home."""
     codes = {found.code for _, found in findings if found.severity is Severity.ERROR}
     if WRONG_SETUP in codes:
@@ -132,7 +132,7 @@ def exit_code(findings: tuple[tuple[str, Finding], ...]) -> int:
     return FAILED if codes else OK
 
 
-def check_configuration(facts: Facts) -> Iterator[Finding]:
+def check_configuration(facts: Facts) -> Iterator[DoctorFinding]:
     if facts.config_error:
         yield _error(facts.config_error, "`koboshi config check` says the same", WRONG_SETUP)
         return
@@ -144,10 +144,12 @@ def check_configuration(facts: Facts) -> Iterator[Finding]:
         yield _ok("can be used")
 
 
-def check_home(facts: Facts) -> Iterator[Finding]:
+def check_home(facts: Facts) -> Iterator[DoctorFinding]:
     home, found = facts.home, facts.home_facts
     if found is None:
-        yield Finding(severity=Severity.NOTE, words=f"there is no {home} yet; a start makes it")
+        yield DoctorFinding(
+            severity=Severity.NOTE, words=f"there is no {home} yet; a start makes it"
+        )
     elif found.trouble:
         yield _error(f"{home} can not be used: {found.trouble}", "give another home", WRONG_SETUP)
     elif not found.is_folder:
@@ -165,7 +167,7 @@ def check_home(facts: Facts) -> Iterator[Finding]:
         yield _ok(f"{home} is private")
 
 
-def check_secrets(facts: Facts) -> Iterator[Finding]:
+def check_secrets(facts: Facts) -> Iterator[DoctorFinding]:
     for file in facts.open_secrets:
         fix = SetMode(path=file, mode=0o600)
         yield _warning(f"{file} holds a secret and is open to others", fix.words, fix)
@@ -175,7 +177,7 @@ def check_secrets(facts: Facts) -> Iterator[Finding]:
         yield _warning(words, remedy)
 
 
-def check_disk(facts: Facts) -> Iterator[Finding]:
+def check_disk(facts: Facts) -> Iterator[DoctorFinding]:
     free = facts.disk_free
     if free is None:
         words = f"nobody can tell how much space there is for {facts.home}"
@@ -190,7 +192,7 @@ def check_disk(facts: Facts) -> Iterator[Finding]:
         yield _warning(words, remedy) if is_low else _ok(words)
 
 
-def check_clock(facts: Facts) -> Iterator[Finding]:
+def check_clock(facts: Facts) -> Iterator[DoctorFinding]:
     remedy = "set the clock, and let it be kept: timedatectl set-ntp true"
     if facts.now_ms < facts.installed_ms - DAY_MS:
         yield _error("the clock is before the day on which koboshi was installed", remedy)
@@ -202,12 +204,12 @@ def check_clock(facts: Facts) -> Iterator[Finding]:
         return
     if facts.is_clock_kept is False:
         words = "plausible, but nothing keeps it right: times in lists and logs may be wrong"
-        yield Finding(severity=Severity.NOTE, words=words, remedy=remedy)
+        yield DoctorFinding(severity=Severity.NOTE, words=words, remedy=remedy)
         return
     yield _ok("plausible" if facts.is_clock_kept is None else "plausible, and kept right")
 
 
-def check_sqlite(facts: Facts) -> Iterator[Finding]:
+def check_sqlite(facts: Facts) -> Iterator[DoctorFinding]:
     version = ".".join(map(str, facts.sqlite))
     if facts.sqlite < SQLITE_MIN:
         needed = ".".join(map(str, SQLITE_MIN))
@@ -217,7 +219,7 @@ def check_sqlite(facts: Facts) -> Iterator[Finding]:
         yield _ok(version)
 
 
-def check_open_files(facts: Facts) -> Iterator[Finding]:
+def check_open_files(facts: Facts) -> Iterator[DoctorFinding]:
     words = f"a process may have {facts.files_max} open here"
     if facts.files_max < FILES_MIN:
         yield _warning(words, f"ulimit -n {FILES_MIN}; a service of ours asks for 65536")
@@ -225,7 +227,7 @@ def check_open_files(facts: Facts) -> Iterator[Finding]:
         yield _ok(words)
 
 
-def check_gateways(facts: Facts) -> Iterator[Finding]:
+def check_gateways(facts: Facts) -> Iterator[DoctorFinding]:
     pids = ", ".join(map(str, facts.holders))
     if facts.silence:
         yield _error(facts.silence, "its log may say why; killing it is safe")
@@ -241,9 +243,9 @@ def check_gateways(facts: Facts) -> Iterator[Finding]:
         yield _ok(f"one runs (pid {pids})" if pids else "none runs, and nothing holds the lock")
 
 
-def check_service(facts: Facts) -> Iterator[Finding]:
+def check_service(facts: Facts) -> Iterator[DoctorFinding]:
     if not facts.units:
-        yield Finding(
+        yield DoctorFinding(
             severity=Severity.NOTE,
             words="no systemd unit koboshi.service is loaded",
             remedy="koboshi service install starts the gateway with the machine",
@@ -255,17 +257,17 @@ def check_service(facts: Facts) -> Iterator[Finding]:
             yield _ok(f"the {_whose(unit)} unit is as recommended")
 
 
-def check_commands(facts: Facts) -> Iterator[Finding]:
+def check_commands(facts: Facts) -> Iterator[DoctorFinding]:
     """There is no sandbox, and whoever reads this should know."""
     who = "root" if facts.uid == 0 else "this user"
-    yield Finding(
+    yield DoctorFinding(
         severity=Severity.NOTE,
         words=f"those of the agent run as {who}, without a sandbox",
         remedy="run the gateway as a user of its own: koboshi service install --system --run-as",
     )
 
 
-def check_lingering(facts: Facts) -> Iterator[Finding]:
+def check_lingering(facts: Facts) -> Iterator[DoctorFinding]:
     if any(unit.is_user for unit in facts.units) and not facts.lingers:
         words = "the user's service ends when you log out"
         fix = RunStep(step=("loginctl", "enable-linger"))
@@ -333,7 +335,7 @@ ASKED = (
 """The properties that the checks want to know."""
 
 
-def _unit_problems(unit: LoadedUnit, drain: float) -> Iterator[Finding]:
+def _unit_problems(unit: LoadedUnit, drain: float) -> Iterator[DoctorFinding]:
     remedy = f"koboshi service install --force {'--user' if unit.is_user else '--system'}"
     if unit.renewal is not None:
         words = f"the {_whose(unit)} unit is not as this koboshi would write it"
@@ -361,13 +363,13 @@ def _whose(unit: LoadedUnit) -> str:
     return "user's" if unit.is_user else "system's"
 
 
-def _ok(words: str) -> Finding:
-    return Finding(severity=Severity.OK, words=words)
+def _ok(words: str) -> DoctorFinding:
+    return DoctorFinding(severity=Severity.OK, words=words)
 
 
-def _warning(words: str, remedy: str, fix: Fix | None = None) -> Finding:
-    return Finding(severity=Severity.WARNING, words=words, remedy=remedy, fix=fix)
+def _warning(words: str, remedy: str, fix: Fix | None = None) -> DoctorFinding:
+    return DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy, fix=fix)
 
 
-def _error(words: str, remedy: str, code: int = FAILED, fix: Fix | None = None) -> Finding:
-    return Finding(severity=Severity.ERROR, words=words, remedy=remedy, code=code, fix=fix)
+def _error(words: str, remedy: str, code: int = FAILED, fix: Fix | None = None) -> DoctorFinding:
+    return DoctorFinding(severity=Severity.ERROR, words=words, remedy=remedy, code=code, fix=fix)

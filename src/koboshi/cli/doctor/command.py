@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import loaded
-from koboshi.cli.doctor.checks import Finding, Severity, examine, exit_code
+from koboshi.cli.doctor.checks import DoctorFinding, Severity, examine, exit_code
 from koboshi.cli.doctor.facts import gather
 from koboshi.cli.doctor.fixes import Fix, mend
 from koboshi.cli.doctor.more_checks import examine_more
 from koboshi.cli.options import (
     OK,
     WRONG_SETUP,
-    Failure,
+    CommandFailure,
     counted,
     failures_told,
     home_options,
@@ -27,7 +27,7 @@ from koboshi.cli.progress_bar import Show, bar
 from koboshi.config import ConfigError
 from koboshi.config.problems import escaped
 
-Findings = tuple[tuple[str, Finding], ...]
+Findings = tuple[tuple[str, DoctorFinding], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def _examined(home: Path | None, config_file: Path | None, show: Show) -> Findin
     try:
         facts = gather(home, config_file, os.environ)
     except ConfigError as error:
-        raise Failure(WRONG_SETUP, "config", str(error)) from error
+        raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
     config = None if facts.config_error else loaded(home, config_file)
     return examine(facts) + examine_more(facts, config)
 

@@ -20,12 +20,13 @@ from koboshi.cli.doctor.checks import ASKED, Facts, HomeFacts, LoadedUnit
 from koboshi.cli.doctor.fixes import RewriteUnit
 from koboshi.cli.holders import lock_holders
 from koboshi.cli.inspect import restart_wanted
-from koboshi.cli.options import Failure
+from koboshi.cli.options import CommandFailure
 from koboshi.cli.service.plan import UNIT, unit_file
 from koboshi.cli.service.renewal import renewed
 from koboshi.clock import SystemClock
 from koboshi.config import Config, ConfigError, load
 from koboshi.config.places import find_places
+from koboshi.control.requests import GetStatus
 
 ASK_SECONDS = 5.0
 TIME_ERROR = 5
@@ -101,7 +102,7 @@ def _renewal(unit: LoadedUnit, environ: Mapping[str, str]) -> RewriteUnit | None
     try:
         file = unit_file(is_system=not unit.is_user, environ=environ)
         found = file.read_text(encoding="utf-8", errors="replace")
-    except (OSError, Failure):
+    except (OSError, CommandFailure):
         return None
     if unit["FragmentPath"] != str(file) or file.is_symlink():
         return None
@@ -202,7 +203,7 @@ def _lingers() -> bool:
 def _asked(place: Path) -> tuple[str, str]:
     """Why the gateway does not answer, and why it wants to be restarted."""
     try:
-        answer = ask_gateway(place, {"ask": "status"})
-    except Failure as failure:
+        answer = ask_gateway(place, GetStatus())
+    except CommandFailure as failure:
         return failure.message, ""
     return "", restart_wanted(answer) or "" if answer is not None else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from koboshi.cli.service.command import run_step
-from koboshi.cli.service.files import Standing, standing, write_whole
+from koboshi.cli.service.files import UnitFileStanding, standing, write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def mend(fix: Fix) -> str | None:
 
 def _rewrite(fix: RewriteUnit) -> str | None:
     # Looked at again: somebody may have changed it since it was judged.
-    if standing(fix.file, fix.text) is not Standing.OURS:
+    if standing(fix.file, fix.text) is not UnitFileStanding.OURS:
         return "it was changed in the meantime"
     write_whole(fix.file, fix.text)
     return run_step(fix.reload)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from koboshi.app.reserve import reserve_in
 from koboshi.cli.ask_owner import ask_owner
-from koboshi.cli.doctor.checks import Facts, Finding, Severity
-from koboshi.cli.options import WRONG_SETUP, Failure
+from koboshi.cli.doctor.checks import DoctorFinding, Facts, Severity
+from koboshi.cli.options import WRONG_SETUP, CommandFailure
 from koboshi.clock import SystemClock
 from koboshi.config import Config
+from koboshi.control.requests import CountHeld, GetStatus, ListRows
 from koboshi.domain.durations import duration
 from koboshi.ports.room import Reserve
 
@@ -46,7 +47,7 @@ class MoreFacts:
     """Of the newest deliveries, those that did not arrive."""
     unreached: Mapping[str, str] | None = None
     """Channels of the gateway that are down, and why; None: none runs, or it was not asked."""
-    trouble: Failure | None = None
+    trouble: CommandFailure | None = None
     """Why the database can not be asked."""
     reserve: Reserve | None = None
     """What is kept back for a full disk; None where no gateway has run, or nobody may look."""
@@ -54,18 +55,18 @@ class MoreFacts:
     """A folder of the program that everybody may write to."""
 
 
-def examine_more(facts: Facts, config: Config | None) -> tuple[tuple[str, Finding], ...]:
+def examine_more(facts: Facts, config: Config | None) -> tuple[tuple[str, DoctorFinding], ...]:
     """Every further finding with the name of its check; without a configuration that can be used,
     the database is left alone."""
     more = gather_more(facts, config)
     return tuple((name, found) for name, check in CHECKS.items() for found in check(more))
 
 
-def check_file_system(more: MoreFacts) -> Iterator[Finding]:
+def check_file_system(more: MoreFacts) -> Iterator[DoctorFinding]:
     if not more.file_system:
-        yield Finding(severity=Severity.NOTE, words=f"nobody can tell what {more.home} is on")
+        yield DoctorFinding(severity=Severity.NOTE, words=f"nobody can tell what {more.home} is on")
     elif more.file_system in SHARED:
-        yield Finding(
+        yield DoctorFinding(
             severity=Severity.ERROR,
             words=f"{more.home} is on {more.file_system}: a database there gets damaged",
             remedy="give a home on a disk of this machine",
@@ -75,18 +76,18 @@ def check_file_system(more: MoreFacts) -> Iterator[Finding]:
         yield _ok(more.file_system)
 
 
-def check_sync(more: MoreFacts) -> Iterator[Finding]:
+def check_sync(more: MoreFacts) -> Iterator[DoctorFinding]:
     if more.sync_s is None:
         return
     words = f"the disk confirms within {more.sync_s * 1000:.0f} ms"
     if more.sync_s > SYNC_SLOW_S:
         remedy = "every message waits for it; a disk of this machine is faster than a network's"
-        yield Finding(severity=Severity.WARNING, words=words, remedy=remedy)
+        yield DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)
     else:
         yield _ok(words)
 
 
-def check_reserve(more: MoreFacts) -> Iterator[Finding]:
+def check_reserve(more: MoreFacts) -> Iterator[DoctorFinding]:
     reserve = more.reserve
     if reserve is None:
         return
@@ -96,10 +97,10 @@ def check_reserve(more: MoreFacts) -> Iterator[Finding]:
     elif reserve.has_room:
         words = f"{wanted:.1f} MB are to be kept back for a full disk, and are not yet"
         remedy = "the gateway makes the reserve while it runs"
-        yield Finding(severity=Severity.NOTE, words=words, remedy=remedy)
+        yield DoctorFinding(severity=Severity.NOTE, words=words, remedy=remedy)
     else:
         needed = reserve.made_from_bytes / MEGABYTE
-        yield Finding(
+        yield DoctorFinding(
             severity=Severity.WARNING,
             words=f"nothing is kept back for a full disk: the reserve of {wanted:.1f} MB was given "
             "up, or there was never room for it",
@@ -107,31 +108,31 @@ def check_reserve(more: MoreFacts) -> Iterator[Finding]:
         )
 
 
-def check_backups(more: MoreFacts) -> Iterator[Finding]:
+def check_backups(more: MoreFacts) -> Iterator[DoctorFinding]:
     remedy = "koboshi backup create, once a day by a timer; docs/operating.md has one"
     if not more.has_database:
         return
     if more.backup_ms is None:
         words = "there is none: a damaged disk would take everything"
-        yield Finding(severity=Severity.NOTE, words=words, remedy=remedy)
+        yield DoctorFinding(severity=Severity.NOTE, words=words, remedy=remedy)
         return
     age_ms = max(0, more.now_ms - more.backup_ms)
     words = f"the newest is {duration(age_ms)} old"
     if age_ms > BACKUP_OLD_MS:
-        yield Finding(severity=Severity.WARNING, words=words, remedy=remedy)
+        yield DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)
     else:
         yield _ok(words)
 
 
-def check_outbox(more: MoreFacts) -> Iterator[Finding]:
+def check_outbox(more: MoreFacts) -> Iterator[DoctorFinding]:
     if more.held:
-        yield Finding(
+        yield DoctorFinding(
             severity=Severity.WARNING,
             words=f"{more.held} owed and held until somebody decides",
             remedy="koboshi outbox list --open, then release or drop them",
         )
     if more.dead:
-        yield Finding(
+        yield DoctorFinding(
             severity=Severity.NOTE,
             words=f"{more.dead} of the newest {LISTED} deliveries did not arrive",
             remedy="koboshi outbox list shows them with the reason; retry sends one again",
@@ -140,11 +141,11 @@ def check_outbox(more: MoreFacts) -> Iterator[Finding]:
         yield _ok("nothing is held, nothing was given up lately")
 
 
-def check_channels(more: MoreFacts) -> Iterator[Finding]:
+def check_channels(more: MoreFacts) -> Iterator[DoctorFinding]:
     if more.unreached is None:
         return
     for name, why in more.unreached.items():
-        yield Finding(
+        yield DoctorFinding(
             severity=Severity.ERROR,
             words=f"{name} cannot be reached: {why}",
             remedy="the gateway tries again by itself; after a change of koboshi.toml or a token: "
@@ -154,10 +155,10 @@ def check_channels(more: MoreFacts) -> Iterator[Finding]:
         yield _ok("all are connected")
 
 
-def check_database(more: MoreFacts) -> Iterator[Finding]:
+def check_database(more: MoreFacts) -> Iterator[DoctorFinding]:
     if more.trouble is not None:
         remedy = "koboshi backup list; `koboshi restore FILE` puts one in its place"
-        yield Finding(
+        yield DoctorFinding(
             severity=Severity.ERROR,
             words=more.trouble.message,
             remedy=remedy,
@@ -165,21 +166,21 @@ def check_database(more: MoreFacts) -> Iterator[Finding]:
         )
     elif more.gap:
         remedy = "koboshi outbox list --open, then `koboshi outbox release --all` settles it"
-        yield Finding(severity=Severity.WARNING, words=more.gap, remedy=remedy)
+        yield DoctorFinding(severity=Severity.WARNING, words=more.gap, remedy=remedy)
     elif more.held is not None:
         yield _ok("it can be read")
 
 
-def check_program(more: MoreFacts) -> Iterator[Finding]:
+def check_program(more: MoreFacts) -> Iterator[DoctorFinding]:
     if more.writable_code is not None:
-        yield Finding(
+        yield DoctorFinding(
             severity=Severity.WARNING,
             words=f"everybody may write to {more.writable_code}, and so change what we run",
             remedy=f"chmod o-w {more.writable_code}",
         )
 
 
-CHECKS: dict[str, Callable[[MoreFacts], Iterator[Finding]]] = {
+CHECKS: dict[str, Callable[[MoreFacts], Iterator[DoctorFinding]]] = {
     "file system": check_file_system,
     "disk speed": check_sync,
     "database": check_database,
@@ -268,11 +269,11 @@ def _mode(path: Path) -> int:
 def _with_outbox(more: MoreFacts, config: Config) -> MoreFacts:
     """Asked of the gateway that runs; without one, this command is the owner for a moment."""
     try:
-        held = ask_owner(config, {"ask": "held"}).get("held")
-        gap = ask_owner(config, {"ask": "status"}).get("gap")
-        newest = ask_owner(config, {"ask": "list", "kind": "delivery", "limit": LISTED})
-        status = ask_owner(config, {"ask": "status"})
-    except Failure as failure:
+        held = ask_owner(config, CountHeld()).get("held")
+        gap = ask_owner(config, GetStatus()).get("gap")
+        newest = ask_owner(config, ListRows(kind="delivery", limit=LISTED))
+        status = ask_owner(config, GetStatus())
+    except CommandFailure as failure:
         return replace(more, trouble=failure)
     more = replace(more, unreached=_unreached(status))
     rows = newest.get("deliveries")
@@ -290,5 +291,5 @@ def _unreached(status: Mapping[str, object]) -> dict[str, str] | None:
     return {str(name): str(why) for name, why in found.items()}
 
 
-def _ok(words: str) -> Finding:
-    return Finding(severity=Severity.OK, words=words)
+def _ok(words: str) -> DoctorFinding:
+    return DoctorFinding(severity=Severity.OK, words=words)

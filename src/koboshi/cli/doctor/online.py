@@ -14,7 +14,7 @@ from koboshi.app.probe import (
     try_telegram,
     webhook_standing,
 )
-from koboshi.cli.doctor.checks import Finding, Severity
+from koboshi.cli.doctor.checks import DoctorFinding, Severity
 from koboshi.cli.progress_bar import Show
 from koboshi.clock import SystemClock
 from koboshi.config import Config, ModelConfig, TelegramConfig, secrets_of
@@ -32,7 +32,7 @@ REMEDY = (
 )
 
 
-def examine_online(config: Config, show: Show) -> Iterator[tuple[str, Finding]]:
+def examine_online(config: Config, show: Show) -> Iterator[tuple[str, DoctorFinding]]:
     """Every finding with the name of its check."""
     # On stderr, and only what is wrong: stdout is for the answer.
     logs.configure("error", False, secrets_of(config))
@@ -45,7 +45,7 @@ def examine_online(config: Config, show: Show) -> Iterator[tuple[str, Finding]]:
     yield "model", _model(config)
 
 
-def _bot(bot: TelegramConfig) -> Iterator[Finding]:
+def _bot(bot: TelegramConfig) -> Iterator[DoctorFinding]:
     try:
         yield _ok(f"the bot is @{anyio.run(try_telegram, bot)}")
         yield judged_clock(anyio.run(clock_ahead_s, bot.api_base, SystemClock()))
@@ -55,22 +55,24 @@ def _bot(bot: TelegramConfig) -> Iterator[Finding]:
             standing = anyio.run(webhook_standing, bot)
             yield from judged_webhook(bot.webhook_url, standing)
     except ProbeFailed as error:
-        yield Finding(severity=Severity.ERROR, words=str(error), remedy=REMEDY)
+        yield DoctorFinding(severity=Severity.ERROR, words=str(error), remedy=REMEDY)
 
 
-def judged_clock(ahead_s: float | None) -> Finding:
+def judged_clock(ahead_s: float | None) -> DoctorFinding:
     """Our clock beside the platform's."""
     if ahead_s is None:
-        return Finding(severity=Severity.NOTE, words="the platform does not say what time it is")
+        return DoctorFinding(
+            severity=Severity.NOTE, words="the platform does not say what time it is"
+        )
     words = f"our clock is {duration(int(abs(ahead_s) * 1000))} "
     words += "ahead of the platform's" if ahead_s > 0 else "behind the platform's"
     if abs(ahead_s) <= AHEAD_S_MAX:
         return _ok(words)
     remedy = "set the clock, and let it be kept: timedatectl set-ntp true"
-    return Finding(severity=Severity.WARNING, words=words, remedy=remedy)
+    return DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)
 
 
-def judged_webhook(url: str, standing: WebhookStanding) -> Iterator[Finding]:
+def judged_webhook(url: str, standing: WebhookStanding) -> Iterator[DoctorFinding]:
     """Whether Telegram calls us, can, and is answered by us."""
     if standing.registered != url:
         whom = standing.registered or "nobody"
@@ -89,12 +91,12 @@ def judged_webhook(url: str, standing: WebhookStanding) -> Iterator[Finding]:
         yield _ok(f"{url} is ours, and Telegram calls it")
 
 
-def _model(config: Config) -> Finding:
+def _model(config: Config) -> DoctorFinding:
     try:
         return _ok(f"{config.model.name} says: {anyio.run(try_model, config)}")
     except ProbeFailed as error:
         remedy = remedy_for_model(error.status, config.model)
-        return Finding(severity=Severity.ERROR, words=str(error), remedy=remedy)
+        return DoctorFinding(severity=Severity.ERROR, words=str(error), remedy=remedy)
 
 
 def remedy_for_model(status: int | None, model: ModelConfig) -> str:
@@ -133,9 +135,9 @@ def remedy_for_model(status: int | None, model: ModelConfig) -> str:
             return REMEDY
 
 
-def _ok(words: str) -> Finding:
-    return Finding(severity=Severity.OK, words=words)
+def _ok(words: str) -> DoctorFinding:
+    return DoctorFinding(severity=Severity.OK, words=words)
 
 
-def _warning(words: str, remedy: str) -> Finding:
-    return Finding(severity=Severity.WARNING, words=words, remedy=remedy)
+def _warning(words: str, remedy: str) -> DoctorFinding:
+    return DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)

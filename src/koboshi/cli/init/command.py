@@ -9,7 +9,7 @@ import click
 
 from koboshi.cli.init.questions import Wanted, answers_of, ask_all, ask_model, ask_telegram
 from koboshi.cli.init.text import PORT, TELEGRAM_BASE, Answers, render
-from koboshi.cli.options import FAILED, WRONG_SETUP, Failure, failures_told, home_options
+from koboshi.cli.options import FAILED, WRONG_SETUP, CommandFailure, failures_told, home_options
 from koboshi.config import (
     Config,
     ConfigError,
@@ -63,10 +63,10 @@ def init(
         places = _places(home, config_file)
         if places.exists() and not force:
             words = f"{places} is there already; --force replaces it, and keeps it as {places}.old"
-            raise Failure(FAILED, "exists", words)
+            raise CommandFailure(FAILED, "exists", words)
         if not yes and not sys.stdin.isatty():
             words = "there is no terminal to ask at; say --yes, and what you want by options"
-            raise Failure(FAILED, "no-terminal", words)
+            raise CommandFailure(FAILED, "no-terminal", words)
         wanted = _wanted(said)
         answers = answers_of(wanted) if yes else ask_all(wanted)
         if not no_check:
@@ -97,7 +97,7 @@ def _places(home: Path | None, config_file: Path | None) -> Path:
     try:
         return find_places(home, config_file, os.environ).file
     except ConfigError as error:
-        raise Failure(WRONG_SETUP, "config", str(error)) from error
+        raise CommandFailure(WRONG_SETUP, "config", str(error)) from error
 
 
 def _checked(home: Path | None, answers: Answers) -> Config:
@@ -113,7 +113,7 @@ def _checked(home: Path | None, answers: Answers) -> Config:
             return load(home, Path(file.name), {**os.environ, **unset})
         except ConfigError as error:
             said = str(error).replace(file.name, "the new configuration")
-            raise Failure(WRONG_SETUP, "config", said) from error
+            raise CommandFailure(WRONG_SETUP, "config", said) from error
 
 
 def _tried(home: Path | None, wanted: Wanted, answers: Answers, *, may_ask: bool) -> Answers:
@@ -181,7 +181,7 @@ def _is_set(answers: Answers) -> bool:
 
 
 def _writes_nevertheless(what: str, *, may_ask: bool) -> bool:
-    """Whether it is written as it is; else it is asked again. Raises Failure for the end."""
+    """Whether it is written as it is; else it is asked again. Raises CommandFailure for the end."""
     choice = "end"
     if may_ask:
         kind = click.Choice(["again", "write", "end"])
@@ -190,7 +190,7 @@ def _writes_nevertheless(what: str, *, may_ask: bool) -> bool:
     if choice != "end":
         return choice == "write"
     words = f"the {what} does not work, and nothing was written; --no-check writes without trying"
-    raise Failure(FAILED, "not-working", words)
+    raise CommandFailure(FAILED, "not-working", words)
 
 
 def _write(file: Path, text: str, home: Path, *, is_replacing: bool) -> None:
@@ -198,10 +198,10 @@ def _write(file: Path, text: str, home: Path, *, is_replacing: bool) -> None:
         prepare_home(home)
         write_new(file, text, is_replacing=is_replacing)
     except ConfigError as error:
-        raise Failure(WRONG_SETUP, "home", str(error)) from error
+        raise CommandFailure(WRONG_SETUP, "home", str(error)) from error
     except OSError as error:
         said = (error.strerror or str(error)).lower()
-        raise Failure(WRONG_SETUP, "config", f"{file} can not be written: {said}") from error
+        raise CommandFailure(WRONG_SETUP, "config", f"{file} can not be written: {said}") from error
 
 
 def _say_what_next(file: Path, answers: Answers) -> None:

@@ -1,7 +1,7 @@
 """Rows in the cells of a table, for a terminal. Pure."""
 
 from koboshi.cli.rows.lines import WORDS_CHARS_MAX
-from koboshi.cli.story import stands_words
+from koboshi.control.narrate import stands_words
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure

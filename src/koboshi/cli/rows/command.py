@@ -15,17 +15,6 @@ from koboshi.cli.options import (
     json_option,
     show_json,
 )
-from koboshi.cli.rows.answers import (
-    DeliveriesAnswer,
-    DeliveryAnswer,
-    MessageAnswer,
-    MessagesAnswer,
-    ReleasedAnswer,
-    SessionAnswer,
-    SessionsAnswer,
-    TurnAnswer,
-    TurnsAnswer,
-)
 from koboshi.cli.rows.cells import (
     DELIVERIES,
     MESSAGES,
@@ -49,6 +38,29 @@ from koboshi.cli.rows.lines import (
 from koboshi.cli.tables import echo_table
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
+from koboshi.control.replies import (
+    DeliveryList,
+    DeliveryShown,
+    MessageList,
+    MessageShown,
+    Released,
+    SessionList,
+    SessionShown,
+    TurnList,
+    TurnShown,
+)
+from koboshi.control.requests import (
+    ControlRequest,
+    DropDelivery,
+    DropMessage,
+    DropTurn,
+    ListRows,
+    ReleaseDelivery,
+    ResumeTurn,
+    RetryDelivery,
+    RetryMessage,
+    ShowRow,
+)
 from koboshi.control.rows import LIMIT, LIMIT_MAX
 
 
@@ -99,7 +111,7 @@ def list_sessions(
         if as_json:
             show_json(answer)
             return
-        now_ms, said = SystemClock().now_ms(), read_answer(answer, SessionsAnswer)
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, SessionList)
         lines = [session_line(view, now_ms) for view in said.sessions]
         cells = [session_cells(view, now_ms) for view in said.sessions]
         echo_table(SESSIONS, cells, lines, "there are no sessions")
@@ -113,12 +125,12 @@ def list_sessions(
 def show_session(session: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """A session with its newest turns. SESSION is s1, as `list` shows it."""
     with failures_told(as_json):
-        request = {"ask": "show", "kind": "session", "what": session}
+        request = ShowRow(kind="session", what=session)
         answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
-        said = read_answer(answer, SessionAnswer)
+        said = read_answer(answer, SessionShown)
         _echo(session_lines(said.session, said.turns, SystemClock().now_ms()))
 
 
@@ -141,7 +153,7 @@ def list_turns(
         if as_json:
             show_json(answer)
             return
-        now_ms, said = SystemClock().now_ms(), read_answer(answer, TurnsAnswer)
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, TurnList)
         lines = [turn_line(view, now_ms) for view in said.turns]
         cells = [turn_cells(view, now_ms) for view in said.turns]
         echo_table(TURNS, cells, lines, "there are no turns")
@@ -154,7 +166,7 @@ def list_turns(
 @json_option
 def show_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """A turn with its messages, calls and deliveries. TURN is t1, as `list` shows it."""
-    _ask_about_turn("show", turn, home, config_file, as_json)
+    _ask_about_turn(ShowRow(kind="turn", what=turn), home, config_file, as_json)
 
 
 @turns.command("resume")
@@ -163,7 +175,7 @@ def show_turn(turn: str, home: Path | None, config_file: Path | None, as_json: b
 @json_option
 def resume_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """Go on now with a turn that was set aside, waits for a yes, or waits to be tried again."""
-    _ask_about_turn("turn-resume", turn, home, config_file, as_json)
+    _ask_about_turn(ResumeTurn(what=turn), home, config_file, as_json)
 
 
 @turns.command("drop")
@@ -172,7 +184,7 @@ def resume_turn(turn: str, home: Path | None, config_file: Path | None, as_json:
 @json_option
 def drop_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """End for good a turn that nobody works on; what waits behind it goes on."""
-    _ask_about_turn("turn-drop", turn, home, config_file, as_json)
+    _ask_about_turn(DropTurn(what=turn), home, config_file, as_json)
 
 
 @inbox.command("list")
@@ -194,7 +206,7 @@ def list_messages(
         if as_json:
             show_json(answer)
             return
-        now_ms, said = SystemClock().now_ms(), read_answer(answer, MessagesAnswer)
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, MessageList)
         lines = [message_line(view, now_ms) for view in said.messages]
         cells = [message_cells(view, now_ms) for view in said.messages]
         echo_table(MESSAGES, cells, lines, "there are no messages")
@@ -207,7 +219,7 @@ def list_messages(
 @json_option
 def show_message(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """What arrived. MESSAGE is m1, as `list` shows it."""
-    _ask_about_message("show", message, home, config_file, as_json)
+    _ask_about_message(ShowRow(kind="message", what=message), home, config_file, as_json)
 
 
 @inbox.command("retry")
@@ -216,7 +228,7 @@ def show_message(message: str, home: Path | None, config_file: Path | None, as_j
 @json_option
 def retry_message(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """Ask again, once, what was dropped or whose turn ended without an answer."""
-    _ask_about_message("inbox-retry", message, home, config_file, as_json)
+    _ask_about_message(RetryMessage(what=message), home, config_file, as_json)
 
 
 @inbox.command("drop")
@@ -225,7 +237,7 @@ def retry_message(message: str, home: Path | None, config_file: Path | None, as_
 @json_option
 def drop_message(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """Do not take up a message that waits. Its sender is not told."""
-    _ask_about_message("inbox-drop", message, home, config_file, as_json)
+    _ask_about_message(DropMessage(what=message), home, config_file, as_json)
 
 
 @outbox.command("list")
@@ -247,7 +259,7 @@ def list_deliveries(
         if as_json:
             show_json(answer)
             return
-        now_ms, said = SystemClock().now_ms(), read_answer(answer, DeliveriesAnswer)
+        now_ms, said = SystemClock().now_ms(), read_answer(answer, DeliveryList)
         lines = [delivery_line(view, now_ms) for view in said.deliveries]
         cells = [delivery_cells(view, now_ms) for view in said.deliveries]
         echo_table(DELIVERIES, cells, lines, "there are no deliveries")
@@ -262,7 +274,7 @@ def show_delivery(
     delivery: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     """One delivery. DELIVERY is d1, as `list` shows it."""
-    _ask_about_delivery("show", delivery, home, config_file, as_json)
+    _ask_about_delivery(ShowRow(kind="delivery", what=delivery), home, config_file, as_json)
 
 
 @outbox.command("retry")
@@ -273,7 +285,7 @@ def retry_delivery(
     delivery: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     """Send again what was refused or given up, or now what waits for its time."""
-    _ask_about_delivery("outbox-retry", delivery, home, config_file, as_json)
+    _ask_about_delivery(RetryDelivery(what=delivery), home, config_file, as_json)
 
 
 @outbox.command("release")
@@ -288,12 +300,12 @@ def release_delivery(
     if bool(delivery) is is_all:
         raise click.UsageError("name one delivery, as d1, or say --all")
     with failures_told(as_json):
-        request = {"ask": "outbox-release", "kind": "delivery", "what": delivery}
+        request = ReleaseDelivery(what=delivery)
         answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
-        released = counted(read_answer(answer, ReleasedAnswer).released, "delivery", "deliveries")
+        released = counted(read_answer(answer, Released).released, "delivery", "deliveries")
         click.echo(f"released {released}; a gateway that runs looks at them within a minute")
 
 
@@ -305,7 +317,7 @@ def drop_delivery(
     delivery: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     """Do not send what is owed."""
-    _ask_about_delivery("outbox-drop", delivery, home, config_file, as_json)
+    _ask_about_delivery(DropDelivery(what=delivery), home, config_file, as_json)
 
 
 def _page(
@@ -317,46 +329,43 @@ def _page(
     *,
     is_open: bool = False,
 ) -> Mapping[str, object]:
-    request = {"ask": "list", "kind": kind, "limit": limit, "before": before, "open": is_open}
+    request = ListRows(kind=kind, limit=limit, before=before, open=is_open)
     return look(home, config_file, request).answer
 
 
 def _ask_about_turn(
-    ask: str, turn: str, home: Path | None, config_file: Path | None, as_json: bool
+    request: ControlRequest, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     with failures_told(as_json):
-        request = {"ask": ask, "kind": "turn", "what": turn}
         answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
-        said = read_answer(answer, TurnAnswer)
+        said = read_answer(answer, TurnShown)
         now_ms = SystemClock().now_ms()
         _echo(turn_lines(said.turn, said.messages, said.calls, said.deliveries, now_ms))
 
 
 def _ask_about_message(
-    ask: str, message: str, home: Path | None, config_file: Path | None, as_json: bool
+    request: ControlRequest, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     with failures_told(as_json):
-        request = {"ask": ask, "kind": "message", "what": message}
         answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
-        _echo(message_lines(read_answer(answer, MessageAnswer).message, SystemClock().now_ms()))
+        _echo(message_lines(read_answer(answer, MessageShown).message, SystemClock().now_ms()))
 
 
 def _ask_about_delivery(
-    ask: str, delivery: str, home: Path | None, config_file: Path | None, as_json: bool
+    request: ControlRequest, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
     with failures_told(as_json):
-        request = {"ask": ask, "kind": "delivery", "what": delivery}
         answer = look(home, config_file, request).answer
         if as_json:
             show_json(answer)
             return
-        _echo(delivery_lines(read_answer(answer, DeliveryAnswer).delivery, SystemClock().now_ms()))
+        _echo(delivery_lines(read_answer(answer, DeliveryShown).delivery, SystemClock().now_ms()))
 
 
 def _echo(lines: Iterator[str]) -> None:

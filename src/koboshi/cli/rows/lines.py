@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from koboshi.cli.options import counted, place_words
-from koboshi.cli.story import fate_of_message, stands_words
+from koboshi.control.narrate import fate_of_message, stands_words
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import excerpt, failure

@@ -11,13 +11,13 @@ from typing import Any
 import click
 
 from koboshi.cli.groups import NearGroup
-from koboshi.cli.options import FAILED, Command, Failure, failures_told, home_options
-from koboshi.cli.service.files import Standing, standing, write_whole
+from koboshi.cli.options import FAILED, Command, CommandFailure, failures_told, home_options
+from koboshi.cli.service.files import UnitFileStanding, standing, write_whole
 from koboshi.cli.service.plan import (
     LAUNCHD,
     SYSTEM_USER,
     SYSTEMD,
-    Plan,
+    ServicePlan,
     Steps,
     Wish,
     check_user,
@@ -78,14 +78,14 @@ def install(force: bool, no_start: bool, **asked: Any) -> None:
         planned = plan(wish, os.environ)
         _tell(planned.notes)
         was = _standing(planned)
-        if was is Standing.CHANGED and not force:
+        if was is UnitFileStanding.CHANGED and not force:
             words = f"{planned.file} was changed by somebody; --force writes over it"
-            raise Failure(FAILED, "changed", words)
-        if was is Standing.SAME:
+            raise CommandFailure(FAILED, "changed", words)
+        if was is UnitFileStanding.SAME:
             click.echo(f"{planned.file} is as it should be")
         else:
             _write(planned)
-        steps = planned.install if was is Standing.NOTHING else planned.replace
+        steps = planned.install if was is UnitFileStanding.NOTHING else planned.replace
         _follow((), steps) if no_start else _follow(steps, ())
 
 
@@ -97,11 +97,11 @@ def uninstall(force: bool, **asked: Any) -> None:
     with failures_told(as_json=False):
         planned = plan(_wish(**asked), os.environ)
         was = _standing(planned)
-        if was is Standing.NOTHING:
-            raise Failure(FAILED, "not-found", f"there is no {planned.file}")
-        if was is Standing.CHANGED and not force:
+        if was is UnitFileStanding.NOTHING:
+            raise CommandFailure(FAILED, "not-found", f"there is no {planned.file}")
+        if was is UnitFileStanding.CHANGED and not force:
             words = f"{planned.file} was changed by somebody; --force removes it"
-            raise Failure(FAILED, "changed", words)
+            raise CommandFailure(FAILED, "changed", words)
         _follow(planned.before_removal, ())
         try:
             planned.file.unlink()
@@ -123,15 +123,15 @@ def _wish(
     )
 
 
-def _standing(planned: Plan) -> Standing:
+def _standing(planned: ServicePlan) -> UnitFileStanding:
     try:
         return standing(planned.file, planned.text)
     except OSError as error:
         said = (error.strerror or str(error)).lower()
-        raise Failure(FAILED, "file", f"{planned.file} can not be read: {said}") from error
+        raise CommandFailure(FAILED, "file", f"{planned.file} can not be read: {said}") from error
 
 
-def _write(planned: Plan) -> None:
+def _write(planned: ServicePlan) -> None:
     try:
         write_whole(planned.file, planned.text)
     except OSError as error:
@@ -139,10 +139,10 @@ def _write(planned: Plan) -> None:
     click.echo(f"wrote {planned.file}")
 
 
-def _unwritable(file: Path, error: OSError) -> Failure:
+def _unwritable(file: Path, error: OSError) -> CommandFailure:
     said = (error.strerror or str(error)).lower()
     hint = "" if os.geteuid() == 0 else "; a system service needs root, --user does not"
-    return Failure(FAILED, "file", f"{file} can not be written: {said}{hint}")
+    return CommandFailure(FAILED, "file", f"{file} can not be written: {said}{hint}")
 
 
 def _follow(steps: Steps, only_told: Steps) -> None:
@@ -156,7 +156,7 @@ def _follow(steps: Steps, only_told: Steps) -> None:
         if said is not None:
             left = "".join(f"\n  {shlex.join(each)}" for each in steps[number:])
             words = f"`{shlex.join(step)}` failed: {said}\nwhat is left to do:{left}"
-            raise Failure(FAILED, "command", words)
+            raise CommandFailure(FAILED, "command", words)
     if only_told:
         click.echo("now run:")
         for step in only_told:

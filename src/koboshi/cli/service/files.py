@@ -10,7 +10,7 @@ from pathlib import Path
 _MARK = re.compile(r"Written by koboshi [^\n]*checksum ([0-9a-f]{64})")
 
 
-class Standing(StrEnum):
+class UnitFileStanding(StrEnum):
     """What is at the place of the file."""
 
     NOTHING = "nothing"
@@ -30,15 +30,15 @@ def signed(text: str, version: str) -> str:
     return f"{declaration}\n<!-- {mark} -->\n{rest}"
 
 
-def standing(file: Path, text: str) -> Standing:
+def standing(file: Path, text: str) -> UnitFileStanding:
     """Raises OSError if it can not be read."""
     try:
         found = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        return Standing.CHANGED if file.is_symlink() else Standing.NOTHING
+        return UnitFileStanding.CHANGED if file.is_symlink() else UnitFileStanding.NOTHING
     if found == text:
-        return Standing.SAME
-    return Standing.OURS if is_untouched(found) else Standing.CHANGED
+        return UnitFileStanding.SAME
+    return UnitFileStanding.OURS if is_untouched(found) else UnitFileStanding.CHANGED
 
 
 def is_untouched(found: str) -> bool:

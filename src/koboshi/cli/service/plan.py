@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koboshi import __version__
-from koboshi.cli.options import FAILED, WRONG_USE, Failure
+from koboshi.cli.options import FAILED, WRONG_USE, CommandFailure
 from koboshi.cli.service.files import signed
 from koboshi.cli.service.unit_text import LABEL, SYSTEM_FOLDER, Service, launchd_plist, systemd_unit
 from koboshi.config import ConfigError, GatewayConfig, load
@@ -36,7 +36,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ServicePlan:
     file: Path
     text: str
     install: Steps
@@ -48,13 +48,13 @@ class Plan:
     """What the person should know."""
 
 
-def plan(wish: Wish, environ: Mapping[str, str]) -> Plan:
-    """Raises Failure if there is no such service."""
+def plan(wish: Wish, environ: Mapping[str, str]) -> ServicePlan:
+    """Raises CommandFailure if there is no such service."""
     described, notes = describe(wish, environ)
     try:
         text = (launchd_plist if wish.kind == LAUNCHD else systemd_unit)(described)
     except ValueError as error:
-        raise Failure(WRONG_USE, "path", str(error)) from error
+        raise CommandFailure(WRONG_USE, "path", str(error)) from error
     text = signed(text, __version__)
     return (_on_launchd if wish.kind == LAUNCHD else _on_systemd)(wish, environ, text, notes)
 
@@ -68,7 +68,7 @@ def describe(wish: Wish, environ: Mapping[str, str]) -> tuple[Service, tuple[str
     try:
         places = find_places(wish.home, wish.config_file, environ)
     except ConfigError as error:
-        raise Failure(WRONG_USE, "home", str(error)) from error
+        raise CommandFailure(WRONG_USE, "home", str(error)) from error
     notes: tuple[str, ...] = ()
     try:
         gateway = load(places.home, wish.config_file, environ, needs_secrets=False).gateway
@@ -117,11 +117,13 @@ def unit_file(*, is_system: bool, environ: Mapping[str, str]) -> Path:
     return folder / "systemd" / "user" / UNIT
 
 
-def _on_systemd(wish: Wish, environ: Mapping[str, str], text: str, notes: tuple[str, ...]) -> Plan:
+def _on_systemd(
+    wish: Wish, environ: Mapping[str, str], text: str, notes: tuple[str, ...]
+) -> ServicePlan:
     systemctl = ("systemctl",) if wish.is_system else ("systemctl", "--user")
     linger: Steps = () if wish.is_system else (("loginctl", "enable-linger"),)
     reload = (*systemctl, "daemon-reload")
-    return Plan(
+    return ServicePlan(
         file=unit_file(is_system=wish.is_system, environ=environ),
         text=text,
         install=(reload, (*systemctl, "enable", "--now", UNIT), *linger),
@@ -132,7 +134,9 @@ def _on_systemd(wish: Wish, environ: Mapping[str, str], text: str, notes: tuple[
     )
 
 
-def _on_launchd(wish: Wish, environ: Mapping[str, str], text: str, notes: tuple[str, ...]) -> Plan:
+def _on_launchd(
+    wish: Wish, environ: Mapping[str, str], text: str, notes: tuple[str, ...]
+) -> ServicePlan:
     folder = Path("/Library/LaunchDaemons")
     if not wish.is_system:
         folder = _own_home(environ) / "Library" / "LaunchAgents"
@@ -140,7 +144,7 @@ def _on_launchd(wish: Wish, environ: Mapping[str, str], text: str, notes: tuple[
     file = folder / f"{LABEL}.plist"
     load_it = ("launchctl", "bootstrap", domain, str(file))
     drop_it = ("launchctl", "bootout", f"{domain}/{LABEL}")
-    return Plan(
+    return ServicePlan(
         file=file,
         text=text,
         install=(load_it,),
@@ -161,17 +165,17 @@ def _own_home(environ: Mapping[str, str]) -> Path:
     try:
         return Path(environ.get("HOME") or Path.home())
     except RuntimeError as error:
-        raise Failure(WRONG_USE, "home", "cannot tell where ~ is; set HOME") from error
+        raise CommandFailure(WRONG_USE, "home", "cannot tell where ~ is; set HOME") from error
 
 
 def _home_of(user: str) -> Path:
-    """Raises Failure for somebody who is not there; our own user may still have to be made."""
+    """Raises CommandFailure for a user who is not there; our own may still have to be made."""
     try:
         return Path(pwd.getpwnam(user).pw_dir)
     except KeyError:
         if user == SYSTEM_USER:
             return SYSTEM_FOLDER
-        raise Failure(FAILED, "user", _no_user(user)) from None
+        raise CommandFailure(FAILED, "user", _no_user(user)) from None
 
 
 def _out_of_reach(wish: Wish, described: Service) -> tuple[str, ...]:
@@ -196,13 +200,13 @@ def _out_of_reach(wish: Wish, described: Service) -> tuple[str, ...]:
 
 
 def check_user(wish: Wish) -> None:
-    """Raises Failure if the user of a system service is not there."""
+    """Raises CommandFailure if the user of a system service is not there."""
     if not wish.is_system:
         return
     try:
         pwd.getpwnam(wish.run_as)
     except KeyError:
-        raise Failure(FAILED, "user", _no_user(wish.run_as)) from None
+        raise CommandFailure(FAILED, "user", _no_user(wish.run_as)) from None
 
 
 def _no_user(user: str) -> str:

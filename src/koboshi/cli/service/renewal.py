@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from koboshi.cli.options import Failure
+from koboshi.cli.options import CommandFailure
 from koboshi.cli.service.files import is_untouched
 from koboshi.cli.service.plan import SYSTEM_USER, SYSTEMD, Wish, plan, program
 
@@ -37,7 +37,7 @@ def renewed(found: str, *, is_system: bool, environ: Mapping[str, str]) -> str |
     )
     try:
         planned = plan(wish, {**environ, "PATH": _path_of(found)})
-    except Failure:
+    except CommandFailure:
         return None
     # A note tells that something can not be seen from here; then what we would write is a guess.
     return None if planned.notes else planned.text

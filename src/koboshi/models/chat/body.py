@@ -7,8 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from koboshi.domain.transcript import Call, Step
-from koboshi.models.chat.raw import TAGGED, Called, Part, Text, Thought, read_raw
-from koboshi.models.talk import ModelsSide, Origin, Said, UsersSide, record_of, talk_of
+from koboshi.models.chat.raw import TAGGED, CalledPart, Part, Text, Thought, read_raw
+from koboshi.models.talk import ModelSaid, ModelsSide, ReplyOrigin, UsersSide, record_of, talk_of
 from koboshi.ports.model import Request, ToolSpec
 
 _TOOL_SETS_MAX = 16
@@ -69,7 +69,7 @@ class _Body(msgspec.Struct, omit_defaults=True):
 _encoder = msgspec.json.Encoder()
 
 
-def body_of(request: Request, model: str, origin: Origin) -> bytes:
+def body_of(request: Request, model: str, origin: ReplyOrigin) -> bytes:
     """What a model at `origin` is sent."""
     messages: list[_Words | _Found | _Spoken] = []
     if system := request.system.strip():
@@ -96,7 +96,7 @@ def _tools_of(specs: tuple[ToolSpec, ...]) -> msgspec.Raw:
 
 
 def _add_talk(
-    messages: list[_Words | _Found | _Spoken], steps: Sequence[Step], origin: Origin
+    messages: list[_Words | _Found | _Spoken], steps: Sequence[Step], origin: ReplyOrigin
 ) -> None:
     for side in talk_of(steps):
         match side:
@@ -108,14 +108,14 @@ def _add_talk(
                 messages.append(_spoken(said, origin))
 
 
-def _spoken(all_said: Sequence[Said], origin: Origin) -> _Spoken:
+def _spoken(all_said: Sequence[ModelSaid], origin: ReplyOrigin) -> _Spoken:
     """All of it in one message: the interface knows one text and one list of calls."""
     texts: list[str] = []
     calls: list[_Call] = []
     thoughts: dict[str, list[str]] = {"reasoning": [], "reasoning_content": []}
     for said in all_said:
         parts = _parts_of(said, origin)
-        extras = [part.extra for part in parts if isinstance(part, Called)]
+        extras = [part.extra for part in parts if isinstance(part, CalledPart)]
         for part in parts:
             match part:
                 case Text(content=text) if text.strip():
@@ -136,14 +136,14 @@ def _spoken(all_said: Sequence[Said], origin: Origin) -> _Spoken:
     )
 
 
-def _parts_of(said: Said, origin: Origin) -> list[Part]:
+def _parts_of(said: ModelSaid, origin: ReplyOrigin) -> list[Part]:
     """As the provider made it if it is the same, else rebuilt."""
     reply = said.reply
     if reply is None:
         return [Text(said.text)]
     return read_raw(reply.raw, origin, reply.calls) or [
         Text(said.text),
-        *(Called(call.tool) for call in reply.calls),
+        *(CalledPart(call.tool) for call in reply.calls),
     ]
 
 

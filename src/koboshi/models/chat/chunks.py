@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import msgspec
 
 from koboshi.domain.errors import ModelBusy, ModelRefused
-from koboshi.models.chat.raw import TAGGED, Called, Part, Text, Thought, write_raw
-from koboshi.models.talk import Origin
+from koboshi.models.chat.raw import TAGGED, CalledPart, Part, Text, Thought, write_raw
+from koboshi.models.talk import ReplyOrigin
 from koboshi.models.wording import (
     BROKE_OFF,
     CUT_AT_LENGTH,
@@ -111,7 +111,7 @@ class _CallPieces:
     @property
     def part(self) -> Part:
         details = None if self.extra is None else {"extra_content": self.extra}
-        return Called(self.tool, "".join(self.pieces), self.call_id, None, details)
+        return CalledPart(self.tool, "".join(self.pieces), self.call_id, None, details)
 
 
 class ReplyReader:
@@ -150,7 +150,7 @@ class ReplyReader:
         if choice.delta is not None:
             self._take_delta(choice.delta)
 
-    def reply(self, name: str, origin: Origin) -> ModelReply:
+    def reply(self, name: str, origin: ReplyOrigin) -> ModelReply:
         """The reply, if the provider said that this is all of it.
 
         Raises ModelBusy if it is not whole, and ModelRefused if the model or its provider declined.
@@ -164,7 +164,7 @@ class ReplyReader:
             raise ModelBusy(NO_CALL)
         parts = [part.part for part in self._parts]
         for part in parts:
-            if isinstance(part, Thought | Called):
+            if isinstance(part, Thought | CalledPart):
                 part.provider_name = origin.system
         usage = _usage_in(self._usage)
         return ModelReply(

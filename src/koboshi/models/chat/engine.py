@@ -26,7 +26,7 @@ from koboshi.models.chat.failures import (
 )
 from koboshi.models.endpoint import NO_KEY, Endpoint
 from koboshi.models.limits import ModelLimits
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 from koboshi.models.wording import MALFORMED, TOO_LONG, trace_of
 from koboshi.ports.model import ModelReply, Request
 
@@ -56,7 +56,7 @@ class Reader(Protocol):
         ModelRefused if there is too much of it."""
         ...
 
-    def reply(self, name: str, origin: Origin) -> ModelReply:
+    def reply(self, name: str, origin: ReplyOrigin) -> ModelReply:
         """The reply, if the provider said that this is all of it. Raises ModelBusy if it is not
         whole, and ModelRefused if the model or its provider declined."""
         ...
@@ -74,7 +74,7 @@ class Language(Protocol):
         """What a reply that was made in it is known by."""
         ...
 
-    def body(self, request: Request, model: str, origin: Origin) -> bytes: ...
+    def body(self, request: Request, model: str, origin: ReplyOrigin) -> bytes: ...
 
     def reader(self, on_text: Callable[[str], None] | None, chars_max: int) -> Reader: ...
 
@@ -100,7 +100,7 @@ class StreamEngine:
         self._extensions = {"timeout": timeout.as_dict()}
         base_url = (endpoint.base_url or OPENAI_URL).rstrip("/")
         self._url = f"{base_url}/{language.path}"
-        self._origin = Origin(system=language.system(endpoint), url=f"{base_url}/")
+        self._origin = ReplyOrigin(system=language.system(endpoint), url=f"{base_url}/")
         self._address: httpx2.URL | None = None
         self._headers = {
             "Accept": "application/json",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from koboshi.models.chat.body import body_of
 from koboshi.models.chat.chunks import ReplyReader
 from koboshi.models.endpoint import Endpoint, Provider
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 from koboshi.ports.model import Request
 
 
@@ -19,7 +19,7 @@ class Chat:
             return "ollama"
         return "openai-compatible" if endpoint.base_url else "openai"
 
-    def body(self, request: Request, model: str, origin: Origin) -> bytes:
+    def body(self, request: Request, model: str, origin: ReplyOrigin) -> bytes:
         return body_of(request, model, origin)
 
     def reader(self, on_text: Callable[[str], None] | None, chars_max: int) -> ReplyReader:

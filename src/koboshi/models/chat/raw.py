@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from koboshi.domain.transcript import Call
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 
 TAGGED = "content"
 """The field of a thought that came between tags in the text."""
@@ -28,7 +28,7 @@ class Text(msgspec.Struct, tag_field="part_kind", tag="text"):
     content: str
 
 
-class Called(msgspec.Struct, tag_field="part_kind", tag="tool-call"):
+class CalledPart(msgspec.Struct, tag_field="part_kind", tag="tool-call"):
     """A call. `provider_details` holds what has to be sent back with it, unchanged."""
 
     tool_name: str
@@ -42,7 +42,7 @@ class Called(msgspec.Struct, tag_field="part_kind", tag="tool-call"):
         return (self.provider_details or {}).get("extra_content")
 
 
-Part: TypeAlias = Thought | Text | Called
+Part: TypeAlias = Thought | Text | CalledPart
 
 
 class _Raw(msgspec.Struct, omit_defaults=True):
@@ -55,7 +55,7 @@ class _Raw(msgspec.Struct, omit_defaults=True):
 _decoder = msgspec.json.Decoder(list[_Raw])
 
 
-def write_raw(parts: Sequence[Part], origin: Origin) -> str:
+def write_raw(parts: Sequence[Part], origin: ReplyOrigin) -> str:
     """The reply to be stored; nothing if text and calls alone tell all of it."""
     if not any(isinstance(part, Thought) or _has_extra(part) for part in parts):
         return ""
@@ -68,7 +68,7 @@ def write_raw(parts: Sequence[Part], origin: Origin) -> str:
         return ""
 
 
-def read_raw(raw: str, origin: Origin, calls: Sequence[Call]) -> list[Part] | None:
+def read_raw(raw: str, origin: ReplyOrigin, calls: Sequence[Call]) -> list[Part] | None:
     """The parts, if the reply was made at `origin` and holds just the calls that were stored: those
     count. None if it is somebody else's, or nothing that this version can read."""
     if not raw:
@@ -79,9 +79,9 @@ def read_raw(raw: str, origin: Origin, calls: Sequence[Call]) -> list[Part] | No
         return None
     if (reply.provider_name, reply.provider_url) != (origin.system, origin.url):
         return None
-    made = [part.tool_name for part in reply.parts if isinstance(part, Called)]
+    made = [part.tool_name for part in reply.parts if isinstance(part, CalledPart)]
     return reply.parts if made == [call.tool for call in calls] else None
 
 
 def _has_extra(part: Part) -> bool:
-    return isinstance(part, Called) and part.extra is not None
+    return isinstance(part, CalledPart) and part.extra is not None

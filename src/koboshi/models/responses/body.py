@@ -9,7 +9,7 @@ import msgspec
 from koboshi.domain.transcript import Step
 from koboshi.models.chat.body import compact
 from koboshi.models.responses.items import Item, is_sealed, read_raw
-from koboshi.models.talk import ModelsSide, Origin, Said, UsersSide, record_of, talk_of
+from koboshi.models.talk import ModelSaid, ModelsSide, ReplyOrigin, UsersSide, record_of, talk_of
 from koboshi.ports.model import Request, ToolSpec
 
 SEALED = "reasoning.encrypted_content"
@@ -54,7 +54,7 @@ class _Body(msgspec.Struct, omit_defaults=True):
 _encoder = msgspec.json.Encoder()
 
 
-def body_of(request: Request, model: str, origin: Origin, *, is_sealing: bool) -> bytes:
+def body_of(request: Request, model: str, origin: ReplyOrigin, *, is_sealing: bool) -> bytes:
     """What `model` at `origin` is sent. Without `is_sealing`, no thoughts go to and fro."""
     if request.wants_summary:
         said: list[_Words | _Called | _Found | Item] = [_Words("user", record_of(request.steps))]
@@ -79,7 +79,7 @@ def _tools_of(specs: tuple[ToolSpec, ...]) -> msgspec.Raw:
 
 
 def _items_of(
-    steps: Sequence[Step], model: str, origin: Origin, *, is_sealing: bool
+    steps: Sequence[Step], model: str, origin: ReplyOrigin, *, is_sealing: bool
 ) -> Iterator[_Words | _Called | _Found | Item]:
     for side in talk_of(steps):
         match side:
@@ -93,7 +93,7 @@ def _items_of(
 
 
 def _said(
-    said: Said, model: str, origin: Origin, *, is_sealing: bool
+    said: ModelSaid, model: str, origin: ReplyOrigin, *, is_sealing: bool
 ) -> Iterator[_Words | _Called | Item]:
     """As the provider made it if it is the same, else rebuilt."""
     reply = said.reply

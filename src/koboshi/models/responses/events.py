@@ -9,7 +9,7 @@ import msgspec
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.models.chat.chunks import DONE, StreamError, is_object
 from koboshi.models.responses.items import Item, write_raw
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 from koboshi.models.wording import (
     BROKE_OFF,
     CUT_AT_LENGTH,
@@ -108,7 +108,7 @@ class ResponseReader:
             case _:
                 pass  # what is known at its end, too, or is not for us
 
-    def reply(self, name: str, origin: Origin) -> ModelReply:
+    def reply(self, name: str, origin: ReplyOrigin) -> ModelReply:
         """The reply, if the provider said that this is all of it.
 
         Raises ModelBusy if it is not whole, and ModelRefused if the model or its provider declined.

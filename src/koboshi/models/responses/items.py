@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from koboshi.domain.transcript import Call
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 
 # An item belongs to the provider; what is not known of it goes back unchanged.
 Item: TypeAlias = dict[str, Any]
@@ -40,7 +40,7 @@ def is_sealed(item: Item) -> bool:
     return item.get("type") == "reasoning" and bool(item.get("encrypted_content"))
 
 
-def write_raw(output: Sequence[Item], origin: Origin, model: str) -> str:
+def write_raw(output: Sequence[Item], origin: ReplyOrigin, model: str) -> str:
     """The reply to be stored; nothing if text and calls alone tell all of it. A thought that is
     neither sealed nor in clear can not be sent back: nobody keeps it."""
     kept = [item for item in output if item.get("type") in KEPT and not _is_empty_thought(item)]
@@ -60,7 +60,7 @@ def write_raw(output: Sequence[Item], origin: Origin, model: str) -> str:
         return ""
 
 
-def read_raw(raw: str, origin: Origin, model: str, calls: Sequence[Call]) -> list[Item] | None:
+def read_raw(raw: str, origin: ReplyOrigin, model: str, calls: Sequence[Call]) -> list[Item] | None:
     """The items, if the reply was made by this model at `origin` and holds just the calls that were
     stored: those count. None if it is another one's, or nothing that this version can read."""
     if not raw:

@@ -13,7 +13,7 @@ from koboshi.models.endpoint import Endpoint
 from koboshi.models.limits import ModelLimits
 from koboshi.models.responses.body import body_of
 from koboshi.models.responses.events import ResponseReader
-from koboshi.models.talk import Origin
+from koboshi.models.talk import ReplyOrigin
 from koboshi.ports.model import ModelReply, Request
 
 log = structlog.get_logger()
@@ -35,7 +35,7 @@ class Responses:
     def system(self, endpoint: Endpoint) -> str:  # noqa: ARG002  (the contract's; ours is fixed)
         return "openai-responses"
 
-    def body(self, request: Request, model: str, origin: Origin) -> bytes:
+    def body(self, request: Request, model: str, origin: ReplyOrigin) -> bytes:
         return body_of(request, model, origin, is_sealing=self._is_sealing)
 
     def reader(self, on_text: Callable[[str], None] | None, chars_max: int) -> ResponseReader:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 
 from koboshi.ports.tool import ToolFailed
-from koboshi.tools.files.places import Refused
+from koboshi.tools.files.places import PathRefused
 
 THREADS_MAX = 8
 
@@ -31,5 +31,5 @@ class Beside:
     async def _do(self, work: Callable[[], T], *, is_left: bool) -> T:
         try:
             return await to_thread.run_sync(work, limiter=self.limiter, abandon_on_cancel=is_left)
-        except Refused as refused:
+        except PathRefused as refused:
             raise ToolFailed(str(refused)) from None

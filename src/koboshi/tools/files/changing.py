@@ -20,10 +20,10 @@ from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.edits import Already, Edited, Impossible, plan_edit
 from koboshi.tools.files.places import (
+    FilePlaces,
     Folder,
-    Places,
-    Refused,
-    Standing,
+    PathRefused,
+    PathStanding,
     sync_folder,
     temporary_name,
 )
@@ -61,12 +61,12 @@ class EditArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Changes:
     """Changes files below the working folder."""
 
-    places: Places
+    places: FilePlaces
     _one_at_a_time: Lock = field(default_factory=Lock)
     """Calls run side by side: of two edits of one file, neither may get lost."""
 
     def write(self, asked: WriteArguments, temporary: str) -> str:
-        """Make it the content of the file. Raises Refused."""
+        """Make it the content of the file. Raises PathRefused."""
         content = asked.content.encode("utf-8")
 
         def replace(found: bytes | None) -> tuple[bytes, str]:
@@ -77,18 +77,20 @@ class Changes:
         return self._change(asked.path, replace, temporary, bytes_max=len(content), makes=True)
 
     def edit(self, asked: EditArguments, temporary: str) -> str:
-        """Replace a text in the file. Raises Refused."""
+        """Replace a text in the file. Raises PathRefused."""
         named = self._named(asked.path)
 
         def replace(found: bytes | None) -> tuple[bytes, str]:
             if found is None:
-                raise Refused(f"{named} does not exist; use `write_file` to make it")
+                raise PathRefused(f"{named} does not exist; use `write_file` to make it")
             if len(found) > EDITED_BYTES_MAX:
-                raise Refused(f"{named} is too large to edit: more than {EDITED_BYTES_MAX} bytes")
+                raise PathRefused(
+                    f"{named} is too large to edit: more than {EDITED_BYTES_MAX} bytes"
+                )
             try:
                 text = found.decode("utf-8")
             except UnicodeDecodeError:
-                raise Refused(f"{named} is not a text in UTF-8") from None
+                raise PathRefused(f"{named} is not a text in UTF-8") from None
             plan = plan_edit(text, asked.old, asked.new, is_everywhere=asked.replace_all)
             match plan:
                 case Edited():
@@ -99,7 +101,7 @@ class Changes:
                     words = result_text("already_applied", path=named, line=plan.line, note=note)
                     return found, words
                 case Impossible():
-                    raise Refused(f"{named} was not changed: {plan.because}")
+                    raise PathRefused(f"{named} was not changed: {plan.because}")
 
         return self._change(asked.path, replace, temporary, bytes_max=EDITED_BYTES_MAX)
 
@@ -119,14 +121,14 @@ class Changes:
         self.places.refuse_by_name(real)
         parent, name = os.path.split(real)
         with self._one_at_a_time, self.places.entered(parent, makes=makes) as folder:
-            if folder.standing is not Standing.WORKDIR or not name:
-                raise Refused(
+            if folder.standing is not PathStanding.WORKDIR or not name:
+                raise PathRefused(
                     f"{self.places.named(real)} is outside the working folder: it can be read, and "
                     "not be changed"
                 )
             found = self.places.stat_in(folder, name)
             if found is not None and not found.st_mode & 0o222:
-                raise Refused(f"{self.places.named(real)} is write-protected")
+                raise PathRefused(f"{self.places.named(real)} is write-protected")
             before = None if found is None else self._content(folder, name, bytes_max + 1)
             after, words = replace(before)
             with self.places.in_words(real):

@@ -9,7 +9,7 @@ SAMPLE_BYTES = 8_192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class FileLine:
     number: int
     content: bytes
     """Without its end."""
@@ -34,7 +34,7 @@ class Lines:
         self._line_bytes_max = line_bytes_max
         self.bytes_left = bytes_max
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[FileLine]:
         number = 0
         while piece := self._read():
             number += 1
@@ -42,7 +42,7 @@ class Lines:
             while not last.endswith(b"\n") and (last := self._read()):
                 skipped += len(last)
             content = piece.removesuffix(b"\n")
-            yield Line(
+            yield FileLine(
                 number=number,
                 content=content.removesuffix(b"\r"),
                 left_out=skipped - (skipped > 0 and last.endswith(b"\n")),

@@ -13,9 +13,9 @@ from koboshi.tools.declared import DeclaredTool, result_text
 from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.globs import fits
-from koboshi.tools.files.lines import Line, Lines, is_binary
-from koboshi.tools.files.places import Places
-from koboshi.tools.files.walk import Entry, Kind, Walk
+from koboshi.tools.files.lines import FileLine, Lines, is_binary
+from koboshi.tools.files.places import FilePlaces
+from koboshi.tools.files.walk import FileKind, FolderEntry, Walk
 
 LINES_DEFAULT = 500
 LINES_MAX = 2_000
@@ -50,7 +50,7 @@ class ListArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         refuse_nul(path=self.path, pattern=self.pattern)
 
 
-def read_tool(places: Places, beside: Beside) -> DeclaredTool[ReadArguments]:
+def read_tool(places: FilePlaces, beside: Beside) -> DeclaredTool[ReadArguments]:
     async def read(asked: ReadArguments, _: ToolContext) -> str:
         return await beside.look(partial(read_lines, places, asked))
 
@@ -67,7 +67,7 @@ def read_tool(places: Places, beside: Beside) -> DeclaredTool[ReadArguments]:
     )
 
 
-def list_tool(places: Places, beside: Beside) -> DeclaredTool[ListArguments]:
+def list_tool(places: FilePlaces, beside: Beside) -> DeclaredTool[ListArguments]:
     async def list_them(asked: ListArguments, _: ToolContext) -> str:
         return await beside.look(partial(list_entries, places, asked))
 
@@ -83,8 +83,8 @@ def list_tool(places: Places, beside: Beside) -> DeclaredTool[ListArguments]:
     )
 
 
-def read_lines(places: Places, asked: ReadArguments) -> str:
-    """The lines that were asked for. Raises Refused."""
+def read_lines(places: FilePlaces, asked: ReadArguments) -> str:
+    """The lines that were asked for. Raises PathRefused."""
     real = places.resolve(asked.path)
     named = visible(places.named(real))
     with places.entered(os.path.dirname(real)) as folder:
@@ -109,8 +109,8 @@ def read_lines(places: Places, asked: ReadArguments) -> str:
     )
 
 
-def list_entries(places: Places, asked: ListArguments) -> str:
-    """What is in a folder. Raises Refused."""
+def list_entries(places: FilePlaces, asked: ListArguments) -> str:
+    """What is in a folder. Raises PathRefused."""
     real = places.resolve(asked.path)
     walk = Walk(places=places, start=real, depth_max=asked.depth, entries_max=SCANNED_ENTRIES_MAX)
     listed: list[dict[str, object]] = []
@@ -131,9 +131,9 @@ def list_entries(places: Places, asked: ListArguments) -> str:
     return result_text("ok", **fields)
 
 
-def _chosen(lines: Lines, asked: ReadArguments) -> tuple[list[Line], int]:
+def _chosen(lines: Lines, asked: ReadArguments) -> tuple[list[FileLine], int]:
     """The lines that were asked for, as far as they fit, and how many there are."""
-    shown: list[Line] = []
+    shown: list[FileLine] = []
     total = size = 0
     is_full = False
     for line in lines:
@@ -147,12 +147,12 @@ def _chosen(lines: Lines, asked: ReadArguments) -> tuple[list[Line], int]:
     return shown, total
 
 
-def _numbered(line: Line) -> str:
+def _numbered(line: FileLine) -> str:
     more = f" … {line.left_out} more bytes" if line.left_out else ""
     return f"{line.number}\t{visible(line.content.decode('utf-8', 'replace'))}{more}"
 
 
-def _notes(shown: list[Line]) -> list[str]:
+def _notes(shown: list[FileLine]) -> list[str]:
     notes = []
     if any(line.has_return for line in shown):
         notes.append("the lines end with a carriage return as well; edit_file takes care of that")
@@ -161,7 +161,7 @@ def _notes(shown: list[Line]) -> list[str]:
     return notes
 
 
-def _is_utf8(line: Line) -> bool:
+def _is_utf8(line: FileLine) -> bool:
     try:
         line.content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -170,11 +170,11 @@ def _is_utf8(line: Line) -> bool:
     return True
 
 
-def _listed(entry: Entry) -> dict[str, object]:
+def _listed(entry: FolderEntry) -> dict[str, object]:
     match entry.kind:
-        case Kind.FOLDER:
+        case FileKind.FOLDER:
             return {"path": f"{visible(entry.path)}/"}
-        case Kind.FILE:
+        case FileKind.FILE:
             return {"path": visible(entry.path), "bytes": entry.size}
-        case Kind.LINK | Kind.OTHER:
+        case FileKind.LINK | FileKind.OTHER:
             return {"path": visible(entry.path), "kind": entry.kind}

@@ -29,11 +29,11 @@ _ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-class Refused(Exception):
+class PathRefused(Exception):
     """It can not be done, or must not be; in words that name the path."""
 
 
-class Standing(StrEnum):
+class PathStanding(StrEnum):
     OURS = "ours"  # the gateway's own: never opened
     WORKDIR = "workdir"  # the agent's: may be changed
     OUTSIDE = "outside"  # may be looked at, as far as the system allows
@@ -45,11 +45,11 @@ class Folder:
 
     descriptor: int
     path: str
-    standing: Standing
+    standing: PathStanding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class FilePlaces:
     """The working folder, and the home of the gateway, which is off limits wherever it is."""
 
     workdir: str
@@ -69,67 +69,72 @@ class Places:
     @contextmanager
     def entered(self, real: str, *, makes: bool = False) -> Iterator[Folder]:
         """The folder with this true path, open. With `makes`, what is missing of it is made, below
-        the working folder only. Raises Refused."""
+        the working folder only. Raises PathRefused."""
         self.refuse_by_name(real)
-        marks = {identity_at(self.workdir): Standing.WORKDIR, identity_at(self.home): Standing.OURS}
-        descriptor, walked, standing = os.open("/", _ENTER), "", Standing.OUTSIDE
+        marks = {
+            identity_at(self.workdir): PathStanding.WORKDIR,
+            identity_at(self.home): PathStanding.OURS,
+        }
+        descriptor, walked, standing = os.open("/", _ENTER), "", PathStanding.OUTSIDE
         try:
             for name in ["", *real.split("/")[1:]]:
                 if name:
                     walked += f"/{name}"
-                    may_make = makes and standing is Standing.WORKDIR
+                    may_make = makes and standing is PathStanding.WORKDIR
                     with self.in_words(walked):
                         deeper = _open_below(descriptor, name, makes=may_make)
                     os.close(descriptor)
                     descriptor = deeper
                 # The last that is met on the way counts: either may lie in the other.
                 standing = marks.get(identity_of(os.fstat(descriptor)), standing)
-            if standing is Standing.OURS:
-                raise Refused(f"{self.named(real)} belongs to the gateway itself: it is off limits")
-            if standing is Standing.OUTSIDE and is_below(real, SYSTEM_FOLDERS):
-                raise Refused(f"{real} is made up by the system; use `terminal` to look at it")
+            if standing is PathStanding.OURS:
+                raise PathRefused(
+                    f"{self.named(real)} belongs to the gateway itself: it is off limits"
+                )
+            if standing is PathStanding.OUTSIDE and is_below(real, SYSTEM_FOLDERS):
+                raise PathRefused(f"{real} is made up by the system; use `terminal` to look at it")
             yield Folder(descriptor=descriptor, path=walked or "/", standing=standing)
         finally:
             os.close(descriptor)
 
     def stat_in(self, folder: Folder, name: str) -> os.stat_result | None:
-        """What the file is; None if there is none. Raises Refused for all but regular files."""
+        """What the file is; None if there is none. Raises PathRefused for all but regular files."""
         shown = self.named(os.path.join(folder.path, name))
         try:
             with self.in_words(os.path.join(folder.path, name)):
                 found = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
-        except Refused as refused:
+        except PathRefused as refused:
             if isinstance(refused.__cause__, FileNotFoundError):
                 return None
             raise
         if stat.S_ISDIR(found.st_mode):
-            raise Refused(f"{shown} is a folder")
+            raise PathRefused(f"{shown} is a folder")
         if not stat.S_ISREG(found.st_mode):
-            raise Refused(f"{shown} is not a regular file")
+            raise PathRefused(f"{shown} is not a regular file")
         # Another name of one of our files. Opening it would be enough to do harm: closing it again
         # drops the locks that this process holds on it.
         if found.st_nlink > 1 and identity_of(found) in self._files_of_home():
-            raise Refused(f"{shown} belongs to the gateway itself: it is off limits")
+            raise PathRefused(f"{shown} belongs to the gateway itself: it is off limits")
         return found
 
     def opened_in(self, folder: Folder, name: str) -> int:
-        """A regular file, open for reading. Raises Refused."""
+        """A regular file, open for reading. Raises PathRefused."""
         real = os.path.join(folder.path, name)
         self.refuse_by_name(real)
         if self.stat_in(folder, name) is None:
-            raise Refused(f"{self.named(real)} does not exist")
+            raise PathRefused(f"{self.named(real)} does not exist")
         with self.in_words(real):
             descriptor = os.open(name, _READ, dir_fd=folder.descriptor)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             return descriptor
         os.close(descriptor)
-        raise Refused(f"{self.named(real)} is not a regular file")
+        raise PathRefused(f"{self.named(real)} is not a regular file")
 
     def refuse_by_name(self, real: str) -> None:
-        """Raises Refused for what holds keys, wherever it is."""
+        """Raises PathRefused for what holds keys, wherever it is."""
         names = {name.casefold() for name in real.split("/")}
         if names.intersection(KEY_FOLDERS) or real in KEY_FILES:
-            raise Refused(
+            raise PathRefused(
                 f"{self.named(real)} may hold keys: file tools leave it alone. If it has to be, "
                 "use `terminal`: the person is asked first"
             )
@@ -140,7 +145,7 @@ class Places:
         try:
             yield
         except OSError as error:
-            raise Refused(f"{self.named(real)} {words_for(error)}") from error
+            raise PathRefused(f"{self.named(real)} {words_for(error)}") from error
 
     def _files_of_home(self) -> set[Identity]:
         with suppress(OSError), os.scandir(self.home) as entries:

@@ -19,7 +19,7 @@ from koboshi.ports.tool import ToolContext, ToolFailed
 from koboshi.tools.declared import DeclaredTool, result_text
 from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
-from koboshi.tools.files.places import Places
+from koboshi.tools.files.places import FilePlaces
 from koboshi.tools.files.seek import Outcome, Search
 
 SECONDS_MAX = 10.0
@@ -56,7 +56,7 @@ class SearchArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def search_tool(
-    places: Places, beside: Beside, *, seconds: float = SECONDS_MAX
+    places: FilePlaces, beside: Beside, *, seconds: float = SECONDS_MAX
 ) -> DeclaredTool[SearchArguments]:
     async def search(asked: SearchArguments, _: ToolContext) -> str:
         start, named = await beside.look(partial(_resolved, places, asked.path))
@@ -89,7 +89,7 @@ def search_tool(
     )
 
 
-def _resolved(places: Places, path: str) -> tuple[str, str]:
+def _resolved(places: FilePlaces, path: str) -> tuple[str, str]:
     real = places.resolve(path)
     return real, places.named(real)
 

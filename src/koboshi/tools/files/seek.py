@@ -16,9 +16,9 @@ from types import FrameType
 from typing import NoReturn
 
 from koboshi.tools.files.globs import fits
-from koboshi.tools.files.lines import Line, Lines, is_binary
-from koboshi.tools.files.places import Folder, Places, Refused
-from koboshi.tools.files.walk import Entry, Kind, Walk
+from koboshi.tools.files.lines import FileLine, Lines, is_binary
+from koboshi.tools.files.places import FilePlaces, Folder, PathRefused
+from koboshi.tools.files.walk import FileKind, FolderEntry, Walk
 
 ENTRIES_MAX = 100_000
 DEPTH_MAX = 50
@@ -80,7 +80,7 @@ def seek(search: Search) -> Outcome:
         outcome.cut_short = str(enough)
     except (re.error, OverflowError, RecursionError) as error:
         outcome.error = f"`pattern` is not a regular expression: {error}"
-    except Refused as refused:
+    except PathRefused as refused:
         outcome.error = str(refused)
     return outcome
 
@@ -95,7 +95,7 @@ class _Seeking:
         self._expression = re.compile(text, re.IGNORECASE if search.ignores_case else 0)
         self._search = search
         self._outcome = outcome
-        self._places = Places(workdir=search.workdir, home=search.home)
+        self._places = FilePlaces(workdir=search.workdir, home=search.home)
         self._bytes_left = TOTAL_BYTES_MAX
 
     def go(self) -> None:
@@ -108,17 +108,17 @@ class _Seeking:
         walk = Walk(places=self._places, start=start, depth_max=DEPTH_MAX, entries_max=ENTRIES_MAX)
         for folder, entries in walk.folders():
             for entry in entries:
-                if entry.kind is Kind.FILE and fits(self._search.glob or "*", entry.path):
+                if entry.kind is FileKind.FILE and fits(self._search.glob or "*", entry.path):
                     self._try(folder, entry)
             self._outcome.unreadable += walk.unreadable
             walk.unreadable = 0
         if walk.is_cut_short:
             raise _Enough("there are too many files: look in fewer folders")
 
-    def _try(self, folder: Folder, entry: Entry) -> None:
+    def _try(self, folder: Folder, entry: FolderEntry) -> None:
         try:
             self._look_into(self._places.opened_in(folder, entry.name), entry.path)
-        except (Refused, OSError):
+        except (PathRefused, OSError):
             self._outcome.unreadable += 1
 
     def _look_into(self, descriptor: int, path: str) -> None:
@@ -134,7 +134,7 @@ class _Seeking:
         if self._bytes_left <= 0:
             raise _Enough("there is too much to read: look in fewer files")
 
-    def _look_at(self, line: Line, path: str) -> None:
+    def _look_at(self, line: FileLine, path: str) -> None:
         text = line.content.decode("utf-8", "replace")
         found = self._expression.search(text)
         if found is None:

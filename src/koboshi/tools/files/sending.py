@@ -21,7 +21,7 @@ from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
-from koboshi.tools.files.places import Places, Refused
+from koboshi.tools.files.places import FilePlaces, PathRefused
 
 CAPTION_CHARS_MAX = 1_000
 PIECE_BYTES = 1 << 20
@@ -39,7 +39,7 @@ class SendArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendFileTool:
-    places: Places
+    places: FilePlaces
     beside: Beside
     home: Path
     bytes_max: int
@@ -100,7 +100,7 @@ class SendFileTool:
             size = os.fstat(descriptor).st_size
             if not 0 < size <= self.bytes_max:
                 allowed = f"1 byte to {size_words(self.bytes_max)}"
-                raise Refused(f"{path} has {size_words(size)}; {allowed} can be sent")
+                raise PathRefused(f"{path} has {size_words(size)}; {allowed} can be sent")
             part = self.home / f"{kept}.part"
             with part.open("wb") as copy:
                 while piece := source.read(PIECE_BYTES):

@@ -8,7 +8,7 @@ from koboshi.ports.tool import Tool
 from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.changing import Changes, edit_tool, write_tool
 from koboshi.tools.files.looking import list_tool, read_tool
-from koboshi.tools.files.places import Places
+from koboshi.tools.files.places import FilePlaces
 from koboshi.tools.files.searching import search_tool
 from koboshi.tools.files.sending import SendFileTool
 
@@ -22,7 +22,7 @@ def file_tools(
 ) -> tuple[Tool, ...]:
     """Tools that read wherever the system allows and change files below `workdir`, and that never
     open what is below `home`, the gateway's own folder. One sends them to people."""
-    places = Places(workdir=str(workdir.absolute()), home=str(home.absolute()))
+    places = FilePlaces(workdir=str(workdir.absolute()), home=str(home.absolute()))
     beside, changes = Beside(), Changes(places=places)
     return (
         read_tool(places, beside),

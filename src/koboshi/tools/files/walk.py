@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
-from koboshi.tools.files.places import Folder, Places, Refused, is_temporary
+from koboshi.tools.files.places import FilePlaces, Folder, PathRefused, is_temporary
 
 NOT_ENTERED = frozenset(
     ".git .hg .svn .venv .tox .mypy_cache .ruff_cache node_modules __pycache__".split()
@@ -15,7 +15,7 @@ NOT_ENTERED = frozenset(
 """Folders that programs keep for themselves: seen, and entered only if they are asked for."""
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     FOLDER = "folder"
     FILE = "file"
     LINK = "link"  # never followed: there may be no end to it
@@ -23,11 +23,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FolderEntry:
     path: str
     """Relative to where the walk began."""
     name: str
-    kind: Kind
+    kind: FileKind
     size: int
 
 
@@ -35,10 +35,10 @@ class Entry:
 class Walk:
     """The folders below `start`, a true path, each open and with its entries in order.
 
-    What must not be entered is left out. Raises Refused if that is the start.
+    What must not be entered is left out. Raises PathRefused if that is the start.
     """
 
-    places: Places
+    places: FilePlaces
     start: str
     depth_max: int
     entries_max: int
@@ -47,7 +47,7 @@ class Walk:
     unreadable: int = field(default=0, init=False)
     """Folders that could not be entered."""
 
-    def folders(self) -> Iterator[tuple[Folder, list[Entry]]]:
+    def folders(self) -> Iterator[tuple[Folder, list[FolderEntry]]]:
         left = self.entries_max
         waiting = deque([("", 1)])
         while waiting:
@@ -57,7 +57,7 @@ class Walk:
                     entries = self._entries(at, below, left)
                     left -= len(entries)
                     yield at, entries
-            except Refused:
+            except PathRefused:
                 if not below:
                     raise
                 self.unreadable += 1
@@ -66,12 +66,12 @@ class Walk:
                 waiting.extend(
                     (each.path, depth + 1)
                     for each in entries
-                    if each.kind is Kind.FOLDER and each.name not in NOT_ENTERED
+                    if each.kind is FileKind.FOLDER and each.name not in NOT_ENTERED
                 )
             if self.is_cut_short:
                 return
 
-    def _entries(self, folder: Folder, below: str, at_most: int) -> list[Entry]:
+    def _entries(self, folder: Folder, below: str, at_most: int) -> list[FolderEntry]:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         with self.places.in_words(folder.path):
             descriptor = os.open(".", flags, dir_fd=folder.descriptor)
@@ -87,15 +87,17 @@ class Walk:
         return sorted(found, key=lambda entry: entry.name)
 
 
-def _entry(scanned: "os.DirEntry[str]", below: str) -> Entry:
-    kind, size = Kind.OTHER, 0
+def _entry(scanned: "os.DirEntry[str]", below: str) -> FolderEntry:
+    kind, size = FileKind.OTHER, 0
     if scanned.is_symlink():
-        kind = Kind.LINK
+        kind = FileKind.LINK
     elif scanned.is_dir(follow_symlinks=False):
-        kind = Kind.FOLDER
+        kind = FileKind.FOLDER
     elif scanned.is_file(follow_symlinks=False):
-        kind, size = Kind.FILE, _size(scanned)
-    return Entry(path=os.path.join(below, scanned.name), name=scanned.name, kind=kind, size=size)
+        kind, size = FileKind.FILE, _size(scanned)
+    return FolderEntry(
+        path=os.path.join(below, scanned.name), name=scanned.name, kind=kind, size=size
+    )
 
 
 def _size(scanned: "os.DirEntry[str]") -> int:

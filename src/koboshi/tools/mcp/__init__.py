@@ -13,7 +13,7 @@ from koboshi.tools.mcp.endpoint import Address, Approval, Program, ServerLimits,
 from koboshi.tools.mcp.library import require_library
 from koboshi.tools.mcp.naming import owner_of
 from koboshi.tools.mcp.server import McpServer
-from koboshi.tools.mcp.tool import AbsentTool
+from koboshi.tools.mcp.tool import AbsentMcpTool
 
 __all__ = [
     "Address",
@@ -66,7 +66,7 @@ class McpServers:
         owner = self._owner(name)
         if owner is None or owner.has_listed:
             return None
-        return AbsentTool(name=name, server=owner.name)
+        return AbsentMcpTool(name=name, server=owner.name)
 
     async def reach(self, name: str) -> Tool | None:
         """The tool of that name, its server connected. Raises ToolFailed if that does not come."""

@@ -33,7 +33,7 @@ _NEVER_SENT = (
 
 
 @dataclass(slots=True)
-class Posted:
+class CallPosted:
     """What became of the request of one call. Unless it is told, nobody knows."""
 
     status: int | None = None
@@ -55,7 +55,7 @@ class Posted:
 
 # The library sends a request in the context of the task that asked for it. Should it cease to, the
 # record stays empty, and the outcome of a failed call counts as unknown.
-POSTED: ContextVar[Posted | None] = ContextVar("posted", default=None)
+POSTED: ContextVar[CallPosted | None] = ContextVar("posted", default=None)
 
 
 @asynccontextmanager

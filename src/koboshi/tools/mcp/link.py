@@ -36,7 +36,7 @@ from koboshi.tools.mcp.endpoint import (
     SessionRefused,
     Unanswered,
 )
-from koboshi.tools.mcp.http import POSTED, Posted, open_address
+from koboshi.tools.mcp.http import POSTED, CallPosted, open_address
 from koboshi.tools.mcp.listing import TOOLS_MAX
 from koboshi.tools.mcp.results import harmless
 from koboshi.tools.mcp.stdio import open_program
@@ -60,7 +60,7 @@ class Link:
         self._spec = spec
         self._limits = limits
         self._client: Client | None = None
-        self._posted = Posted()
+        self._posted = CallPosted()
         self._news = Event()
         self._ended = Event()
         self._reason = ""
@@ -119,7 +119,7 @@ class Link:
 
         Raises NotTaken, SessionRefused, Declined or Unanswered.
         """
-        posted = Posted()
+        posted = CallPosted()
         token = POSTED.set(posted)
         try:
             request = CallToolRequest(
@@ -156,7 +156,7 @@ class Link:
         assert self._client is not None, "a link is given out once it is open"
         return self._client
 
-    def _verdict(self, error: MCPError, posted: Posted) -> NotTaken | Declined | Unanswered:
+    def _verdict(self, error: MCPError, posted: CallPosted) -> NotTaken | Declined | Unanswered:
         """What a failed call came to. The library gives errors of its own the same form as those of
         a server, so what is not certain counts as unknown."""
         match self._spec.endpoint:
@@ -179,7 +179,7 @@ class Link:
             return Declined(error.message)
         return Unanswered("the connection to the server was lost while it worked on this")
 
-    async def _is_known(self, posted: Posted) -> bool:
+    async def _is_known(self, posted: CallPosted) -> bool:
         """Whether the server still knows our session, after it turned a call away with `posted`.
 
         404 says it, by the protocol. Any other status may be about the call alone, and a session
@@ -188,7 +188,7 @@ class Link:
         """
         if posted.status == 404:
             return False
-        probe = Posted()
+        probe = CallPosted()
         token = POSTED.set(probe)
         try:
             with move_on_after(PROBE_SECONDS), suppress(MCPError, ValidationError):

@@ -92,7 +92,7 @@ class McpTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AbsentTool:
+class AbsentMcpTool:
     """Stands for a tool of a server that has not been there since the start: nothing is known about
     it, so it is judged as the most dangerous one that needs nobody."""
 

@@ -1,19 +1,18 @@
-"""What the web channel needs of the gateway: its bounds, and the page that it serves."""
+"""The page that the web channel serves, and the bounds of that channel."""
 
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping
 
 from koboshi import __version__
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import Pages
 from koboshi.config import Config, WebConfig
-from koboshi.dashboard.app import Dashboard
-from koboshi.dashboard.describe import KILL_PATH, SHAPES, paths
+from koboshi.dashboard.app import Ask, Dashboard
+from koboshi.dashboard.describe import SHAPES, paths
 from koboshi.dashboard.files import FOLDER, PAGE_PATHS
+from koboshi.dashboard.operations import KILL_PATH
 from koboshi.domain.ids import ChannelName
-from koboshi.ports.views import OwnerViews
 
 
 def web_limits(config: Config) -> WebLimits:
@@ -31,21 +30,13 @@ def names_of(channel: WebConfig) -> Names:
     return Names(host=channel.host, public_url=channel.public_url)
 
 
-def pages_of(
-    channel: ChannelName,
-    model: str,
-    views: OwnerViews,
-    ask: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]],
-    *,
-    is_supervised: bool,
-) -> Pages:
+def pages_of(channel: ChannelName, model: str, ask: Ask, *, is_supervised: bool) -> Pages:
     """`ask` answers what the command line can ask. Only where a parent would start the gateway
     again may a visitor kill it."""
     dashboard = Dashboard(
         channel=channel,
         version=__version__,
         model=model,
-        views=views,
         ask=ask,
         kill=_kill_this_process if is_supervised else None,
     )

@@ -1,4 +1,4 @@
-"""What whoever owns a home needs of its configuration: processes, reports, pairing, limits."""
+"""What the owner of a home needs of its configuration: processes, reports, pairing, limits."""
 
 from koboshi.app.boot_config import redactor_of
 from koboshi.clock import SystemClock

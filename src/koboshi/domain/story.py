@@ -1,15 +1,17 @@
-"""What happened, in plain words: the journal, and where messages and deliveries stand. Pure."""
+"""What happened, in plain words, from the lines of the journal. Pure.
+
+The one place that words events. It is here and not in `control/`, because `/why` is answered in the
+transaction that stores the command, where the kernel reads the journal; `explain` and `trace` tell
+the same lines from the views.
+"""
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.ids import shown
 from koboshi.domain.notes import BACKLOG, ENDED, MOVED_ON, RECOVERY, RETRY
 from koboshi.domain.phrases import failure
-from koboshi.domain.reasons import OwedPart, why_delivery, why_message
-from koboshi.domain.standing import where_it_stands
-from koboshi.domain.turn import TurnState
-from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
 
 _TURN = {
     "opened": "accepted",
@@ -53,7 +55,32 @@ _DELIVERY = {
 }
 
 
-def told(lines: Sequence[JournalLine]) -> list[tuple[int, str]]:
+class Happening(Protocol):
+    """A line of the journal, as far as it is worded."""
+
+    @property
+    def at_ms(self) -> int: ...
+
+    @property
+    def subject(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def event(self) -> str: ...
+
+    @property
+    def rule(self) -> str | None: ...
+
+    @property
+    def reason(self) -> str | None: ...
+
+    @property
+    def worker_id(self) -> int | None: ...
+
+
+def told(lines: Sequence[Happening]) -> list[tuple[int, str]]:
     """What the lines say, each with its time. A line that repeats its neighbour says nothing."""
     tools: dict[str, str] = {}
     story = []
@@ -67,7 +94,7 @@ def told(lines: Sequence[JournalLine]) -> list[tuple[int, str]]:
     return story
 
 
-def _words(line: JournalLine, tools: Mapping[str, str]) -> str | None:
+def _words(line: Happening, tools: Mapping[str, str]) -> str | None:
     match line.subject:
         case "turn":
             return _of_turn(line)
@@ -86,7 +113,7 @@ def _words(line: JournalLine, tools: Mapping[str, str]) -> str | None:
             return _with_reason(f"{line.subject} {line.number}: {line.event}", line.reason)
 
 
-def _of_turn(line: JournalLine) -> str:
+def _of_turn(line: Happening) -> str:
     words = _TURN.get(line.event, line.event)
     match line.event:
         case "claimed":
@@ -107,7 +134,7 @@ def _of_turn(line: JournalLine) -> str:
             return words
 
 
-def _of_step(line: JournalLine, tools: Mapping[str, str]) -> str | None:
+def _of_step(line: Happening, tools: Mapping[str, str]) -> str | None:
     cause = line.reason or ""
     match line.event:
         case "answer":
@@ -132,37 +159,6 @@ def _of_step(line: JournalLine, tools: Mapping[str, str]) -> str | None:
             return _NOTES.get(cause, "the model was told something")
         case _:
             return f"{line.event} was stored"
-
-
-def stands_words(turn: TurnView, *, is_worked_on: bool = True) -> str:
-    """Where a turn stands. A gateway of an earlier version does not say it in words."""
-    return turn.stands or where_it_stands(TurnState(turn.state), None, is_worked_on=is_worked_on)
-
-
-def fate_of_message(entry: EntryView) -> str:
-    """What became of a message that is in no turn. One that waits is told by who is before it."""
-    reason = why_message(
-        shown("message", entry.entry_id),
-        entry.state,
-        entry.kind,
-        entry.reason,
-        sender=entry.sender,
-        channel=entry.source,
-    )
-    return reason.words
-
-
-def fate_of_delivery(delivery: DeliveryView, *, is_running: bool) -> str:
-    """Where a delivery stands, and why."""
-    owed = OwedPart(
-        name=shown("delivery", delivery.delivery_id),
-        state=delivery.state,
-        reason=delivery.reason,
-        attempts=delivery.attempts,
-        channel="",
-        is_running=is_running,
-    )
-    return why_delivery(owed).words
 
 
 def _with_reason(words: str, reason: str | None) -> str:

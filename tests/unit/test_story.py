@@ -2,7 +2,7 @@
 
 import pytest
 
-from koboshi.cli.story import told
+from koboshi.domain.story import told
 from koboshi.domain.turn import TurnEvent
 from koboshi.ports.views import JournalLine
 

@@ -1,0 +1,72 @@
+"""The channels of a gateway."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from koboshi.app.builders.page import names_of, pages_of, web_limits
+from koboshi.app.builders.shared import Shared
+from koboshi.app.tokens import web_token
+from koboshi.channels.web.channel import WebChannel
+from koboshi.config import TelegramConfig, WebConfig
+from koboshi.control.context import ControlContext
+from koboshi.control.handle import reply_to
+from koboshi.domain.ids import ChannelName
+from koboshi.ports.wakeups import OUTBOX
+from koboshi.runtime.health import GatewayHealth
+from koboshi.runtime.meter import labelled
+from koboshi.runtime.metrics import Metrics
+
+if TYPE_CHECKING:
+    from koboshi.channels.telegram.channel import TelegramChannel
+
+
+def telegram_channels(shared: Shared) -> "list[TelegramChannel]":
+    config = shared.config
+    found = [each for each in config.enabled_channels if isinstance(each, TelegramConfig)]
+    if not found:
+        return []
+    # Its libraries cost every start that has no use for them.
+    from koboshi.app.telegram import telegram_channel
+
+    on_back = partial(shared.wakeups.hint, OUTBOX)
+    return [telegram_channel(config, each, shared.clock, on_back) for each in found]
+
+
+def web_channels(
+    shared: Shared, health: GatewayHealth, control: ControlContext
+) -> list[WebChannel]:
+    config = shared.config
+    metrics = Metrics(
+        store=shared.store,
+        clock=shared.clock,
+        health=health,
+        worker=shared.worker,
+        home=config.home,
+        writes=shared.store,
+        meter=shared.meter,
+    )
+    on_refused = partial(shared.meter.count, "koboshi_auth_failures_total", labelled(surface="web"))
+    return [
+        WebChannel(
+            name=ChannelName(channel.name),
+            names=names_of(channel),
+            port=channel.port,
+            token=web_token(config.home, channel),
+            views=shared.store.views,
+            wakeups=shared.wakeups,
+            health=health,
+            clock=shared.clock,
+            limits=web_limits(config),
+            home=config.home,
+            metrics=metrics.text,
+            on_refused=on_refused,
+            pages=pages_of(
+                ChannelName(channel.name),
+                config.model.name,
+                partial(reply_to, control),
+                is_supervised=shared.is_supervised,
+            ),
+        )
+        for channel in config.enabled_channels
+        if isinstance(channel, WebConfig)
+    ]

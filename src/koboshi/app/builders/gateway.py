@@ -1,0 +1,94 @@
+"""The gateway, put together of what the builders of the folders make."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from koboshi.app.boot_config import environment_of_commands
+from koboshi.app.builders import processes, runtime
+from koboshi.app.builders.channels import telegram_channels, web_channels
+from koboshi.app.builders.control import control_context_of
+from koboshi.app.builders.shared import Shared
+from koboshi.app.builders.tools import own_tools
+from koboshi.app.builders.turns import turn_runner
+from koboshi.app.plugins import open_plugins
+from koboshi.app.servers import open_servers
+from koboshi.app.tokens import make_tokens
+from koboshi.channels.web.channel import WebChannel
+from koboshi.control.handle import answer
+from koboshi.control.socket import ControlSocket
+from koboshi.domain.ids import ChannelName
+from koboshi.ports.channel import Channel
+from koboshi.runtime.gateway import Gateway
+from koboshi.runtime.health import GatewayHealth
+from koboshi.runtime.measured import MeasuredChannel
+from koboshi.tools.mcp import McpServers
+from koboshi.tools.plugins import PluginTools
+from koboshi.tools.registry import Toolbox
+
+if TYPE_CHECKING:
+    from koboshi.channels.telegram.channel import TelegramChannel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    gateway: Gateway
+    health: GatewayHealth
+    web: list[WebChannel]
+    servers: McpServers
+    plugins: PluginTools
+
+
+def build(
+    shared: Shared, on_stopping: Callable[[], None], on_draining: Callable[[float], None]
+) -> Built:
+    """The gateway, and what runs beside it. Raises Unusable."""
+    # First, because the first start makes the token here, and nobody else may be shown it.
+    make_tokens(shared.config)
+    beating, web = runtime.heartbeat(shared), list[WebChannel]()
+    reached: list[TelegramChannel | WebChannel] = [*telegram_channels(shared)]
+    health = runtime.health(
+        shared, beating, lambda: {channel.name: channel.trouble for channel in reached}
+    )
+    control = replace(
+        control_context_of(shared.config, shared.store, shared.clock, is_running=True),
+        leave=shared.drain.ask,
+        why_not_restart=shared.why_not_restart,
+        login_link=lambda: next((channel.login_link() for channel in web), None),
+        channels=health.channels,
+        neighbours=health.neighbours,
+        web_address=lambda: next((channel.address for channel in web), None),
+    )
+    web += web_channels(shared, health, control)
+    reached += web
+    taking = {channel.name for channel in reached if channel.abilities.takes_files}
+    own = own_tools(shared, taking.__contains__)
+    environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own]
+    servers = open_servers(shared.config, environment, taken=taken)
+    shared.neighbours.servers = servers.standing
+    plugins = open_plugins(shared.config, environment, taken=taken)
+    channels: dict[ChannelName, Channel] = {
+        channel.name: MeasuredChannel(channel, shared.meter, shared.clock) for channel in reached
+    }
+    gateway = Gateway(
+        store=shared.store,
+        channels=list(channels.values()),
+        intake=runtime.intake(shared),
+        dispatch=runtime.dispatch(
+            shared, turn_runner(shared, channels, Toolbox(own, [servers, plugins]))
+        ),
+        deliver=runtime.deliver(shared, channels),
+        rescue=runtime.rescue(shared),
+        supervise=processes.supervise(shared),
+        watch_logs=processes.watch_logs(shared),
+        heartbeat=beating,
+        drain=shared.drain,
+        clock=shared.clock,
+        wakeups=shared.wakeups,
+        on_stopping=on_stopping,
+        on_draining=on_draining,
+        control=ControlSocket(home=shared.config.home, answer=partial(answer, control)),
+    )
+    return Built(gateway=gateway, health=health, web=web, servers=servers, plugins=plugins)

@@ -1,0 +1,36 @@
+"""What the objects of one gateway share."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from anyio import Event
+
+from koboshi.clock import SystemClock
+from koboshi.config import Config
+from koboshi.control.neighbours import Neighbours
+from koboshi.domain.shutdown import nothing_against_it
+from koboshi.domain.worker import Worker
+from koboshi.ports.model import Model
+from koboshi.processes.runners import LocalRunners
+from koboshi.runtime.drain import Drain
+from koboshi.runtime.meter import Meter
+from koboshi.runtime.wakeups import LocalWakeups
+from koboshi.stores.sqlite.store import SqliteStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    config: Config
+    store: SqliteStore
+    model: Model
+    worker: Worker
+    drain: Drain
+    clock: SystemClock
+    wakeups: LocalWakeups
+    has_recovered: Event
+    runners: LocalRunners
+    neighbours: Neighbours
+    meter: Meter = field(default_factory=Meter)
+    is_supervised: bool = False
+    """Whether a parent of ours starts the gateway again whenever it dies."""
+    why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it

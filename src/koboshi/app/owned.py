@@ -1,0 +1,50 @@
+"""A home in which no gateway runs, owned for a moment to change something. Nothing is loaded here
+that only a gateway needs: a person waits at a keyboard."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from koboshi.app.boot_config import boot_config_of
+from koboshi.app.builders.control import control_context_of, pairing_limits
+from koboshi.clock import SystemClock
+from koboshi.config import Config
+from koboshi.control.handle import reply_to
+from koboshi.control.replies import Done
+from koboshi.control.requests import ControlRequest
+from koboshi.runtime.wakeups import LocalWakeups
+from koboshi.stores import faults
+from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
+
+
+@asynccontextmanager
+async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]:
+    """The store of a home in which no gateway runs, owned for a moment.
+
+    Raises HomeHeld at once when one does.
+    """
+    store = await open_store(
+        config.home,
+        world=boot_config_of(config),
+        clock=SystemClock(),
+        wakeups=LocalWakeups(),
+        options=StoreOptions(
+            lock_wait_seconds=0,
+            who=who,
+            may_replace=False,
+            crash_at=os.environ.get(faults.VARIABLE, ""),
+            question_age_ms_max=config.limits.question_age_ms,
+            pairing=pairing_limits(config),
+        ),
+    )
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def answer_as_owner(config: Config, request: ControlRequest) -> Done:
+    """The answer to what takes more than a look."""
+    async with owned_store(config, who="the koboshi command line") as store:
+        context = control_context_of(config, store, SystemClock(), is_running=False)
+        return await reply_to(context, request)

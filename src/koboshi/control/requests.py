@@ -1,0 +1,269 @@
+"""What an operator or the page can ask and do, one type for each request, tagged by `ask`.
+
+The command line makes these and sends them over the control socket, the page makes them of the
+addresses it serves, and `control/handle.py` answers them. What comes over the socket is read by
+`request_of`, which is lenient: a field of a wrong type counts as absent or as its words, an unknown
+field is not read. So a client of another version is answered as far as it is understood.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import msgspec
+
+
+class ControlRequest(msgspec.Struct, frozen=True, kw_only=True, tag_field="ask"):
+    """`what` names what it is about, as people are shown it: t1, s1, m1, d1, p1."""
+
+
+class Look(ControlRequest, frozen=True, kw_only=True):
+    """What is answered from the views alone: without a gateway, and without what one needs."""
+
+
+# ── what can be seen ────────────────────────────────────────────────────────────────────────────
+
+
+class GetStatus(Look, frozen=True, kw_only=True, tag="status"):
+    pass
+
+
+class GetTroubles(Look, frozen=True, kw_only=True, tag="troubles"):
+    """What keeps messages from being answered now."""
+
+
+class Explain(Look, frozen=True, kw_only=True, tag="explain"):
+    """Why something is where it is. `what` may also be a platform's own id of a message."""
+
+    what: str = ""
+
+
+class ListRows(Look, frozen=True, kw_only=True, tag="list"):
+    """Rows, newest first. `kind` is turn, session, message, delivery, worker or line."""
+
+    kind: str = ""
+    limit: int | None = None
+    before: str = ""
+    open: bool = False
+    session: str = ""
+    """Of turns: only those of this session."""
+    chat: str = ""
+    """Of sessions: only those whose chat begins with these letters."""
+
+
+class ShowRow(Look, frozen=True, kw_only=True, tag="show"):
+    kind: str = ""
+    what: str = ""
+
+
+class TraceMessage(Look, frozen=True, kw_only=True, tag="trace"):
+    what: str = ""
+
+
+class GetInbox(Look, frozen=True, kw_only=True, tag="inbox"):
+    """The messages of a list, each with its turn and what became of it."""
+
+    limit: int | None = None
+    before: str = ""
+    open: bool = False
+
+
+class TellTurn(Look, frozen=True, kw_only=True, tag="tell"):
+    """As `explain`, and of a turn also what was said and done in it."""
+
+    kind: str = ""
+    """What has to be named; empty for anything."""
+    what: str = ""
+
+
+class ListQuestions(Look, frozen=True, kw_only=True, tag="questions"):
+    pass
+
+
+class ListChats(Look, frozen=True, kw_only=True, tag="chats"):
+    """The chats of a channel in which something happened lately."""
+
+    channel: str = ""
+
+
+class CountHeld(Look, frozen=True, kw_only=True, tag="held"):
+    pass
+
+
+class ListProcesses(Look, frozen=True, kw_only=True, tag="processes"):
+    pass
+
+
+class ReadProcessLog(ControlRequest, frozen=True, kw_only=True, tag="process-log"):
+    what: str = ""
+    chars: int | None = None
+    """How much of its end."""
+
+
+class GetLogin(ControlRequest, frozen=True, kw_only=True, tag="login"):
+    """An address that lets one browser in, once."""
+
+
+class GetAddress(ControlRequest, frozen=True, kw_only=True, tag="address"):
+    """Where the web channel listens."""
+
+
+# ── what can be done ────────────────────────────────────────────────────────────────────────────
+
+
+class EndGateway(ControlRequest, frozen=True, kw_only=True):
+    pass
+
+
+class StopGateway(EndGateway, frozen=True, kw_only=True, tag="stop"):
+    pass
+
+
+class RestartGateway(EndGateway, frozen=True, kw_only=True, tag="restart"):
+    pass
+
+
+class DrainGateway(EndGateway, frozen=True, kw_only=True, tag="drain"):
+    pass
+
+
+class EndProcess(ControlRequest, frozen=True, kw_only=True, tag="process-kill"):
+    what: str = ""
+
+
+class ChangeRow(ControlRequest, frozen=True, kw_only=True):
+    """Something is done to one row."""
+
+    kind: ClassVar[str]
+    what: str = ""
+
+
+class ResumeTurn(ChangeRow, frozen=True, kw_only=True, tag="turn-resume"):
+    kind: ClassVar[str] = "turn"
+
+
+class DropTurn(ChangeRow, frozen=True, kw_only=True, tag="turn-drop"):
+    kind: ClassVar[str] = "turn"
+
+
+class RetryMessage(ChangeRow, frozen=True, kw_only=True, tag="inbox-retry"):
+    kind: ClassVar[str] = "message"
+
+
+class DropMessage(ChangeRow, frozen=True, kw_only=True, tag="inbox-drop"):
+    kind: ClassVar[str] = "message"
+
+
+class RetryDelivery(ChangeRow, frozen=True, kw_only=True, tag="outbox-retry"):
+    kind: ClassVar[str] = "delivery"
+
+
+class ReleaseDelivery(ChangeRow, frozen=True, kw_only=True, tag="outbox-release"):
+    """Release one that is held; all if none is named."""
+
+    kind: ClassVar[str] = "delivery"
+
+
+class DropDelivery(ChangeRow, frozen=True, kw_only=True, tag="outbox-drop"):
+    kind: ClassVar[str] = "delivery"
+
+
+class ListPairings(ControlRequest, frozen=True, kw_only=True, tag="pairing-list"):
+    pass
+
+
+class ApprovePairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-approve"):
+    """`what` is the code."""
+
+    what: str = ""
+
+
+class DenyPairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-deny"):
+    what: str = ""
+
+
+class RevokePairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-revoke"):
+    """`what` is the channel."""
+
+    what: str = ""
+    person: str = ""
+
+
+class CreateBackup(ControlRequest, frozen=True, kw_only=True, tag="backup-create"):
+    """`what` is the file; empty means one in the home."""
+
+    what: str = ""
+    keep: int | None = None
+
+
+class GetBackup(ControlRequest, frozen=True, kw_only=True, tag="backup-standing"):
+    """How far the newest backup is."""
+
+
+# ── over the socket ─────────────────────────────────────────────────────────────────────────────
+
+
+def encoded(request: ControlRequest) -> dict[str, object]:
+    """The request as an object of JSON."""
+    built: dict[str, object] = msgspec.to_builtins(request)
+    return built
+
+
+def readable(value: object) -> object:
+    """Half a character is legal in JSON; no row holds one, and no answer can repeat it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return value if isinstance(value, bool | int | float | None) else str(readable(repr(value)))
+
+
+def cleaned(request: ControlRequest) -> ControlRequest:
+    """The request with nothing in it that cannot be stored, as one that came over the socket."""
+    return request_of(encoded(request)) or request
+
+
+def request_of(asked: Mapping[str, object]) -> ControlRequest | None:
+    """The request that an object of JSON is; None if there is none of this name."""
+    name = asked.get("ask")
+    kind = REQUESTS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        return None
+    given = (each for each in kind.__struct_fields__ if each in asked)
+    found: ControlRequest = msgspec.convert(
+        {each: _READ[each](readable(asked[each])) for each in given} | {"ask": name}, kind
+    )
+    return found
+
+
+def _text_or_nothing(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number_or_none(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+_READ: Mapping[str, Callable[[object], object]] = {
+    "what": str,
+    "kind": str,
+    "person": str,
+    "channel": str,
+    "before": _text_or_nothing,
+    "session": _text_or_nothing,
+    "chat": _text_or_nothing,
+    "limit": _number_or_none,
+    "chars": _number_or_none,
+    "keep": _number_or_none,
+    "open": lambda value: value is True,
+}
+"""How each field is read, whichever request it is of."""
+
+
+def _named(kind: type[ControlRequest]) -> dict[str, type[ControlRequest]]:
+    """The request of this type and of those derived from it, by their names."""
+    tag = kind.__struct_config__.tag
+    own = {tag: kind} if isinstance(tag, str) and kind.__subclasses__() == [] else {}
+    return own | {
+        name: each for below in kind.__subclasses__() for name, each in _named(below).items()
+    }
+
+
+REQUESTS: Mapping[str, type[ControlRequest]] = _named(ControlRequest)
