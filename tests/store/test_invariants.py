@@ -16,7 +16,7 @@ from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.transcript import Effect, Need
 from tests.store.homes import Home, OpenHome, SqliteBackend, a_call
 
-SCHEMA = files("koboshi.stores.sqlite").joinpath("schema.sql").read_text(encoding="utf-8")
+SCHEMA = files("koboshi.kernel").joinpath("schema.sql").read_text(encoding="utf-8")
 
 OUTBOX = (
     "INSERT INTO outbox (session_id, cause, part, parts, text, anchor, state, created_ms, "

@@ -9,7 +9,7 @@ from koboshi.domain.turn import Claim
 from koboshi.kernel.transaction import QUERIES
 from tests.store.homes import Home
 
-SCHEMA = files("koboshi.stores.sqlite").joinpath("schema.sql").read_text(encoding="utf-8")
+SCHEMA = files("koboshi.kernel").joinpath("schema.sql").read_text(encoding="utf-8")
 
 
 async def claimed(home: Home, limit: int, recovered_max: int | None) -> list[Claim]:

@@ -26,7 +26,7 @@ VIEWS = [name for name in QUERIES if name.startswith("view_")]
 @pytest.fixture(scope="module")
 def connection() -> apsw.Connection:
     made = apsw.Connection(":memory:")
-    made.execute((files("koboshi.stores.sqlite") / "schema.sql").read_text(encoding="utf-8"))
+    made.execute((files("koboshi.kernel") / "schema.sql").read_text(encoding="utf-8"))
     return made
 
 
