@@ -9,7 +9,14 @@ import pytest
 
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
+from tests.harness.named_keys import refuse_unnamed
 from tests.store.homes import BACKENDS, Home, Limits, OpenHome, a_world
+
+
+@pytest.fixture(autouse=True)
+def _keys_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verb that writes to a session names its key, in every test of this folder."""
+    refuse_unnamed(monkeypatch)
 
 
 @pytest.fixture(params=sorted(BACKENDS))

@@ -16,7 +16,7 @@ from koboshi.stores.faults import VARIABLE, CrashPoint
 from tests.store.victim import open_here, story
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-STORES = ROOT / "src" / "koboshi" / "stores"
+SOURCES = [ROOT / "src" / "koboshi" / folder for folder in ("kernel", "stores")]
 
 VERBS = frozenset(
     "inbox.accept inbox.adopt inbox.bind inbox.drop inbox.retry "
@@ -29,8 +29,8 @@ VERBS = frozenset(
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
     "turns.start_call turns.summarise turns.tell_progress turns.will "
-    "workers.beat workers.begin_drain workers.end workers.report workers.request_restart "
-    "workers.start".split()
+    "workers.beat workers.begin_drain workers.end workers.end_left workers.report "
+    "workers.request_restart workers.start".split()
 )
 """Everything that writes. A new verb is added here, and to the story of `victim.py`."""
 
@@ -45,7 +45,8 @@ def test_the_verbs_that_write_are_known() -> None:
     asked = r"(?:\.write|_Submitted)\(\s*\"([^\"]+)\""
     found = {
         name
-        for path in STORES.rglob("*.py")
+        for folder in SOURCES
+        for path in folder.rglob("*.py")
         for name in re.findall(asked, path.read_text(encoding="utf-8"))
     }
 
@@ -54,7 +55,8 @@ def test_the_verbs_that_write_are_known() -> None:
 
 def test_a_name_belongs_to_one_verb() -> None:
     """Two verbs of one name would share their crash points."""
-    text = "".join(path.read_text(encoding="utf-8") for path in STORES.rglob("*.py"))
+    files = [path for folder in SOURCES for path in folder.rglob("*.py")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
 
     for verb in VERBS:
         assert len(re.findall(rf"\.write\(\s*\"{re.escape(verb)}\"", text)) == 1, verb

@@ -2,14 +2,17 @@
 needs: somebody waits at a keyboard."""
 
 import os
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from koboshi.app.birth import birth_of
 from koboshi.app.boot_config import boot_config_of
 from koboshi.app.control_context import control_context_of, pairing_limits
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.handle import answer
+from koboshi.runtime.memory import count_kills
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
@@ -44,6 +47,8 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
 async def answer_from_home(config: Config, request: Mapping[str, object]) -> Mapping[str, object]:
     """What the owner of the home would answer, with this process as the owner."""
     async with owned_store(config, who="the koboshi command line") as store:
+        # What an earlier owner of the home held is nobody's, and its row says so first.
+        await store.workers.end_left(socket.gethostname(), birth_of(), count_kills())
         return await answer(
             control_context_of(config, store, SystemClock(), is_running=False), request
         )

@@ -1,7 +1,7 @@
 """Single rows, read inside a transaction."""
 
 from koboshi.domain import notes, phrases
-from koboshi.domain.ids import Seq, SessionId, TurnId
+from koboshi.domain.ids import Seq, SessionId, TurnId, WorkerId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Message, Note, Question
@@ -23,6 +23,12 @@ def find_session(tx: Reading, route: Route) -> Session | None:
 def read_turn(tx: Reading, turn_id: TurnId) -> TurnRow | None:
     row = tx.row("turn_by_id", turn_id=turn_id)
     return None if row is None else turn_of(row)
+
+
+def is_gone(tx: Reading, worker_id: WorkerId | None) -> bool:
+    """Whether a worker has ended, so that what it held is for anybody to take. Its row says so, and
+    nothing else does: whoever takes a home over ends the workers that it finds there first."""
+    return worker_id is None or tx.row("worker_gone", worker_id=worker_id) is not None
 
 
 def read_open_turn(tx: Reading, session_id: SessionId) -> TurnRow | None:

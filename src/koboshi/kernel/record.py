@@ -46,11 +46,19 @@ from koboshi.ports.wakeups import JOURNAL, OUTBOX, PROCESSES, TURNS, claim_topic
 
 
 def add_step(
-    tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, cause: str, body: Body
+    tx: Transaction,
+    session_id: SessionId,
+    turn_id: TurnId,
+    epoch: Epoch,
+    cause: str,
+    body: Body,
+    seq: int | None = None,
 ) -> Step:
-    """Append one line to the transcript."""
-    seq = tx.insert(
+    """Append one line to the transcript; `seq` if the caller has asked `next_step` before."""
+    seq = tx.next_step() if seq is None else seq
+    tx.change(
         "step_insert",
+        seq=seq,
         session_id=session_id,
         turn_id=turn_id,
         epoch=epoch,
@@ -176,6 +184,7 @@ def open_turn(tx: Transaction, session: Session, entry: Entry) -> TurnId:
             generation=session.generation,
             person=entry.sender,
             anchor=body.anchor,
+            first_seq=tx.next_step(),
             now=tx.now_ms,
         )
     )

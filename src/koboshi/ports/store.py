@@ -237,13 +237,13 @@ class Turns(Protocol):
         """Give the claim back cleanly, to be taken up by the next worker."""
         ...
 
-    async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
+    async def unowned(self, *, with_suspended: bool) -> tuple[TurnId, ...]:
         """Turns that need a verdict, newest first: running under a worker that is gone, and at a
         boot, when the world may have changed, those that were set aside, and those that do not run
         any more because of a person in them and hold up the message of another."""
         ...
 
-    async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
+    async def recover(self, turn_id: TurnId) -> Verdict | None:
         """Read the facts, decide, apply, journal: one transaction. None if there was nothing to
         decide any more."""
         ...
