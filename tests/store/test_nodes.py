@@ -77,10 +77,10 @@ async def test_a_boot_ends_the_workers_of_its_own_home(home: Home) -> None:
     before = home.worker.worker_id
     home.worker = await home.store.workers.start("host", 2, "birth", "0.1")
 
-    ends = dict(changed(home, "SELECT worker_id, ended_how FROM workers"))
+    ends = {row[0]: row[1] for row in changed(home, "SELECT worker_id, ended_how FROM workers")}
     assert ends == {before: "killed", OTHER: None, home.worker.worker_id: None}
     await home.reopen()
-    ends = dict(changed(home, "SELECT worker_id, ended_how FROM workers"))
+    ends = {row[0]: row[1] for row in changed(home, "SELECT worker_id, ended_how FROM workers")}
     assert ends[OTHER] == "killed"
 
 

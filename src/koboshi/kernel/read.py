@@ -1,11 +1,11 @@
 """Single rows, read inside a transaction."""
 
 from koboshi.domain import notes, phrases
-from koboshi.domain.ids import Seq, SessionId, TurnId, WorkerId
+from koboshi.domain.ids import CallId, Seq, SessionId, TurnId, WorkerId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Message, Note, Question
-from koboshi.kernel.decode import TurnRow, body_of, session_of, turn_of
+from koboshi.kernel.decode import TurnRow, body_of, call_of, session_of, turn_of
 from koboshi.kernel.transaction import Reading
 
 
@@ -87,3 +87,9 @@ def read_headline(tx: Reading, turn: TurnRow) -> str:
 def moved_ms_of(tx: Reading, session_id: SessionId) -> int:
     """Since when the platform's ids of the session are those of its chat."""
     return tx.number("session_moved", session_id=session_id)
+
+
+def is_unresolved(tx: Reading, turn_id: TurnId, call_id: CallId) -> bool:
+    """Whether the turn has such a call, and it has no result."""
+    rows = tx.rows("calls_unresolved", turn_id=turn_id)
+    return any(call_of(row).call.call_id == call_id for row in rows)

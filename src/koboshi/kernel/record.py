@@ -387,12 +387,6 @@ def ask_processes_to_end(
         tx.hints.add(PROCESSES)
 
 
-def is_unresolved(tx: Reading, turn_id: TurnId, call_id: CallId) -> bool:
-    """Whether the turn has such a call, and it has no result."""
-    rows = tx.rows("calls_unresolved", turn_id=turn_id)
-    return any(call_of(row).call.call_id == call_id for row in rows)
-
-
 def add_result(
     tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, result: Result
 ) -> Step:

@@ -52,12 +52,11 @@ from koboshi.kernel.operator_action import will_of_operator
 from koboshi.kernel.processes import mark_exit_read, mark_log_size
 from koboshi.kernel.progress import progress_facts, tell_progress
 from koboshi.kernel.questions import expire_question
-from koboshi.kernel.read import read_request, read_session, read_turn
+from koboshi.kernel.read import is_unresolved, read_request, read_session, read_turn
 from koboshi.kernel.record import (
     add_result,
     attach_at_boundary,
     enqueue_delivery,
-    is_unresolved,
     move_turn,
     readmit_reports,
     resolve_calls,
