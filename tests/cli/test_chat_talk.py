@@ -11,7 +11,7 @@ from anyio import create_memory_object_stream, create_task_group, fail_after
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.cli.chat.link import BACK, CONNECTED, LOST, Link
+from koboshi.cli.chat.link import BACK, CONNECTED, LOST, NOT_STORED, Link
 from koboshi.cli.chat.talk import Screen, Talk
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
@@ -197,7 +197,7 @@ async def test_a_store_in_trouble_is_waited_for(gateway: FakeGateway) -> None:
         await until(lambda: person.heard)
 
     assert person.heard == ["you said hello"]
-    assert person.remarks == []
+    assert person.remarks == [NOT_STORED]
 
 
 async def test_a_question_is_answered_by_its_number(gateway: FakeGateway) -> None:

@@ -163,7 +163,8 @@ NOT_CALLED = sorted(verb for verb, reason in EXEMPT.items() if "nobody calls it"
 
 def verbs_of_the_store() -> set[str]:
     """Every verb that the writer is asked for by its name, or asks itself for."""
-    texts = [path.read_text() for path in (SOURCE / "stores" / "sqlite").glob("*.py")]
+    folders = (SOURCE / "kernel", SOURCE / "stores" / "sqlite")
+    texts = [path.read_text() for folder in folders for path in folder.glob("*.py")]
     asked = r'(?:\.write|_Submitted)\(\s*"([^"]+)"'
     return {verb for text in texts for verb in re.findall(asked, text)}
 
@@ -179,5 +180,5 @@ def callers_of(verb: str) -> list[str]:
     return [
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")
-        if "stores" not in path.parts and f"{verb}(" in path.read_text()
+        if not {"kernel", "stores"} & set(path.parts) and f"{verb}(" in path.read_text()
     ]

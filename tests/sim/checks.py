@@ -53,7 +53,7 @@ def check_run(setting: Setting, rows: Rows) -> list[Violation]:
         lambda: _nothing_is_lost(platform, rows),
         lambda: _nothing_is_said_twice(platform, asked),
         lambda: _everything_is_said_in_order(platform, rows),
-        lambda: _messages_are_taken_in_order(rows),
+        lambda: _messages_are_taken_in_order(setting, rows),
         lambda: _every_try_is_counted(platform, rows),
         lambda: _nothing_is_done_twice(effects, asked),
         lambda: _no_line_is_reported_twice(rows, history),
@@ -202,15 +202,21 @@ def _everything_is_said_in_order(platform: SimPlatform, rows: Rows) -> None:
         assert order == sorted(order), f"session {session_id} read {order}"
 
 
-def _messages_are_taken_in_order(rows: Rows) -> None:
-    """First in, first out: turns of a session begin with ever newer entries."""
+def _messages_are_taken_in_order(setting: Setting, rows: Rows) -> None:
+    """First in, first out: turns of a session begin with ever newer entries. Entries of a person
+    who lost the right for a while are overtaken by those of others, and stay in order."""
+    senders = {row["entry_id"]: str(row["sender"]) for row in rows.inbox}
+    barred = {person for _, person, is_allowed in setting.circle.changes if not is_allowed}
     for session in rows.sessions:
         begun = []
         for turn in rows.of("turns", session_id=session["session_id"]):
             steps = rows.of("steps", turn_id=turn["turn_id"])
             causes = [step["cause"] for step in steps if step["cause"].startswith("entry:")]
             begun.append(int(causes[0].removeprefix("entry:")))
-        assert all(one < other for one, other in pairwise(begun)), f"taken in the order {begun}"
+        others = [entry for entry in begun if senders[entry] not in barred]
+        of_each = [[e for e in begun if senders[e] == person] for person in barred]
+        for order in (others, *of_each):
+            assert all(one < other for one, other in pairwise(order)), f"taken in the order {begun}"
 
 
 def _every_try_is_counted(platform: SimPlatform, rows: Rows) -> None:

@@ -83,6 +83,8 @@ class Setting:
     lives: list[tuple[float, float]] = field(default_factory=list)
     """From when to when each life went on."""
     clocks: list[SimClock] = field(default_factory=list)
+    set_while_down: list[float] = field(default_factory=list)
+    """When the clock on the wall was set between two lives."""
     kept_waiting: list[Violation] = field(default_factory=list)
     """Messages of people who are allowed, held up by somebody who is not."""
     unrest: str = ""

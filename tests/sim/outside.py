@@ -26,6 +26,8 @@ CAUSES = (
 """What deliveries are for. Any other cause tells that something was not said."""
 ENDED_EARLY = {"cut", "dropped", "interrupted", "cleared", "declined", "expired"}
 """How turns end whose words need not be said any more."""
+STOPPED = "stopped by the person"
+"""Why the rest of an answer is not sent (issue 12, B15)."""
 LONG_AGO_S = 3_600.0 + 60.0
 """Longer than what counts as fresh."""
 MOMENT_S = 1.0
@@ -76,6 +78,8 @@ def what_is_owed_arrives(setting: Setting, rows: Rows) -> None:
             continue
         turn = turns.get(row["turn_id"])
         if turn is not None and turn["event"] in ENDED_EARLY:
+            continue
+        if row["reason"] == STOPPED and _is_stopped(platform, session):
             continue
         if _is_told(platform, rows, row):
             continue
@@ -189,6 +193,13 @@ def _keys_of(update: Update) -> list[str]:
     return MESSAGE.findall(update.text)
 
 
+def _is_stopped(platform: SimPlatform, session: Row) -> bool:
+    """Whether a person of the chat has said `/stop`."""
+    chats = (session["chat"], *_olds_of(platform, session["chat"]))
+    stops = [each for each in platform.updates if each.text.startswith("/stop")]
+    return any(each.chat in chats and each.thread == session["thread"] for each in stops)
+
+
 def nothing_stale_goes_on(setting: Setting, rows: Rows) -> None:
     """A turn that lay idle for longer than what is fresh goes on only after its chat was heard
     from again."""
@@ -201,6 +212,9 @@ def nothing_stale_goes_on(setting: Setting, rows: Rows) -> None:
     for turn_id, mine in worked.items():
         for before, after in pairwise(mine):
             idle_s = min(after.at_s - before.at_s, (after.wall_ms - before.wall_ms) / 1000)
+            # Between two lives no clock tells a downtime from a clock that was set.
+            if any(before.at_s < at_s < after.at_s for at_s in setting.set_while_down):
+                continue
             if idle_s > LONG_AGO_S and not _is_heard_from(
                 setting, places[turn_id], before.at_s, after.at_s
             ):

@@ -59,7 +59,7 @@ def no_epoch_in_claimed_writes() -> Iterator[None]:
 @contextmanager
 def answer_and_outbox_apart() -> Iterator[None]:
     """The answer is stored; that it is owed, a moment later."""
-    with _done_later("owe"):
+    with _done_later("enqueue_delivery"):
         yield
 
 

@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from anyio import sleep
 
@@ -125,7 +126,10 @@ class SimPlatform:
         ]
         there = [update for update in mine if update.at_s <= now_s]
         if self.account:
-            # Naming a number acknowledges all before it, so they come in order.
+            # Naming a number acknowledges all before it. They come in order of their numbers, and
+            # wait for those with a lower number that are still to happen.
+            coming = min((each.number for each in mine if each.at_s > now_s), default=inf)
+            there = [update for update in there if update.number < coming]
             return sorted(there, key=lambda update: update.number)[: self.dice.randint(1, 3)]
         fresh = [update for update in there if update.key not in self.acknowledged]
         if not fresh:

@@ -239,6 +239,7 @@ def _time_passes(setting: Setting) -> None:
     if dice.random() < (0.4 if plot is Plot.CLOCK else 0.1 if plot is not Plot.SIDE else 0.0):
         by_ms = dice.choice(FAR_JUMPS_MS if plot is Plot.CLOCK else JUMPS_MS)
         setting.wall_ms += by_ms
+        setting.set_while_down.append(setting.now_s)
         setting.history.tell(f"meanwhile the clock is set by {by_ms / 1000:+.0f} s")
         setting.history.count("clock jumps")
 

@@ -16,7 +16,8 @@ from koboshi.stores.faults import VARIABLE, CrashPoint
 from tests.store.victim import open_here, story
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SOURCES = [ROOT / "src" / "koboshi" / folder for folder in ("kernel", "stores")]
+PACKAGE = ROOT / "src" / "koboshi"
+SOURCES = [*(PACKAGE / "kernel").glob("*.py"), *(PACKAGE / "stores").rglob("*.py")]
 
 VERBS = frozenset(
     "inbox.accept inbox.adopt inbox.bind inbox.drop inbox.retry "
@@ -44,10 +45,7 @@ def test_the_verbs_that_write_are_known() -> None:
     """Issue 13, A2: also the one that the writer puts in front of a batch."""
     asked = r"(?:\.write|_Submitted)\(\s*\"([^\"]+)\""
     found = {
-        name
-        for folder in SOURCES
-        for path in folder.rglob("*.py")
-        for name in re.findall(asked, path.read_text(encoding="utf-8"))
+        name for path in SOURCES for name in re.findall(asked, path.read_text(encoding="utf-8"))
     }
 
     assert found == VERBS | BY_ITSELF
@@ -55,8 +53,7 @@ def test_the_verbs_that_write_are_known() -> None:
 
 def test_a_name_belongs_to_one_verb() -> None:
     """Two verbs of one name would share their crash points."""
-    files = [path for folder in SOURCES for path in folder.rglob("*.py")]
-    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    text = "".join(path.read_text(encoding="utf-8") for path in SOURCES)
 
     for verb in VERBS:
         assert len(re.findall(rf"\.write\(\s*\"{re.escape(verb)}\"", text)) == 1, verb

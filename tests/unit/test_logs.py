@@ -41,9 +41,9 @@ class Broken(io.StringIO):
 @pytest.fixture(autouse=True)
 def _former_set_up() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, former = list(root.handlers), root.level, structlog.get_config()
     yield
-    structlog.reset_defaults()
+    structlog.configure(**former)
     structlog.contextvars.clear_contextvars()
     logging.captureWarnings(False)
     root.handlers[:] = handlers

@@ -53,7 +53,9 @@ def claim_due(
     """Claim up to `limit` turns that are due, of those that were recovered or of the others."""
     kind = int(is_recovered)
     claims = []
-    for row in tx.rows("turns_due", now=tx.now_ms, limit=limit, recovered=kind):
+    for row in tx.rows(
+        "turns_due", now=tx.now_ms, limit=limit, recovered=kind, worker_id=worker_id
+    ):
         turn_id, session_id, generation, epoch, opened_ms, person, channel, has_others = row[:8]
         key, node = row[8:]
         if not tx.try_lock(number(key)):

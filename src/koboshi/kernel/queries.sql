@@ -646,8 +646,8 @@ WHERE t.closed_ms IS NULL AND t.state IN ('queued', 'waiting')
 ORDER BY t.turn_id DESC;
 
 -- name: turns_due
--- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first. One
--- column says whether somebody else has a message in it, too.
+-- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first. A
+-- boot that has ended claims nothing. One column says whether another person has a message in it.
 SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.opened_ms, t.person, s.channel,
        EXISTS (SELECT 1 FROM inbox AS i WHERE i.turn_id = t.turn_id AND i.kind = 'message'
                AND i.sender <> t.person),
@@ -655,6 +655,8 @@ SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.opened_ms, t.person, s.
 FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
 WHERE t.closed_ms IS NULL AND t.state = 'queued'
     AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered AND t.not_before_ms <= :now
+    AND NOT EXISTS (SELECT 1 FROM workers AS w WHERE w.worker_id = :worker_id
+                    AND w.ended_ms IS NOT NULL)
 ORDER BY t.not_before_ms, t.turn_id LIMIT :limit;
 
 -- name: turns_next_due

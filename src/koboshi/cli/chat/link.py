@@ -14,6 +14,7 @@ from koboshi.channels.web.lines import LINES, Line
 LOST = "connection lost, reconnecting…"
 BACK = "back"
 CONNECTED = "connected"
+NOT_STORED = "the gateway has not stored this yet, trying again; `koboshi status` says why"
 
 NO_GATEWAY = "what answers there is no koboshi gateway (status {status})"
 
@@ -166,7 +167,11 @@ class Link:
                 if isinstance(problem, NotThere) or response.status_code == 401:
                     raise problem
                 return problem.message
-            except (httpx2.TransportError, NotThere):
+            except NotThere:
+                tries += 1
+                if tries == 1:
+                    self._say(NOT_STORED)
+            except httpx2.TransportError:
                 # Nobody knows whether it arrived; the key makes it safe to ask again.
                 tries += 1
             await sleep(self._pause_s(tries))
