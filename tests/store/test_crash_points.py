@@ -30,8 +30,8 @@ VERBS = frozenset(
     "sessions.set turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
     "turns.start_call turns.summarise turns.tell_progress turns.will "
-    "workers.beat workers.begin_drain workers.end workers.report workers.request_restart "
-    "workers.start".split()
+    "workers.beat workers.begin_drain workers.end workers.end_left workers.report "
+    "workers.request_restart workers.start".split()
 )
 """Everything that writes. A new verb is added here, and to the story of `victim.py`."""
 
