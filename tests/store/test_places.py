@@ -83,7 +83,7 @@ def test_looking_for_what_is_due_reads_only_that(name: str) -> None:
     read, and nothing is sorted."""
     connection = apsw.Connection(":memory:")
     connection.execute(SCHEMA)
-    values = {"now": 1, "limit": 1, "recovered": 0, "latest": 1}
+    values = {"now": 1, "limit": 1, "recovered": 0, "latest": 1, "worker_id": 1}
     plan = [
         str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {QUERIES[name]}", values)
     ]
