@@ -228,7 +228,7 @@ async def _finish(path: Path) -> None:
     home = await open_here(path)
     assert not warnings_of(home), "nothing is wrong with what a death leaves"
     await _boot(home)
-    for turn_id in await home.store.turns.unowned(home.worker.worker_id, with_suspended=True):
+    for turn_id in await home.store.turns.unowned(with_suspended=True):
         await home.recover(turn_id)
     for number in range(MESSAGES):
         await home.say(text_of(number), chat=f"chat-{number}", key=f"key-{number}")

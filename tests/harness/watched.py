@@ -14,7 +14,7 @@ from typing import Any
 
 from koboshi.cli.main import main
 from koboshi.domain.transcript import Choice, Effect, Need
-from koboshi.kernel.transaction import Transaction
+from koboshi.kernel.transaction import NO_KEYS, Keys, Transaction
 from koboshi.models.plugin import PluginModel
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
@@ -128,11 +128,14 @@ def _watch_store(notebook: Notebook) -> None:
     write = SqliteWriter.write
 
     async def noted(
-        writer: SqliteWriter, verb: str, operation: Callable[[Transaction], Any]
+        writer: SqliteWriter,
+        verb: str,
+        operation: Callable[[Transaction], Any],
+        keys: Keys = NO_KEYS,
     ) -> Any:
         notebook.note(what="verb", verb=verb)
         await notebook.pass_by(f"{verb}:before")
-        done = await write(writer, verb, operation)
+        done = await write(writer, verb, operation, keys)
         await notebook.pass_by(f"{verb}:after")
         return done
 

@@ -419,11 +419,11 @@ async def test_many_who_want_to_resume_one_turn_start_it_once(setting: Setting) 
     await _die_within(setting, "do_none")
     async with living(setting) as life:
         store, worker_id = life.tracked.as_store(), life.gateway.rescue.worker_id
-        (turn_id,) = await store.turns.unowned(worker_id, with_suspended=True) or (1,)
+        (turn_id,) = await store.turns.unowned(with_suspended=True) or (1,)
         claims: list[Claim] = []
 
         async def take() -> None:
-            await store.turns.recover(turn_id, worker_id)  # type: ignore[arg-type]
+            await store.turns.recover(turn_id)  # type: ignore[arg-type]
             claims.extend(await store.turns.claim(worker_id, 8))
 
         async with create_task_group() as tasks:

@@ -126,11 +126,11 @@ async def test_news_of_a_run_that_nobody_knows_changes_nothing(setting: Setting)
         store, worker_id = life.tracked.as_store(), WorkerId(1)
         with pytest.raises(Fenced):
             await store.turns.answer(unknown, Reply(text="done"), ["done"])
-        assert await store.turns.recover(TurnId(99), worker_id) is None
+        assert await store.turns.recover(TurnId(99)) is None
         assert not await store.turns.holds(unknown)
         assert await store.outbox.claim(SessionId(99), worker_id) is None
         assert await store.outbox.due(DeliveryId(0)) == ()
-        assert await store.turns.unowned(worker_id, with_suspended=True) == ()
+        assert await store.turns.unowned(with_suspended=True) == ()
 
     assert setting.rows().turns == []
 

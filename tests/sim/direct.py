@@ -12,7 +12,7 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.recovery import BootConfig
 from koboshi.kernel.clocks import JumpWatch
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.transaction import Reading, Transaction
+from koboshi.kernel.transaction import NO_KEYS, Keys, Reading, Transaction
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import Wakeups
@@ -22,8 +22,9 @@ from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
 from koboshi.stores.sqlite.lock import HomeLock, take_lock
 from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.store import SqliteStore
-from koboshi.stores.sqlite.transaction import SqliteReading, SqliteTransaction
+from koboshi.stores.sqlite.transaction import SqliteReading
 from koboshi.stores.sqlite.writer import SqliteWriter
+from tests.harness.named_keys import CheckedTransaction, checked
 from tests.store.homes import Limits, nth_code
 
 Outcome = TypeVar("Outcome")
@@ -44,18 +45,23 @@ class DirectWriter(SqliteWriter):
 
     def __init__(self, connection: apsw.Connection, clock: Clock, wakeups: Wakeups) -> None:
         self.connection = connection
-        self.transaction = SqliteTransaction(connection)
+        self.transaction = CheckedTransaction(connection)
         self.clock = clock
         self.jumps = JumpWatch(clock)
         self.wakeups = wakeups
         self.trouble = None
         self.commits = 0
 
-    async def write(self, verb: str, operation: Callable[[Transaction], Outcome]) -> Outcome:
+    async def write(
+        self,
+        verb: str,
+        operation: Callable[[Transaction], Outcome],
+        keys: Keys = NO_KEYS,
+    ) -> Outcome:
         self.connection.execute("BEGIN IMMEDIATE")
         self.jumps.begin(self.transaction)
         try:
-            outcome = operation(self.transaction)
+            outcome = checked(verb, operation, keys)(self.transaction)
         except BaseException:
             self.connection.execute("ROLLBACK")
             self.transaction.hints = set()

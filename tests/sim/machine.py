@@ -122,11 +122,10 @@ class Machine:
 
     def recover(self) -> None:
         """Every turn that nobody works on gets its verdict."""
-        worker_id = self.home.worker.worker_id
         turns = self.home.store.turns
-        for turn_id in self.do(turns.unowned(worker_id, with_suspended=True)):
+        for turn_id in self.do(turns.unowned(with_suspended=True)):
             before = self.look().one("turns", turn_id=turn_id)
-            self.do(turns.recover(turn_id, worker_id))
+            self.do(turns.recover(turn_id))
             after = self.look().one("turns", turn_id=turn_id)
             if before["crash_streak"] >= 2 and before["state"] == "running":
                 assert after["state"] == "failed", "it died three times in a row"
@@ -341,8 +340,8 @@ async def _made(backend: DirectBackend) -> Home:
 async def _finish(home: Home) -> None:
     """One life in which everything goes well, as far as it can."""
     store, worker_id = home.store, home.worker.worker_id
-    for turn_id in await store.turns.unowned(worker_id, with_suspended=True):
-        await store.turns.recover(turn_id, worker_id)
+    for turn_id in await store.turns.unowned(with_suspended=True):
+        await store.turns.recover(turn_id)
     await store.turns.expire(100)
     home.clock.move(60 * SECOND_MS)
     for claim in await home.claims():

@@ -154,11 +154,18 @@ def nothing_runs_for_strangers(setting: Setting, rows: Rows) -> None:
 
 def nobody_waits_for_the_banned(setting: Setting, rows: Rows) -> None:
     """A3: the message of a person who is allowed is not held up by somebody who is not. Told at the
-    end of a life in which nothing else was in the way."""
+    end of a life in which nothing else was in the way. What the boot breaker leaves as it was found
+    is in the way: a turn of a person who is allowed, under a worker that is gone."""
     authors = {update.key: update.sender for update in setting.platform.updates}
+    newest = max(worker["worker_id"] for worker in rows.of("workers"))
+    left = {
+        turn["session_id"]
+        for turn in rows.of("turns", state="running")
+        if turn["worker_id"] != newest and setting.circle.is_allowed(turn["person"])
+    }
     for entry in rows.of("inbox", kind="message", state="waiting"):
         sender = authors.get(entry["external_id"], "")
-        if sender and setting.circle.is_allowed(sender):
+        if entry["session_id"] not in left and sender and setting.circle.is_allowed(sender):
             words = f"{entry['external_id']} of {sender} waits behind somebody who is not allowed"
             setting.kept_waiting.append(Violation(words, "A3"))
 

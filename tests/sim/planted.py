@@ -31,7 +31,7 @@ from koboshi.kernel import recovery as kernel_recovery
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.facts import facts_of
-from koboshi.kernel.transaction import QUERIES, Transaction
+from koboshi.kernel.transaction import NO_KEYS, QUERIES, Keys, Transaction
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import ModelReply, Request
@@ -129,11 +129,14 @@ def _done_later(name: str) -> Iterator[None]:
         later[tx].append(lambda other: real(other, *arguments, **named))
 
     async def write_twice(
-        self: SimWriter, verb: str, operation: Callable[[Transaction], Outcome]
+        self: SimWriter,
+        verb: str,
+        operation: Callable[[Transaction], Outcome],
+        keys: Keys = NO_KEYS,
     ) -> Outcome:
-        outcome = await write(self, verb, operation)
+        outcome = await write(self, verb, operation, keys)
         while later[self.transaction]:
-            await write(self, f"{verb} (the rest)", later[self.transaction].pop(0))
+            await write(self, f"{verb} (the rest)", later[self.transaction].pop(0), keys)
         return outcome
 
     with patch.object(turns, name, put_off), patch.object(SimWriter, "write", write_twice):

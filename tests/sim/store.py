@@ -20,7 +20,7 @@ from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.transaction import Reading, Transaction
+from koboshi.kernel.transaction import NO_KEYS, Keys, Reading, Transaction
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backups import SqliteBackups
@@ -28,8 +28,9 @@ from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
 from koboshi.stores.sqlite.lock import take_lock
 from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.store import SqliteStore
-from koboshi.stores.sqlite.transaction import SqliteReading, SqliteTransaction
+from koboshi.stores.sqlite.transaction import SqliteReading
 from koboshi.stores.sqlite.writer import SqliteWriter
+from tests.harness.named_keys import CheckedTransaction, checked
 from tests.sim.direct import close_as_it_is
 from tests.sim.loop import SimClock
 from tests.sim.power import Power
@@ -72,7 +73,7 @@ class SimWriter(SqliteWriter):
         promises: Promises,
     ) -> None:
         self.connection = connection
-        self.transaction = SqliteTransaction(connection)
+        self.transaction = CheckedTransaction(connection)
         self.clock = clock
         self.wakeups = wakeups
         self.power = power
@@ -84,9 +85,16 @@ class SimWriter(SqliteWriter):
         self.commits = 0
         power.on_off.append(self.fail_all)
 
-    async def write(self, verb: str, operation: Callable[[Transaction], Outcome]) -> Outcome:
+    async def write(
+        self,
+        verb: str,
+        operation: Callable[[Transaction], Outcome],
+        keys: Keys = NO_KEYS,
+    ) -> Outcome:
         self.power.check_on()
-        submitted = _Submitted(verb, operation, get_running_loop().create_future())
+        submitted = _Submitted(
+            verb, checked(verb, operation, keys), get_running_loop().create_future()
+        )
         if verb in self.promises.answers_early:
             return self._carry_out_later(submitted)
         self._submit(submitted)

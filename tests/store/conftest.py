@@ -1,15 +1,38 @@
 """Homes for the conformance suite: every test that takes `open_home` or `home` runs on every
 backend."""
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
+from koboshi.kernel.sql import without_hints
+from koboshi.kernel.transaction import QUERIES
+from tests.harness.named_keys import refuse_unnamed
 from tests.store.homes import BACKENDS, Home, Limits, OpenHome, a_world
+
+
+@pytest.fixture(autouse=True)
+def _keys_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verb that writes to a session names its key, in every test of this folder."""
+    refuse_unnamed(monkeypatch)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _hints_are_dropped() -> Iterator[None]:
+    """KOBOSHI_TEST_WITHOUT_HINTS=1 runs the tests of this folder on queries without any `INDEXED
+    BY`. They must pass as they do with it, but for those that look at plans."""
+    if not os.environ.get("KOBOSHI_TEST_WITHOUT_HINTS"):
+        yield
+        return
+    plain = {name: without_hints(query) for name, query in QUERIES.items()}
+    with patch.dict(cast("dict[str, str]", QUERIES), plain):
+        yield
 
 
 @pytest.fixture(params=sorted(BACKENDS))

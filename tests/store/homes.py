@@ -389,7 +389,7 @@ class Home:
         return call_id
 
     async def recover(self, turn_id: TurnId) -> Verdict:
-        verdict = await self.store.turns.recover(turn_id, self.worker.worker_id)
+        verdict = await self.store.turns.recover(turn_id)
         assert verdict is not None
         return verdict
 

@@ -387,7 +387,7 @@ async def test_an_interrupted_turn_is_over_after_a_crash(home: Home) -> None:
     await home.say("two")
     await home.reopen(crash=True)
 
-    assert await home.store.turns.unowned(home.worker.worker_id, with_suspended=True) == ()
+    assert await home.store.turns.unowned(with_suspended=True) == ()
     assert (await home.claim()).turn_id != claim.turn_id
 
 
@@ -398,7 +398,7 @@ async def test_a_message_can_interrupt_a_turn_that_died(home: Home) -> None:
     await home.reopen(crash=True)
     assert (await home.say("two")).state is EntryState.ATTACHED
 
-    assert await home.store.turns.recover(claim.turn_id, home.worker.worker_id) is None
+    assert await home.store.turns.recover(claim.turn_id) is None
     assert [turn.state for turn in await home.turns()] == ["stopped", "queued"]
 
 

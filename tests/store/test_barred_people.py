@@ -326,8 +326,8 @@ async def test_a_changed_list_is_heeded_at_the_next_start(home: Home, state: str
         await writes(home, "eve", "and me?")
     await home.reopen(crash=True, world=without_ann())
 
-    for turn_id in await home.store.turns.unowned(home.worker.worker_id, with_suspended=True):
-        await home.store.turns.recover(turn_id, home.worker.worker_id)
+    for turn_id in await home.store.turns.unowned(with_suspended=True):
+        await home.store.turns.recover(turn_id)
 
     assert await fate(home) == ("stopped", "work", "not-allowed-behind")
     claim = await home.claim()

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import Delivery, GivenUp, Postpone, held
 from koboshi.kernel.clocks import JUMP_MS, JumpWatch
+from koboshi.kernel.transaction import Row
 from koboshi.ports.wakeups import OUTBOX_SOONER
 from koboshi.stores.sqlite.transaction import SqliteTransaction
 from tests.store.homes import DAY_MS, HOUR_MS, SECOND_MS, FakeClock, Home
@@ -245,6 +246,9 @@ class Recorded(SqliteTransaction):
             assert isinstance(values["jump_ms"], int)
             self.moved.append(values["jump_ms"])
         return 0
+
+    def rows(self, query: str, **values: str | int | None) -> list[Row]:
+        return []
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**8), st.integers(-(10**11), 10**11)), max_size=20))

@@ -69,9 +69,8 @@ async def test_a_cut_stops_the_open_turn_for_good(home: Home, state: str) -> Non
 
     for _ in range(2):
         await home.reopen(crash=True, world=a_world())
-        worker_id = home.worker.worker_id
-        assert await home.store.turns.unowned(worker_id, with_suspended=True) == ()
-        assert await home.store.turns.recover(turn.turn_id, worker_id) is None
+        assert await home.store.turns.unowned(with_suspended=True) == ()
+        assert await home.store.turns.recover(turn.turn_id) is None
         assert await home.claims() == ()
     assert (await home.turns())[0] == turn
 
@@ -285,5 +284,5 @@ async def test_a_stop_is_served_while_a_turn_is_being_recovered(home: Home) -> N
     await home.reopen(crash=True)
     await home.stop()
 
-    assert await home.store.turns.recover(claim.turn_id, home.worker.worker_id) is None
+    assert await home.store.turns.recover(claim.turn_id) is None
     assert len(await home.deliver()) == 1

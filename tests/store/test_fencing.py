@@ -168,7 +168,7 @@ async def test_a_claim_on_nothing_is_worthless(home: Home, verb: Verb) -> None:
 
     with pytest.raises(Fenced):
         await verb(home.store.turns, unknown, CallId("1.0"))
-    assert await home.store.turns.recover(TurnId(99), home.worker.worker_id) is None
+    assert await home.store.turns.recover(TurnId(99)) is None
     assert await home.store.views.explain(TurnId(99)) is None
 
 

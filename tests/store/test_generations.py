@@ -87,7 +87,7 @@ async def test_a_platform_that_comes_back_brings_only_its_own_sessions(home: Hom
     assert rows_of(home).of("outbox", turn_id=there.turn_id) == []
 
     await home.reopen(crash=True, world=a_world())
-    found = await home.store.turns.unowned(home.worker.worker_id, with_suspended=True)
+    found = await home.store.turns.unowned(with_suspended=True)
     assert found == (there.turn_id,)
     await home.recover(there.turn_id)
     await home.wait_until_due()

@@ -226,7 +226,7 @@ async def test_a_migrated_home_is_worked_on(
     home = await open_here(tmp_path)
     home.clock.wall_ms = 1_900_000_000_000
     home.worker = await home.store.workers.start("host", 1, "birth", "0.2")
-    left = await home.store.turns.unowned(home.worker.worker_id, with_suspended=True)
+    left = await home.store.turns.unowned(with_suspended=True)
     assert left
     for turn_id in left:
         await home.recover(turn_id)

@@ -23,7 +23,7 @@ MINUTE_MS = 60 * SECOND_MS
 
 
 async def unowned(home: Home, *, with_suspended: bool = True) -> tuple[TurnId, ...]:
-    return await home.store.turns.unowned(home.worker.worker_id, with_suspended=with_suspended)
+    return await home.store.turns.unowned(with_suspended=with_suspended)
 
 
 # ── which turns died ────────────────────────────────────────────────────────────────────────────
@@ -178,7 +178,7 @@ async def test_a_closed_turn_is_not_judged(home: Home) -> None:
     await home.stop()
     await home.reopen(crash=True)
 
-    assert await home.store.turns.recover(claim.turn_id, home.worker.worker_id) is None
+    assert await home.store.turns.recover(claim.turn_id) is None
     assert (await home.explain(claim.turn_id)).why is None
 
 
@@ -283,7 +283,7 @@ async def test_one_apology_is_owed_whatever_dies_around_it(home: Home) -> None:
     await home.die_and_recover(claim.turn_id)
     for _ in range(3):
         await home.reopen(crash=True)
-        assert await home.store.turns.recover(claim.turn_id, home.worker.worker_id) is None
+        assert await home.store.turns.recover(claim.turn_id) is None
 
     assert len(await home.deliver()) == 1
 

@@ -202,7 +202,7 @@ async def test_a_crash_keeps_the_wait(home: Home) -> None:
     claim = await wait_for_the_model(home)
     await home.reopen(crash=True)
 
-    unowned = home.store.turns.unowned(home.worker.worker_id, with_suspended=True)
+    unowned = home.store.turns.unowned(with_suspended=True)
     assert await unowned == ()
     assert await home.claims() == ()
     home.clock.move(MINUTE_MS)

@@ -472,6 +472,6 @@ async def test_a_running_turn_of_this_boot_is_not_unowned(home: Home) -> None:
     claim = await home.work_on()
 
     for with_suspended in (True, False):
-        unowned = home.store.turns.unowned(home.worker.worker_id, with_suspended=with_suspended)
+        unowned = home.store.turns.unowned(with_suspended=with_suspended)
         assert await unowned == ()
-    assert await home.store.turns.recover(claim.turn_id, home.worker.worker_id) is None
+    assert await home.store.turns.recover(claim.turn_id) is None

@@ -336,14 +336,14 @@ async def test_a_turn_without_a_channel_waits_for_it(home: Home, began: bool) ->
     if began:
         await home.claim()
     await home.reopen(crash=True, world=a_world(without=[WEB]))
-    for turn_id in await home.store.turns.unowned(home.worker.worker_id, with_suspended=True):
+    for turn_id in await home.store.turns.unowned(with_suspended=True):
         assert (await home.recover(turn_id)).rule == "channel-unknown"
 
     assert await home.claims() == ()
     (turn,) = await home.turns()
     assert turn.state == "suspended"
     await home.reopen(crash=True, world=a_world())
-    unowned = await home.store.turns.unowned(home.worker.worker_id, with_suspended=True)
+    unowned = await home.store.turns.unowned(with_suspended=True)
     assert unowned == (turn.turn_id,)
     await home.recover(turn.turn_id)
     await home.wait_until_due()
@@ -391,10 +391,9 @@ async def test_a_turn_that_was_set_aside_is_judged_only_when_it_is_asked_for(hom
     await home.say(person="eve")
     await home.reopen(world=a_world(revoked=["eve"]))
     assert await home.claims() == ()
-    worker_id = home.worker.worker_id
 
-    assert await home.store.turns.unowned(worker_id, with_suspended=False) == ()
-    assert len(await home.store.turns.unowned(worker_id, with_suspended=True)) == 1
+    assert await home.store.turns.unowned(with_suspended=False) == ()
+    assert len(await home.store.turns.unowned(with_suspended=True)) == 1
 
 
 async def test_a_turn_that_was_set_aside_stays_as_it_is_while_nothing_changes(home: Home) -> None:

@@ -249,6 +249,8 @@ async def with_the_end(home: Home) -> AsyncIterator[str]:
     yield "inbox.accept"
     claim = await home.claim()
     yield "turns.claim"
+    await store.workers.end_left("host", "birth")
+    yield "workers.end_left"
     home.worker = await store.workers.start("host", 2, "birth", "0.1")
     yield "workers.start"
     await home.recover(claim.turn_id)

@@ -42,7 +42,10 @@ def message(
             question=None if question is None else Seq(question),
         ),
     )
-    return Accepted(entry=entry, accepted_by=accepted_by, received_ms=received_ms)
+    is_by_gone = accepted_by in (1, 2)
+    return Accepted(
+        entry=entry, accepted_by=accepted_by, received_ms=received_ms, is_by_gone=is_by_gone
+    )
 
 
 def report(number: int) -> Accepted:
@@ -138,7 +141,7 @@ def test_an_album_joins_as_a_whole_or_not_at_all() -> None:
         "sent in the second of the boot",
         "nobody says when it was sent",
         "our clock was set back since the boot",
-        "stored by a later boot",
+        "stored by another worker that lives",
         "stored by nobody who is known",
     ],
 )

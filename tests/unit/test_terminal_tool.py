@@ -456,6 +456,23 @@ async def test_what_was_lost_is_unknown_and_is_not_started_again(
     assert words in (terminal.row().reason or "")
 
 
+@pytest.mark.parametrize("background", [False, True])
+async def test_what_ran_and_has_no_folder_is_lost_and_is_not_started_again(
+    terminal: Terminal, background: bool
+) -> None:
+    """Issue 14, 2: its row says that it ran, so files that are not there say nothing about that."""
+    await terminal.begun(background=background)
+    await terminal.processes.born(P1, BIRTH)
+
+    answer = await terminal.resume(background=background)
+
+    assert terminal.runners.starts == []
+    assert told(answer)["status"] == "lost"
+    assert answer.is_unknown
+    assert terminal.row().state is ProcessState.LOST
+    assert terminal.row().reason == "its files are gone; how far it got is unknown"
+
+
 async def test_one_in_the_background_gets_its_birth_stored_and_runs_on(terminal: Terminal) -> None:
     """Killed between the birth and its row: without it the process would be unsupervised."""
     await terminal.begun(background=True)

@@ -2,9 +2,11 @@
 that only a gateway needs: a person waits at a keyboard."""
 
 import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from koboshi.app.birth import birth_of
 from koboshi.app.boot_config import boot_config_of
 from koboshi.app.builders.control import control_context_of, pairing_limits
 from koboshi.clock import SystemClock
@@ -12,6 +14,7 @@ from koboshi.config import Config
 from koboshi.control.handle import reply_to
 from koboshi.control.replies import Done
 from koboshi.control.requests import ControlRequest
+from koboshi.runtime.memory import count_kills
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
 from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
@@ -46,5 +49,7 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
 async def answer_as_owner(config: Config, request: ControlRequest) -> Done:
     """The answer to what takes more than a look."""
     async with owned_store(config, who="the koboshi command line") as store:
+        # The row of an earlier owner says first that it has ended: what it held is free.
+        await store.workers.end_left(socket.gethostname(), birth_of(), count_kills())
         context = control_context_of(config, store, SystemClock(), is_running=False)
         return await reply_to(context, request)

@@ -14,6 +14,7 @@ from anyio import Event, create_task_group, move_on_after, open_signal_receiver,
 from anyio.abc import TaskStatus
 
 from koboshi import __version__
+from koboshi.app.birth import UNKNOWN, birth_of
 from koboshi.app.boot_config import boot_config_of, opened_model
 from koboshi.app.builders.control import (
     PROCESSES_NAME,
@@ -52,7 +53,6 @@ from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 
 log = structlog.get_logger()
 
-UNKNOWN = "unknown"
 BOOKED_SECONDS = 5.0
 
 
@@ -96,7 +96,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
     try:
         kills = count_kills()
         worker = await store.workers.start(
-            socket.gethostname(), os.getpid(), _birth(), __version__, kills
+            socket.gethostname(), os.getpid(), birth_of(), __version__, kills
         )
         seconds = options.surroundings.drain_seconds(config.gateway.drain_seconds)
         shared = Shared(
@@ -202,10 +202,7 @@ def _begin_stop(options: RunOptions) -> None:
 
 
 def _tidings(shared: Shared, built: Built, notifier: Notifier) -> StatusNotifier:
-    worker_id = shared.worker.worker_id
-    return StatusNotifier(
-        notifier=notifier, store=shared.store, health=built.health, worker_id=worker_id
-    )
+    return StatusNotifier(notifier=notifier, store=shared.store, health=built.health)
 
 
 def _forgetting(shared: Shared) -> Forgetting:
@@ -263,17 +260,5 @@ def _asked_by(options: RunOptions, clock: SystemClock) -> str:
     """The process that was told to hold what is owed. It stays the same when a parent starts us
     again, or when we start ourselves again: what is owed since is not held."""
     pid = os.getppid() if options.is_supervised else os.getpid()
-    birth = _birth(pid)
+    birth = birth_of(pid)
     return f"{pid}/{birth}" if birth != UNKNOWN else f"{pid}/{clock.now_ms()}"
-
-
-def _birth(pid: int | None = None) -> str:
-    """What tells a process, this one if none is named, from a later one with the same pid: boot
-    and start time."""
-    stat = Path("/proc", "self" if pid is None else str(pid), "stat")
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        ticks = stat.read_text(encoding="ascii").rpartition(")")[2].split()[19]
-    except OSError:
-        return UNKNOWN
-    return f"{boot}/{ticks}"

@@ -36,6 +36,8 @@ class Accepted:
     entry: Entry
     accepted_by: int | None
     received_ms: int
+    is_by_gone: bool = False
+    """Whether the worker that stored it has ended."""
 
 
 def joined(
@@ -68,15 +70,15 @@ def joined(
 def was_sent_before(accepted: Accepted, boot: Boot) -> bool:
     """Whether it was sent before this boot, by stored facts alone.
 
-    What an earlier boot has stored was. What this boot has stored was if the platform says that it
-    was sent in a second before the one in which the boot began: platforms tell whole seconds.
-    Where we have received it before the boot, too, our clock was set back since, and the
+    What a worker has stored that is gone was. What this boot has stored was if the platform says
+    that it was sent in a second before the one in which the boot began: platforms tell whole
+    seconds. Where we have received it before the boot, too, our clock was set back since, and the
     comparison says nothing.
     """
     if accepted.accepted_by is None or not isinstance(accepted.entry.body, Words):
         return False
     if accepted.accepted_by != boot.worker_id:
-        return accepted.accepted_by < boot.worker_id
+        return accepted.is_by_gone
     sent_ms = accepted.entry.body.sent_ms
     is_earlier = sent_ms > 0 and sent_ms // 1_000 < boot.started_ms // 1_000
     return is_earlier and boot.started_ms <= accepted.received_ms

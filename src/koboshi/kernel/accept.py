@@ -15,12 +15,13 @@ from koboshi.kernel.admission import apply_admission
 from koboshi.kernel.commands import carry_out
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, number, text, words_of
+from koboshi.kernel.keys import channel_key, chat_key, lock_found
 from koboshi.kernel.pairing import as_kept, meet_stranger
 from koboshi.kernel.read import find_session
 from koboshi.kernel.record import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.retry import drop_by_hand, retry_entry
 from koboshi.kernel.sessions import find_or_make_session, move_chat
-from koboshi.kernel.transaction import Readers, Transaction, Value, Writer
+from koboshi.kernel.transaction import Keys, Readers, Transaction, Value, Writer
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
@@ -81,7 +82,8 @@ class InboxVerbs:
             take_in = partial(_accept_one, tx, self._context, respond, account)
             return tuple(take_in(arrival) for arrival in arrivals)
 
-        return await self._writer.write("inbox.accept", operation)
+        keys = _keys_of(channel, arrivals, has_cursor=cursor is not None)
+        return await self._writer.write("inbox.accept", operation, keys)
 
     async def drop(self, entry_id: EntryId) -> bool:
         return await self._writer.write("inbox.drop", lambda tx: drop_by_hand(tx, entry_id))
@@ -90,6 +92,18 @@ class InboxVerbs:
         return await self._writer.write(
             "inbox.retry", lambda tx: retry_entry(tx, self._context, entry_id)
         )
+
+
+def _keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, has_cursor: bool) -> Keys:
+    """The chats that something arrives in, and those that they move to."""
+    chats = {(each.inbound.route.channel, each.inbound.route.chat) for each in arrivals}
+    moved = {
+        (each.inbound.route.channel, each.inbound.moved_to)
+        for each in arrivals
+        if each.inbound.moved_to
+    }
+    keys = [chat_key(*place) for place in sorted(chats | moved)]
+    return Keys(chats=(*keys, channel_key(channel)) if has_cursor else tuple(keys))
 
 
 def _accept_one(
@@ -153,6 +167,7 @@ def _edit(tx: Transaction, context: VerbContext, account: str, arrival: Arrival)
     before = tx.row("entry_by_key", **place, external_id=inbound.edits)
     if before is None or before[1] != EntryState.WAITING:
         return receipt
+    lock_found(tx, "entry_key", entry_id=before[0])
     kept = replace(words_of(before[2]), text=words.text, files=words.files)
     tx.change("entry_reword", entry_id=before[0], sender=inbound.sender, body=encoded(kept))
     tx.hints.add(JOURNAL)

@@ -2,6 +2,7 @@
 
 from koboshi.domain.ids import ChannelName, SessionId
 from koboshi.kernel.decode import number, text
+from koboshi.kernel.keys import lock_found
 from koboshi.kernel.sessions import forget_anchors
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import OUTBOX
@@ -17,6 +18,7 @@ def bind_account(tx: Transaction, channel: ChannelName, account: str) -> bool:
     tx.change("account_set", channel=channel, account=account, now=tx.now_ms)
     if before is None:
         return False
+    lock_found(tx, "keys_of_channel", channel=channel)
     for found in tx.rows("sessions_of_channel", channel=channel):
         forget_anchors(tx, SessionId(number(found[0])))
     tx.change("sessions_rebound", channel=channel, now=tx.now_ms)
@@ -33,5 +35,6 @@ def has_unclaimed(tx: Reading, channel: ChannelName) -> bool:
 
 def adopt_unclaimed(tx: Transaction, channel: ChannelName, account: str) -> None:
     """What came before accounts were known came to this one: its keys, and how far it was read."""
+    lock_found(tx, "keys_of_channel", channel=channel)
     tx.change("entries_adopt", channel=channel, account=account)
     tx.change("cursor_adopt", channel=channel, account=account)

@@ -57,7 +57,10 @@ def claim_due(
     for row in tx.rows(
         "turns_due", now=tx.now_ms, limit=limit, recovered=kind, worker_id=worker_id
     ):
-        turn_id, session_id, generation, epoch, opened_ms, person, channel, has_others = row
+        turn_id, session_id, generation, epoch, opened_ms, person, channel, has_others = row[:8]
+        key, node = row[8:]
+        if not tx.try_lock(number(key)):
+            continue
         claim = Claim(
             turn_id=TurnId(number(turn_id)),
             session_id=SessionId(number(session_id)),
@@ -71,7 +74,10 @@ def claim_due(
             name = ChannelName(text(channel))
             is_plain = are_senders_allowed(tx, context, name, claim.turn_id, text(person))
         if is_plain or lets_through(tx, context, claim.turn_id):
-            take(tx, claim)
+            if not take(tx, claim):
+                continue
+            if node != context.node:
+                tx.change("session_at_node", session_id=session_id, node=context.node)
             if epoch == 0:
                 join_backlog(tx, context, claim)
                 _note_wait(tx, claim, tx.now_ms - number(opened_ms))
@@ -103,7 +109,8 @@ def lets_through(tx: Transaction, context: VerbContext, turn_id: TurnId) -> bool
     return apply_verdict(tx, context, turn).kind is VerdictKind.RESUME
 
 
-def take(tx: Transaction, claim: Claim) -> None:
+def take(tx: Transaction, claim: Claim) -> bool:
+    """Claim the turn. False if another worker took it since it was found."""
     touched = move(
         tx,
         "turn_claim",
@@ -113,9 +120,8 @@ def take(tx: Transaction, claim: Claim) -> None:
         worker_id=claim.worker_id,
         now=tx.now_ms,
     )
-    if not touched:
-        raise fenced(claim)
     tx.hints.add(JOURNAL)
+    return bool(touched)
 
 
 def is_held(tx: Reading, claim: Claim) -> bool:
@@ -191,9 +197,13 @@ def leave(
 
 
 def own_step(
-    tx: Transaction, claim: Claim, cause: str, body: Note | Reply | Question | Answer | Summary
+    tx: Transaction,
+    claim: Claim,
+    cause: str,
+    body: Note | Reply | Question | Answer | Summary,
+    seq: int | None = None,
 ) -> Step:
-    return add_step(tx, claim.session_id, claim.turn_id, claim.epoch, cause, body)
+    return add_step(tx, claim.session_id, claim.turn_id, claim.epoch, cause, body, seq)
 
 
 def anchor_of(tx: Transaction, claim: Claim) -> str:

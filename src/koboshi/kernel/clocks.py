@@ -17,6 +17,7 @@ try of each boot before it expires (`ending_of`).
 """
 
 from koboshi.kernel.decode import number
+from koboshi.kernel.keys import lock_found
 from koboshi.kernel.transaction import Transaction
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import OUTBOX, OUTBOX_SOONER, TURNS
@@ -66,6 +67,7 @@ class JumpWatch:
 
 def move_ages(tx: Transaction, jump_ms: int) -> None:
     """The clock on the wall jumped, and nothing got older or younger by it."""
+    lock_found(tx, "keys_of_ages")
     tx.change("ages_move_outbox", jump_ms=jump_ms)
     tx.change("ages_move_questions", jump_ms=jump_ms)
     tx.change("ages_move_turns", jump_ms=jump_ms)
@@ -74,9 +76,13 @@ def move_ages(tx: Transaction, jump_ms: int) -> None:
 
 def cap_waits(tx: Transaction) -> None:
     """No wait has more left than its length. What a clock made shorter is due at once."""
-    capped = tx.change("waits_cap_turns", now=tx.now_ms)
-    capped += tx.change("waits_cap_outbox", now=tx.now_ms)
-    capped += tx.change("waits_cap_quiet", now=tx.now_ms)
+    capped = tx.change("waits_cap_quiet", now=tx.now_ms)
+    for turn_id, key in tx.rows("waits_cap_turns", now=tx.now_ms):
+        if tx.try_lock(number(key)):
+            capped += tx.change("wait_cap_turn", turn_id=turn_id, now=tx.now_ms)
+    for delivery_id, key in tx.rows("waits_cap_outbox", now=tx.now_ms):
+        if tx.try_lock(number(key)):
+            capped += tx.change("wait_cap_delivery", delivery_id=delivery_id, now=tx.now_ms)
     tx.change("quiet_expire", now=tx.now_ms)
     if capped:
         tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS))

@@ -209,7 +209,7 @@ def _glance(tx: Transaction, context: VerbContext, turn: TurnRow) -> TurnGlance:
             turn_id=turn.turn_id,
         ),
         reason=turn.reason,
-        is_worked_on=is_worked_on(context, turn),
+        is_worked_on=is_worked_on(tx, turn),
         is_claimed_before=turn.epoch > 0,
         event=turn.event,
         deaths=turn.crash_streak,

@@ -29,6 +29,10 @@ class VerbContext:
     """Makes the code that a stranger gets."""
     backlog: BacklogLimits = field(default_factory=BacklogLimits)
     """How much of what was sent before a boot one turn answers."""
+    home: str = ""
+    """The random id of the home that this process owns."""
+    node: str = ""
+    """The machine, once this boot has its row."""
     worker_id: WorkerId | None = None
     """This boot, once it has its row."""
     is_draining: bool = False

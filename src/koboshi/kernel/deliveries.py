@@ -21,8 +21,10 @@ from koboshi.domain.outbox import (
 from koboshi.domain.route import Route
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import delivery_of, file_of, maybe_number, number, text
+from koboshi.kernel.keys import lock_found, of_sessions
 from koboshi.kernel.moves import move, move_from, move_one
 from koboshi.kernel.notices import tell_of_loss
+from koboshi.kernel.read import is_gone
 from koboshi.kernel.sessions import move_session, settle_turn
 from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Value, Writer
 from koboshi.ports.outbox import Due
@@ -62,7 +64,9 @@ class DeliveryVerbs:
         limits: DeliveryLimits = DeliveryLimits(),  # noqa: B008  (frozen)
     ) -> Delivery | GivenUp | int | None:
         return await self._writer.write(
-            "outbox.claim", lambda tx: _claim(tx, session_id, worker_id, limits, is_up=is_up)
+            "outbox.claim",
+            lambda tx: _claim(tx, session_id, worker_id, limits, is_up=is_up),
+            of_sessions(session_id),
         )
 
     async def near(self, delivery: Delivery) -> Near:
@@ -96,13 +100,16 @@ class DeliveryVerbs:
 
     async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> bool:
         return await self._writer.write(
-            "outbox.settle", lambda tx: _settle(tx, delivery, worker_id, change)
+            "outbox.settle",
+            lambda tx: _settle(tx, delivery, worker_id, change),
+            of_sessions(delivery.session_id),
         )
 
     async def label(
         self, delivery: Delivery, worker_id: WorkerId, *, may_be_duplicate: bool = True
     ) -> None:
         def operation(tx: Transaction) -> None:
+            lock_found(tx, "delivery_key", delivery_id=delivery.delivery_id)
             touched = tx.change(
                 "delivery_label",
                 delivery_id=delivery.delivery_id,
@@ -111,12 +118,10 @@ class DeliveryVerbs:
             )
             _check(touched, delivery)
 
-        await self._writer.write("outbox.label", operation)
+        await self._writer.write("outbox.label", operation, of_sessions(delivery.session_id))
 
     async def hasten(self, channel: ChannelName) -> int:
-        return await self._writer.write(
-            "outbox.hasten", lambda tx: tx.change("deliveries_hasten", channel=channel)
-        )
+        return await self._writer.write("outbox.hasten", lambda tx: _hasten(tx, channel))
 
     async def retry(self, delivery_id: DeliveryId) -> DeliveryId | None:
         return await self._writer.write("outbox.retry", lambda tx: _retry(tx, delivery_id))
@@ -125,9 +130,7 @@ class DeliveryVerbs:
         return await self._writer.write("outbox.release", lambda tx: _release(tx, delivery_id))
 
     async def drop(self, delivery_id: DeliveryId) -> bool:
-        return await self._writer.write(
-            "outbox.drop", lambda tx: _drop(tx, delivery_id, self._context.worker_id)
-        )
+        return await self._writer.write("outbox.drop", lambda tx: _drop(tx, delivery_id))
 
 
 def _due_of(row: Row, now_ms: int) -> Due:
@@ -154,8 +157,8 @@ def _claim(
     if row is None or row[14] == DeliveryState.DRAFT:
         return None
     is_left = row[14] == DeliveryState.SENDING
-    if is_left and row[16] == worker_id:
-        return None
+    if is_left and not is_gone(tx, WorkerId(number(row[16]))):
+        return None  # its worker lives, and settles it
     quiet_ms = _quiet_until(tx, row) - tx.now_ms
     if quiet_ms > 0:
         return quiet_ms
@@ -212,6 +215,8 @@ def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
 
 def _settle_turn(tx: Transaction, delivery: Delivery) -> None:
     if delivery.turn_id is not None:
+        # A move may have brought what it owes to another session.
+        lock_found(tx, "turn_key", turn_id=delivery.turn_id)
         settle_turn(tx, delivery.session_id, delivery.turn_id)
 
 
@@ -224,6 +229,8 @@ def _settle(
     tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange
 ) -> bool:
     delivery_id = delivery.delivery_id
+    # A move may have brought it to another session since it was claimed.
+    lock_found(tx, "delivery_key", delivery_id=delivery_id)
     tx.hints.add(JOURNAL)
     match change:
         case Settle(platform_id=platform_id, reason=reason):
@@ -259,7 +266,13 @@ def _settle(
     return tx.row("delivery_head", session_id=delivery.session_id) is not None
 
 
+def _hasten(tx: Transaction, channel: ChannelName) -> int:
+    lock_found(tx, "keys_to_hasten", channel=channel)
+    return tx.change("deliveries_hasten", channel=channel)
+
+
 def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
+    lock_found(tx, "delivery_key", delivery_id=delivery_id)
     tx.hints.update((OUTBOX, OUTBOX_SOONER))
     if tx.change("delivery_hasten", delivery_id=delivery_id, now=tx.now_ms):
         return delivery_id
@@ -273,6 +286,7 @@ def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
 
 def _release(tx: Transaction, delivery_id: DeliveryId | None) -> int:
     tx.hints.update((OUTBOX, OUTBOX_SOONER))
+    lock_found(tx, "keys_to_release", delivery_id=delivery_id)
     released = _let_go(tx, delivery_id)
     tx.change("gaps_settle", now=tx.now_ms)
     return released
@@ -289,13 +303,13 @@ def hold_outbox(tx: Transaction, reason: str) -> None:
     move(tx, "outbox_hold", DeliveryEvent.HELD, reason=reason)
 
 
-def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) -> bool:
+def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:
+    lock_found(tx, "delivery_key", delivery_id=delivery_id)
     row = move_one(
         tx,
         "delivery_drop",
         DeliveryEvent.DROPPED,
         delivery_id=delivery_id,
-        worker_id=worker_id,
         reason=BY_OPERATOR,
         now=tx.now_ms,
     )
@@ -305,6 +319,7 @@ def _drop(tx: Transaction, delivery_id: DeliveryId, worker_id: WorkerId | None) 
     # What stands behind it is due now, and a turn that owed nothing else is done.
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
     if row[1] is not None:
+        lock_found(tx, "turn_key", turn_id=row[1])
         settle_turn(tx, SessionId(number(row[0])), TurnId(number(row[1])))
     return True
 

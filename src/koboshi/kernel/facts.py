@@ -28,7 +28,7 @@ from koboshi.kernel.decode import (
     text,
     turn_of,
 )
-from koboshi.kernel.read import read_question, read_session
+from koboshi.kernel.read import is_gone, read_question, read_session
 from koboshi.kernel.senders import may_run
 from koboshi.kernel.transaction import Reading
 
@@ -95,15 +95,15 @@ def facts_of(
     )
 
 
-def is_worked_on(context: VerbContext, turn: TurnRow) -> bool:
-    return turn.state is TurnState.RUNNING and turn.worker_id == context.worker_id
+def is_worked_on(tx: Reading, turn: TurnRow) -> bool:
+    return turn.state is TurnState.RUNNING and not is_gone(tx, turn.worker_id)
 
 
 def verdict_now(tx: Reading, context: VerbContext, turn: TurnRow) -> Verdict | None:
     """What recovery would decide about a turn that was worked on before and that nobody works on
     now; None for all others, of whom it has nothing to say that their state does not."""
     is_alive = turn.state in (TurnState.QUEUED, TurnState.RUNNING)
-    if not is_alive or turn.epoch == 0 or is_worked_on(context, turn):
+    if not is_alive or turn.epoch == 0 or is_worked_on(tx, turn):
         return None
     session = read_session(tx, turn.session_id)
     return verdict_over(facts_of(tx, context, turn, session), policy_of(context, session))
@@ -112,7 +112,7 @@ def verdict_now(tx: Reading, context: VerbContext, turn: TurnRow) -> Verdict | N
 def stand_now(tx: Reading, context: VerbContext, turn: TurnRow) -> str:
     """Where a turn stands, as in `domain/standing.py`."""
     verdict = verdict_now(tx, context, turn)
-    return stand_of(turn.state, verdict, is_worked_on=is_worked_on(context, turn))
+    return stand_of(turn.state, verdict, is_worked_on=is_worked_on(tx, turn))
 
 
 def stands_counted(tx: Reading, context: VerbContext) -> dict[str, int]:
@@ -120,12 +120,11 @@ def stands_counted(tx: Reading, context: VerbContext) -> dict[str, int]:
     while the boot breaker is not closed, and of very many the oldest."""
     rows = tx.rows("turns_alive_by_state")
     counts = {text(state): number(count) for state, count in rows}
-    this_boot = context.worker_id or 0
     if breaker_now(tx, context)[0] is Breaker.CLOSED:
-        left = tx.number("count_turns_left", worker_id=this_boot)
+        left = tx.number("count_turns_left")
         _count(counts, TurnState.RUNNING, INTERRUPTED, left)
         return counts
-    for row in tx.rows("turns_left", worker_id=this_boot, limit=LEFT_LOOKED_AT):
+    for row in tx.rows("turns_left", limit=LEFT_LOOKED_AT):
         turn = turn_of(row)
         _count(counts, turn.state, stand_now(tx, context, turn), 1)
     return counts
@@ -171,12 +170,15 @@ def waiting_message(
     channel = session.route.channel
     for row in rows:
         waiting = entry_of(row)
+        is_newer = waiting.entry.entry_id > newest_before
         if waiting.entry.entry_id == arrived:
             is_after = True
         elif turn.state is TurnState.RUNNING:
-            is_after = (waiting.accepted_by or 0) > (turn.worker_id or 0)
+            # Newer than the claim, and not accepted by the worker that made it: where a home has
+            # one owner at a time, that was a later boot.
+            is_after = is_newer and waiting.accepted_by not in (None, turn.worker_id)
         else:
-            is_after = waiting.entry.entry_id > newest_before
+            is_after = is_newer
         is_heard = is_after and _is_heard(turn, waiting)
         if is_heard and context.allows(tx, channel, waiting.entry.sender):
             return waiting

@@ -2,13 +2,15 @@
 
 from koboshi.domain import notes
 from koboshi.domain.backlog import Accepted, Boot, joined
+from koboshi.domain.ids import WorkerId
 from koboshi.domain.inbox import Words
 from koboshi.domain.transcript import Note
 from koboshi.domain.turn import Claim
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import entry_of
+from koboshi.kernel.read import is_gone
 from koboshi.kernel.record import add_step, attach_entry
-from koboshi.kernel.transaction import Row, Transaction
+from koboshi.kernel.transaction import Reading, Row, Transaction
 
 
 def join_backlog(tx: Transaction, context: VerbContext, claim: Claim) -> None:
@@ -20,10 +22,10 @@ def join_backlog(tx: Transaction, context: VerbContext, claim: Claim) -> None:
     waiting = tx.rows("entries_waiting", session_id=claim.session_id)
     if not waiting:
         return
-    begun = [_accepted(row) for row in tx.rows("entries_of_turn", turn_id=claim.turn_id)]
+    begun = [_accepted(tx, row) for row in tx.rows("entries_of_turn", turn_id=claim.turn_id)]
     started_ms = tx.number("worker_started", worker_id=claim.worker_id)
     boot = Boot(worker_id=claim.worker_id, started_ms=started_ms)
-    entries = joined(begun, map(_accepted, waiting), boot, context.backlog)
+    entries = joined(begun, (_accepted(tx, row) for row in waiting), boot, context.backlog)
     if not entries:
         return
     for entry in entries:
@@ -37,6 +39,12 @@ def join_backlog(tx: Transaction, context: VerbContext, claim: Claim) -> None:
     add_step(tx, claim.session_id, claim.turn_id, claim.epoch, notes.BACKLOG, note)
 
 
-def _accepted(row: Row) -> Accepted:
+def _accepted(tx: Reading, row: Row) -> Accepted:
     found = entry_of(row)
-    return Accepted(entry=found.entry, accepted_by=found.accepted_by, received_ms=found.received_ms)
+    by = found.accepted_by
+    return Accepted(
+        entry=found.entry,
+        accepted_by=by,
+        received_ms=found.received_ms,
+        is_by_gone=by is not None and is_gone(tx, WorkerId(by)),
+    )

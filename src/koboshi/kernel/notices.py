@@ -4,6 +4,7 @@ from koboshi.domain import phrases
 from koboshi.domain.ids import DeliveryId, SessionId
 from koboshi.domain.outbox import UNDELIVERED, Delivery
 from koboshi.kernel.decode import number, text
+from koboshi.kernel.keys import lock_found, lock_session
 from koboshi.kernel.record import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.transaction import Transaction
 from koboshi.ports.wakeups import OUTBOX
@@ -16,6 +17,7 @@ def tell_of_full_disk(tx: Transaction) -> None:
     """Each chat that waits for something hears once, for its turn, why it may take long."""
     for turn_id, session_id, anchor in tx.rows("turns_in_flight", limit=TOLD_AT_ONCE):
         session = SessionId(number(session_id))
+        lock_session(tx, session)
         enqueue_delivery_once(
             tx, session, f"full:{turn_id}", phrases.disk_full(), anchor=text(anchor)
         )
@@ -33,6 +35,7 @@ def tell_of_loss(tx: Transaction, delivery: Delivery) -> None:
         notice_id = DeliveryId(tx.last_id())
     else:
         notice_id = DeliveryId(number(row[0]))
+        lock_found(tx, "delivery_key", delivery_id=notice_id)
     tx.change("notice_add", notice_id=notice_id, delivery_id=delivery.delivery_id)
     lost = tx.rows("notice_deliveries", notice_id=notice_id)
     words = phrases.undelivered([DeliveryId(number(each[0])) for each in lost])

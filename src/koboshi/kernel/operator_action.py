@@ -14,6 +14,7 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import TurnRow, encoded, step_of, turn_of
 from koboshi.kernel.end_notes import RETRY
 from koboshi.kernel.facts import BY_PERSON, facts_of, is_worked_on, worked_ms_of
+from koboshi.kernel.keys import lock_found
 from koboshi.kernel.questions import question_kind
 from koboshi.kernel.read import read_question, read_session, read_turn
 from koboshi.kernel.record import ask_processes_to_end, move_turn, resolve_calls
@@ -25,14 +26,14 @@ from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import JOURNAL
 
 
-def standing_in(tx: Reading, context: VerbContext, turn: TurnRow) -> Standing:
+def standing_in(tx: Reading, turn: TurnRow) -> Standing:
     """Whether a person's will concerns the turn, as it stands in this transaction."""
     asked = None
     if turn.question_seq is not None:
         asked = question_kind(tx, turn.turn_id, read_question(tx, turn.question_seq))
     return standing_of(
         turn.state,
-        is_worked_on=is_worked_on(context, turn),
+        is_worked_on=is_worked_on(tx, turn),
         is_claimed_before=turn.epoch > 0,
         asked=asked,
     )
@@ -54,10 +55,11 @@ def will_of_operator(
 ) -> Standing | None:
     """The operator's will, unless it does not concern the turn. Nobody's work is taken up who is
     no longer allowed: the operator changes the configuration for that."""
+    lock_found(tx, "turn_key", turn_id=turn_id)
     turn = read_turn(tx, turn_id)
     if turn is None:
         return None
-    standing = standing_in(tx, context, turn)
+    standing = standing_in(tx, turn)
     channel = read_session(tx, turn.session_id).route.channel
     if standing is not Standing.LEFT:
         return standing

@@ -15,6 +15,7 @@ from koboshi.domain.people import (
     code_hash,
 )
 from koboshi.kernel.context import VerbContext
+from koboshi.kernel.keys import lock, people_key
 from koboshi.kernel.record import enqueue_delivery
 from koboshi.kernel.sessions import find_or_make_session
 from koboshi.kernel.transaction import Transaction
@@ -56,6 +57,7 @@ def meet_stranger(
     if not inbound.is_private or len(inbound.sender) > PERSON_CHARS_MAX:
         return
     limits, channel = context.pairing, inbound.route.channel
+    lock(tx, people_key(channel))
     # A clock that was set back must not make an hour a year.
     latest_ms = tx.now_ms + max(limits.code_ms, limits.silence_ms)
     tx.change("pairings_expire", now=tx.now_ms, latest_ms=latest_ms)

@@ -10,6 +10,7 @@ from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.turn import TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text, turn_of
+from koboshi.kernel.keys import lock, lock_session, people_key
 from koboshi.kernel.record import ask_processes_to_end, enqueue_delivery
 from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Writer
@@ -69,6 +70,7 @@ class PeopleVerbs:
     async def revoke(self, channel: ChannelName, person: str) -> Revoked:
         def operation(tx: Transaction) -> Revoked:
             who = {"channel": channel, "person": person}
+            lock(tx, people_key(channel))
             was_paired = bool(tx.change("person_revoke", **who, now=tx.now_ms))
             is_still_allowed = self._context.allows(tx, channel, person)
             is_over = was_paired and not is_still_allowed
@@ -108,7 +110,9 @@ def _find_offer(tx: Transaction, context: VerbContext, code: str) -> _Offer | No
                 session_id=SessionId(number(session_id)),
                 entry_id=EntryId(number(entry_id)),
             )
-    if found is None:
+    if found is not None:
+        lock(tx, people_key(found.channel))
+    else:
         tx.change("pairings_guessed", now=tx.now_ms, wrong_max=context.pairing.wrong_max)
     return found
 
@@ -119,9 +123,11 @@ def _let_in(tx: Transaction, context: VerbContext, offer: _Offer) -> None:
     tx.change("pairing_forget", **who)
     tx.change("person_insert", **who, name=offer.name, entry_id=offer.entry_id, now=tx.now_ms)
     cause = f"paired:{offer.entry_id}"
+    lock_session(tx, offer.session_id)
     enqueue_delivery(tx, offer.session_id, None, cause, (phrases.paired(),), anchor="")
     for row in tx.rows("turns_of_person", **who):
         turn = turn_of(row)
+        lock_session(tx, turn.session_id)
         if turn.state is TurnState.SUSPENDED:
             apply_verdict(tx, context, turn)
 
@@ -133,6 +139,7 @@ def _set_aside(tx: Transaction, context: VerbContext, channel: ChannelName, pers
     count = 0
     for row in tx.rows("turns_of_person", channel=channel, person=person):
         turn = turn_of(row)
+        lock_session(tx, turn.session_id)
         verdict = apply_verdict(tx, context, turn)
         is_parked = verdict.kind is VerdictKind.SUSPEND and turn.state is not TurnState.SUSPENDED
         if is_parked or verdict.kind is VerdictKind.CLEAR:

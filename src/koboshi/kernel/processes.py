@@ -9,6 +9,7 @@ from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherEvent, WatcherSpec
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, process_of, text, watcher_of
+from koboshi.kernel.keys import lock_found, of_sessions
 from koboshi.kernel.moves import move
 from koboshi.kernel.reports import file_end, file_finding
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
@@ -51,6 +52,8 @@ class ProcessVerbs:
                 foreground=int(is_foreground),
                 command=command,
                 workdir=workdir,
+                node=self._context.node,
+                home=self._context.home,
                 now=tx.now_ms,
             )
             process = _find(tx, claim.turn_id, call_id)
@@ -64,10 +67,11 @@ class ProcessVerbs:
                 )
             return process
 
-        return await self._writer.write("processes.begin", operation)
+        return await self._writer.write("processes.begin", operation, of_sessions(claim.session_id))
 
     async def born(self, process_id: ProcessId, birth: Birth) -> None:
         def operation(tx: Transaction) -> None:
+            lock_found(tx, "process_key", process_id=process_id)
             is_new = move(
                 tx,
                 "process_born",
@@ -92,6 +96,7 @@ class ProcessVerbs:
         output: str = "",
     ) -> None:
         def operation(tx: Transaction) -> None:
+            lock_found(tx, "process_key", process_id=process_id)
             has_ended = move(
                 tx,
                 "process_ended",
@@ -111,12 +116,14 @@ class ProcessVerbs:
 
     async def report(self, before: Watcher, found: Finding) -> bool:
         def operation(tx: Transaction) -> bool:
+            lock_found(tx, "process_key", process_id=before.process_id)
             return file_finding(tx, self._context, before, found)
 
         return await self._writer.write("processes.report", operation)
 
     async def forget(self, process_id: ProcessId) -> None:
         def operation(tx: Transaction) -> None:
+            lock_found(tx, "process_key", process_id=process_id)
             tx.change("watchers_delete_of", process_id=process_id)
             tx.change("process_delete", process_id=process_id)
 
@@ -131,6 +138,7 @@ class ProcessVerbs:
 
     async def remains_ended(self, process_id: ProcessId) -> None:
         def operation(tx: Transaction) -> None:
+            lock_found(tx, "process_key", process_id=process_id)
             tx.change("process_remains_ended", process_id=process_id)
 
         await self._writer.write("processes.remains_ended", operation)
@@ -198,6 +206,7 @@ class ProcessVerbs:
 
 def ask_end(tx: Transaction, process_id: ProcessId) -> None:
     """Somebody wants it ended; of a lost one, what may be left of it."""
+    lock_found(tx, "process_key", process_id=process_id)
     if not tx.change("process_ask_end", process_id=process_id, now=tx.now_ms):
         tx.change("process_ask_remains", process_id=process_id, now=tx.now_ms)
     tx.hints.add(PROCESSES)

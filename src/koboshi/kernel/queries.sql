@@ -5,12 +5,28 @@
 -- name: worker_insert
 -- A new row for this boot.
 INSERT INTO workers (host, pid, birth, version, started_ms, heartbeat_ms,
-                     memory_group, group_kills, machine_kills)
-VALUES (:host, :pid, :birth, :version, :now, :now, :memory_group, :group_kills, :machine_kills);
+                     memory_group, group_kills, machine_kills, node, home)
+VALUES (:host, :pid, :birth, :version, :now, :now, :memory_group, :group_kills, :machine_kills, :node,
+        :home);
+
+-- name: worker_by_id
+-- A boot.
+SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
+       restart_by, found_dead, report
+FROM workers WHERE worker_id = :worker_id;
+
+-- name: worker_gone
+-- Whether a worker has ended: then what it held is for anybody to take. Other queries say the same as
+-- a condition on `ended_ms`; nothing else tells that a worker is gone.
+SELECT 1 FROM workers WHERE worker_id = :worker_id AND ended_ms IS NOT NULL;
+
+-- name: worker_left
+-- Whether a boot of a home has not ended.
+SELECT 1 FROM workers WHERE ended_ms IS NULL AND home = :home LIMIT 1;
 
 -- name: workers_mark_dead
--- Boots that ended without a word get the end that their successor found. What is not known is NULL,
--- and no comparison with that holds.
+-- Boots of a home that ended without a word get the end that the next owner of the home found. What is
+-- not known is NULL, and no comparison with that holds.
 UPDATE workers SET ended_ms = heartbeat_ms,
     ended_how = CASE
         WHEN host = :host AND substr(birth, 1, instr(birth, '/')) <> :boot THEN 'rebooted'
@@ -18,7 +34,7 @@ UPDATE workers SET ended_ms = heartbeat_ms,
              AND CASE WHEN memory_group = :memory_group THEN group_kills < :group_kills
                       ELSE machine_kills < :machine_kills END THEN 'memory'
         ELSE 'killed' END
-WHERE ended_ms IS NULL;
+WHERE ended_ms IS NULL AND home = :home;
 
 -- name: worker_beat
 -- Still alive; says whether a restart was asked for.
@@ -33,8 +49,10 @@ UPDATE workers SET draining = 1 WHERE worker_id = :worker_id AND ended_ms IS NUL
 
 -- name: worker_found_dead
 -- How many turns were running when this worker's predecessors died.
-UPDATE workers SET found_dead = (SELECT count(*) FROM turns INDEXED BY turns_alive
-    WHERE closed_ms IS NULL AND state = 'running' AND worker_id IS NOT :worker_id)
+UPDATE workers SET found_dead = (
+    SELECT count(*) FROM turns INDEXED BY turns_alive
+    JOIN workers AS owner ON owner.worker_id = turns.worker_id
+    WHERE turns.closed_ms IS NULL AND turns.state = 'running' AND owner.ended_ms IS NOT NULL)
 WHERE worker_id = :worker_id;
 
 -- name: workers_unclean
@@ -67,14 +85,26 @@ UPDATE workers SET report = :report WHERE worker_id = :worker_id;
 SELECT session_id, anchor FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL AND state = 'running' AND worker_id = :worker_id ORDER BY turn_id;
 
--- name: farewells_abandon
+-- name: farewell_abandon
 -- What a worker that is gone wanted to say about its own end, and about what it did just then.
 -- One that was being sent may be there: it must not be taken for another that is looked for.
 UPDATE outbox SET state = :after, worker_id = NULL, reason = 'the restart is over',
                   settled_ms = :now, changed_ms = :now,
                   ambiguous = CASE WHEN state = 'sending' THEN 1 ELSE ambiguous END
-WHERE settled_ms IS NULL AND state IN ('draft', 'owed', 'sending', 'held')
-    AND (cause LIKE 'drain:%' OR cause LIKE 'progress:%');
+WHERE delivery_id = :delivery_id AND state IN ('draft', 'owed', 'sending', 'held');
+
+-- name: farewells_of_the_gone
+-- What `farewell_abandon` is for: no living worker sends it, or said it of its own end or its own turn.
+SELECT o.delivery_id, s.lock_key
+FROM outbox AS o INDEXED BY outbox_unsettled JOIN sessions AS s USING (session_id)
+WHERE o.settled_ms IS NULL AND (o.cause LIKE 'drain:%' OR o.cause LIKE 'progress:%')
+    AND NOT EXISTS (SELECT 1 FROM workers AS alive
+                    WHERE alive.ended_ms IS NULL
+                    AND (alive.worker_id = o.worker_id
+                         OR 'drain:' || alive.worker_id = o.cause
+                         OR alive.worker_id = (SELECT worker_id FROM turns
+                                               WHERE turns.turn_id = o.turn_id)))
+ORDER BY o.delivery_id;
 
 -- name: turn_hold
 -- It is not tried before a moment; nothing else changes.
@@ -83,15 +113,26 @@ WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms < :not_before_ms
 
 -- name: waits_cap_turns
 -- A wait that has more left than its length means that the clock was set back.
+SELECT t.turn_id, s.lock_key FROM turns AS t JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state = 'queued'
+    AND (t.recoveries > 0 AND t.event <> 'replied') IN (0, 1)
+    AND t.not_before_ms > :now AND t.not_before_ms > :now + t.wait_ms;
+
+-- name: wait_cap_turn
+-- It waits for its length and no longer.
 UPDATE turns SET not_before_ms = :now + wait_ms
-WHERE closed_ms IS NULL AND state = 'queued' AND (recoveries > 0 AND event <> 'replied') IN (0, 1)
-    AND not_before_ms > :now AND not_before_ms > :now + wait_ms;
+WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_outbox
 -- The same for what is owed; what is held waits for no time.
+SELECT o.delivery_id, s.lock_key FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.settled_ms IS NULL AND o.not_before_ms > 0 AND o.not_before_ms > :now
+    AND o.not_before_ms > :now + o.wait_ms;
+
+-- name: wait_cap_delivery
+-- It waits for its length and no longer.
 UPDATE outbox SET not_before_ms = :now + wait_ms
-WHERE settled_ms IS NULL AND not_before_ms > 0 AND not_before_ms > :now
-    AND not_before_ms > :now + wait_ms;
+WHERE delivery_id = :delivery_id AND settled_ms IS NULL AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_quiet
 -- The same for chats that want quiet.
@@ -167,8 +208,85 @@ WHERE session_id = :session_id;
 
 -- name: session_insert
 -- A route that nobody has written on before.
-INSERT INTO sessions (channel, chat, thread, created_ms, changed_ms)
-VALUES (:channel, :chat, :thread, :now, :now);
+INSERT INTO sessions (channel, chat, thread, created_ms, changed_ms, lock_key)
+VALUES (:channel, :chat, :thread, :now, :now, :lock_key);
+
+-- name: session_key
+-- What whoever writes rows of a session names.
+SELECT lock_key FROM sessions WHERE session_id = :session_id;
+
+-- name: chat_key
+-- The key of a chat that has a session: that of its first one.
+SELECT lock_key FROM sessions WHERE channel = :channel AND chat = :chat
+ORDER BY session_id LIMIT 1;
+
+-- name: turn_key
+-- The key of a turn's session.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id);
+
+-- name: entry_key
+-- The key of an entry's session, if it has one.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM inbox WHERE entry_id = :entry_id);
+
+-- name: delivery_key
+-- The key of a delivery's session.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM outbox WHERE delivery_id = :delivery_id);
+
+-- name: process_key
+-- The key of a process's session.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM processes WHERE process_id = :process_id);
+
+-- name: moved_key
+-- The key of the session that is where another one moves to, if there is one.
+SELECT there.lock_key FROM sessions AS here JOIN sessions AS there USING (channel, thread)
+WHERE here.session_id = :session_id AND there.chat = :chat;
+
+-- name: keys_of_channel
+-- The keys of all chats of a channel.
+SELECT DISTINCT lock_key FROM sessions WHERE channel = :channel ORDER BY lock_key;
+
+-- name: keys_of_ages
+-- The keys of all chats in which something has an age.
+SELECT lock_key FROM sessions
+WHERE session_id IN (SELECT session_id FROM turns WHERE closed_ms IS NULL
+                     UNION SELECT session_id FROM outbox WHERE settled_ms IS NULL)
+ORDER BY lock_key;
+
+-- name: keys_to_hasten
+-- The keys of the chats that `deliveries_hasten` writes to.
+SELECT DISTINCT s.lock_key FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.settled_ms IS NULL AND o.not_before_ms > 0
+    AND o.state = 'owed' AND o.ambiguous = 0 AND s.channel = :channel
+ORDER BY s.lock_key;
+
+-- name: keys_to_release
+-- The keys of the chats that `deliveries_release` writes to.
+SELECT DISTINCT s.lock_key FROM outbox AS o JOIN sessions AS s USING (session_id)
+WHERE o.state = 'held'
+    AND (:delivery_id IS NULL OR o.delivery_id = :delivery_id)
+ORDER BY s.lock_key;
+
+-- name: keys_of_lines
+-- The keys of the chats that lines of the journal tell of.
+SELECT DISTINCT lock_key FROM sessions
+WHERE session_id IN (SELECT session_id FROM journal
+                     WHERE seq IN (SELECT value FROM json_each(:ids)))
+ORDER BY lock_key;
+
+-- name: keys_of_deliveries
+-- The keys of the chats of deliveries.
+SELECT DISTINCT lock_key FROM sessions
+WHERE session_id IN (SELECT session_id FROM outbox
+                     WHERE delivery_id IN (SELECT value FROM json_each(:ids)))
+ORDER BY lock_key;
+
+-- name: session_at_node
+-- Where the newest turn of a session was claimed.
+UPDATE sessions SET node = :node WHERE session_id = :session_id;
 
 -- name: session_cut
 -- A new generation; `context_from` moves only for a cut that forgets.
@@ -475,8 +593,7 @@ WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND st
 INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
                    progressed_ms, changed_ms, newest_entry)
 VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
-        (SELECT coalesce(max(seq), 0) + 1 FROM steps), :now, :now, :now,
-        (SELECT coalesce(max(entry_id), 0) FROM inbox));
+        :first_seq, :now, :now, :now, (SELECT coalesce(max(entry_id), 0) FROM inbox));
 
 -- name: turn_by_id
 -- A turn.
@@ -529,10 +646,11 @@ ORDER BY t.turn_id DESC;
 
 -- name: turns_due
 -- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first. A
--- boot that has ended claims nothing. The last column says whether another person has a message in it.
+-- boot that has ended claims nothing. One column says whether another person has a message in it.
 SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.opened_ms, t.person, s.channel,
        EXISTS (SELECT 1 FROM inbox AS i WHERE i.turn_id = t.turn_id AND i.kind = 'message'
-               AND i.sender <> t.person)
+               AND i.sender <> t.person),
+       s.lock_key, s.node
 FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
 WHERE t.closed_ms IS NULL AND t.state = 'queued'
     AND (t.recoveries > 0 AND t.event <> 'replied') = :recovered AND t.not_before_ms <= :now
@@ -619,29 +737,34 @@ UPDATE turns SET person = :person, anchor = :anchor WHERE turn_id = :turn_id;
 -- name: turns_unowned
 -- Running under a worker that is gone: newest first.
 SELECT turn_id FROM turns
-WHERE closed_ms IS NULL AND state = 'running' AND worker_id IS NOT :worker_id
+WHERE closed_ms IS NULL AND state = 'running'
+    AND EXISTS (SELECT 1 FROM workers AS owner
+                WHERE owner.worker_id = turns.worker_id AND owner.ended_ms IS NOT NULL)
 ORDER BY turn_id DESC;
 
 -- name: turns_to_judge
 -- The same, and those that were set aside.
 SELECT turn_id FROM turns
 WHERE closed_ms IS NULL AND state IN ('running', 'suspended')
-    AND worker_id IS NOT :worker_id
+    AND (worker_id IS NULL
+         OR EXISTS (SELECT 1 FROM workers AS owner
+                    WHERE owner.worker_id = turns.worker_id AND owner.ended_ms IS NOT NULL))
 ORDER BY turn_id DESC;
 
 -- name: turns_expired
 -- Questions that nobody answered in time.
-SELECT turn_id FROM turns WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms <= :now
-LIMIT :limit;
+SELECT t.turn_id, s.lock_key FROM turns AS t JOIN sessions AS s USING (session_id)
+WHERE t.closed_ms IS NULL AND t.state = 'waiting' AND t.expires_ms <= :now LIMIT :limit;
 
 -- name: turns_alive_by_state
 -- How many turns are not closed, by state.
 SELECT state, count(*) FROM turns WHERE closed_ms IS NULL GROUP BY state;
 
 -- name: count_turns_left
--- How many turns are running under a boot that is gone.
+-- How many turns are running under a worker that is gone.
 SELECT count(*) FROM turns INDEXED BY turns_alive
-WHERE closed_ms IS NULL AND state = 'running' AND worker_id <> :worker_id;
+JOIN workers AS owner ON owner.worker_id = turns.worker_id
+WHERE turns.closed_ms IS NULL AND turns.state = 'running' AND owner.ended_ms IS NOT NULL;
 
 -- name: turns_left
 -- Turns that somebody worked on and nobody works on now, the oldest first.
@@ -650,18 +773,20 @@ SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worke
        changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
 FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL AND state IN ('queued', 'running') AND epoch > 0
-    AND worker_id IS NOT :worker_id
+    AND (worker_id IS NULL
+         OR EXISTS (SELECT 1 FROM workers AS owner
+                    WHERE owner.worker_id = turns.worker_id AND owner.ended_ms IS NOT NULL))
 ORDER BY turn_id LIMIT :limit;
 
 -- ── steps and calls ────────────────────────────────────────────────────────────────────────────
 
 -- name: step_insert
 -- One more line of the transcript.
-INSERT INTO steps (session_id, turn_id, epoch, kind, cause, body, at_ms)
-VALUES (:session_id, :turn_id, :epoch, :kind, :cause, :body, :now);
+INSERT INTO steps (seq, session_id, turn_id, epoch, kind, cause, body, at_ms)
+VALUES (:seq, :session_id, :turn_id, :epoch, :kind, :cause, :body, :now);
 
 -- name: step_next
--- The number of the next step.
+-- The number of the next step, where one connection writes; asked by `Transaction.next_step` alone.
 SELECT coalesce(max(seq), 0) + 1 FROM steps;
 
 -- name: step_by_seq
@@ -1000,11 +1125,13 @@ SELECT again.delivery_id FROM outbox AS old JOIN outbox AS again
 WHERE old.delivery_id = :delivery_id;
 
 -- name: delivery_drop
--- What is owed is not said, unless this boot is saying it right now.
+-- What is owed is not said, unless a worker is saying it right now.
 UPDATE outbox SET state = :after, worker_id = NULL, reason = :reason, settled_ms = :now,
     changed_ms = :now
 WHERE delivery_id = :delivery_id AND state IN ('draft', 'owed', 'sending', 'held')
-    AND (state <> 'sending' OR worker_id IS NOT :worker_id)
+    AND (worker_id IS NULL
+         OR EXISTS (SELECT 1 FROM workers AS owner
+                    WHERE owner.worker_id = outbox.worker_id AND owner.ended_ms IS NOT NULL))
 RETURNING session_id, turn_id;
 
 -- name: progress_newest
@@ -1077,9 +1204,9 @@ SELECT count(*) FROM outbox WHERE session_id = :session_id AND settled_ms IS NUL
 -- name: process_insert
 -- A process is about to be started for a call; a call has only one.
 INSERT INTO processes (session_id, generation, turn_id, call_id, foreground, command, workdir,
-                       state, started_ms)
+                       state, started_ms, node, home)
 VALUES (:session_id, :generation, :turn_id, :call_id, :foreground, :command, :workdir, 'starting',
-        :now)
+        :now, :node, :home)
 ON CONFLICT (turn_id, call_id) DO NOTHING;
 
 -- name: process_born

@@ -1,11 +1,11 @@
 """Single rows, read inside a transaction."""
 
 from koboshi.domain import notes, phrases
-from koboshi.domain.ids import Seq, SessionId, TurnId
+from koboshi.domain.ids import CallId, Seq, SessionId, TurnId, WorkerId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Message, Note, Question
-from koboshi.kernel.decode import TurnRow, body_of, session_of, turn_of
+from koboshi.kernel.decode import TurnRow, body_of, call_of, session_of, turn_of
 from koboshi.kernel.transaction import Reading
 
 
@@ -23,6 +23,12 @@ def find_session(tx: Reading, route: Route) -> Session | None:
 def read_turn(tx: Reading, turn_id: TurnId) -> TurnRow | None:
     row = tx.row("turn_by_id", turn_id=turn_id)
     return None if row is None else turn_of(row)
+
+
+def is_gone(tx: Reading, worker_id: WorkerId | None) -> bool:
+    """Whether a worker has ended, so that what it held is for anybody to take. Its row says so, and
+    nothing else does: whoever takes a home over ends the workers that it finds there first."""
+    return worker_id is None or tx.row("worker_gone", worker_id=worker_id) is not None
 
 
 def read_open_turn(tx: Reading, session_id: SessionId) -> TurnRow | None:
@@ -81,3 +87,9 @@ def read_headline(tx: Reading, turn: TurnRow) -> str:
 def moved_ms_of(tx: Reading, session_id: SessionId) -> int:
     """Since when the platform's ids of the session are those of its chat."""
     return tx.number("session_moved", session_id=session_id)
+
+
+def is_unresolved(tx: Reading, turn_id: TurnId, call_id: CallId) -> bool:
+    """Whether the turn has such a call, and it has no result."""
+    rows = tx.rows("calls_unresolved", turn_id=turn_id)
+    return any(call_of(row).call.call_id == call_id for row in rows)

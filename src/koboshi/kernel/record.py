@@ -44,11 +44,19 @@ from koboshi.ports.wakeups import JOURNAL, OUTBOX, PROCESSES, TURNS, claim_topic
 
 
 def add_step(
-    tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, cause: str, body: Body
+    tx: Transaction,
+    session_id: SessionId,
+    turn_id: TurnId,
+    epoch: Epoch,
+    cause: str,
+    body: Body,
+    seq: int | None = None,
 ) -> Step:
-    """Append one line to the transcript."""
-    seq = tx.insert(
+    """Append one line to the transcript; `seq` if the caller has asked `next_step` before."""
+    seq = tx.next_step() if seq is None else seq
+    tx.change(
         "step_insert",
+        seq=seq,
         session_id=session_id,
         turn_id=turn_id,
         epoch=epoch,
@@ -174,6 +182,7 @@ def open_turn(tx: Transaction, session: Session, entry: Entry) -> TurnId:
             generation=session.generation,
             person=entry.sender,
             anchor=body.anchor,
+            first_seq=tx.next_step(),
             now=tx.now_ms,
         )
     )
@@ -376,12 +385,6 @@ def ask_processes_to_end(
     )
     if touched:
         tx.hints.add(PROCESSES)
-
-
-def is_unresolved(tx: Reading, turn_id: TurnId, call_id: CallId) -> bool:
-    """Whether the turn has such a call, and it has no result."""
-    rows = tx.rows("calls_unresolved", turn_id=turn_id)
-    return any(call_of(row).call.call_id == call_id for row in rows)
 
 
 def add_result(

@@ -8,6 +8,7 @@ import json
 
 from koboshi.domain.ids import WorkerId
 from koboshi.kernel.decode import maybe_number, number
+from koboshi.kernel.keys import lock_found
 from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Writer
 from koboshi.ports.retention import Outdated
 
@@ -44,6 +45,7 @@ class RetentionVerbs:
     async def forget_lines(self, seqs: tuple[int, ...]) -> int:
         def operation(tx: Transaction) -> int:
             ids = json.dumps(_ids(tx.rows("retention_lines_still", ids=json.dumps(seqs))))
+            lock_found(tx, "keys_of_lines", ids=ids)
             tx.change("retention_mark", ids=ids)
             return tx.change("retention_lines_delete", ids=ids)
 
@@ -63,6 +65,7 @@ class RetentionVerbs:
         def operation(tx: Transaction) -> int:
             asked = json.dumps(delivery_ids)
             ids = json.dumps(_ids(tx.rows("retention_deliveries_still", ids=asked)))
+            lock_found(tx, "keys_of_deliveries", ids=ids)
             tx.change("retention_notices_delete", ids=ids)
             return tx.change("retention_deliveries_delete", ids=ids)
 

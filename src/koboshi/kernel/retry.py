@@ -11,6 +11,7 @@ from koboshi.domain.session import Session
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import TurnRow, number, strangers_words_of, text, words_of
 from koboshi.kernel.end_notes import RETRY
+from koboshi.kernel.keys import lock_found, lock_session
 from koboshi.kernel.moves import move
 from koboshi.kernel.operator_action import ask_again, words_in
 from koboshi.kernel.read import (
@@ -28,6 +29,7 @@ from koboshi.ports.wakeups import JOURNAL, OUTBOX
 
 def drop_by_hand(tx: Transaction, entry_id: EntryId) -> bool:
     """A message that waits is not taken up. Nobody is told any more that it waits."""
+    lock_found(tx, "entry_key", entry_id=entry_id)
     row = tx.row("view_entry", entry_id=entry_id)
     if row is None or row[3] != EntryKind.MESSAGE or row[4] != EntryState.WAITING:
         return False
@@ -47,6 +49,7 @@ def drop_by_hand(tx: Transaction, entry_id: EntryId) -> bool:
 
 def retry_entry(tx: Transaction, context: VerbContext, entry_id: EntryId) -> Retried | None:
     """Ask again what was not answered, once, with its own words or with those of its turn."""
+    lock_found(tx, "entry_key", entry_id=entry_id)
     row = tx.row("view_entry", entry_id=entry_id)
     if row is None:
         return None
@@ -63,6 +66,7 @@ def retry_entry(tx: Transaction, context: VerbContext, entry_id: EntryId) -> Ret
         return Retried(how=how)
     assert route is not None, "what is asked again is asked somewhere"
     made = session or find_or_make_session(tx, route)
+    lock_session(tx, made.session_id)
     if number(row[10]) <= moved_ms_of(tx, made.session_id):
         words = replace(words, anchor="")
     asked = ask_again(tx, context, made, text(row[8]), words, key)

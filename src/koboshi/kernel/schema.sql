@@ -1,5 +1,6 @@
--- The newest whole schema. Every constraint says what it makes impossible. Each change of this file
--- comes with a script in migrations/ that makes the same change to a database of the version before.
+-- The newest whole schema, for every store. Every constraint says what it makes impossible. Each change
+-- of this file comes with a script in stores/sqlite/migrations/ that makes the same change to a database
+-- of the version before.
 -- Times are milliseconds since 1970. Ids grow; the newest row of a table is never deleted.
 
 CREATE TABLE workers (
@@ -22,6 +23,8 @@ CREATE TABLE workers (
     ended_how    TEXT CHECK (ended_how IN
                              ('stopped', 'leftovers', 'restart', 'killed', 'memory', 'rebooted',
                               'refused')),
+    node         TEXT NOT NULL DEFAULT '',     -- the machine, by the name that the operator knows
+    home         TEXT NOT NULL DEFAULT '',     -- the random id of the home that it owned
     -- An end without a time, or a time without an end.
     CHECK ((ended_ms IS NULL) = (ended_how IS NULL))
 ) STRICT;
@@ -87,6 +90,8 @@ CREATE TABLE sessions (
     created_ms   INTEGER NOT NULL,
     changed_ms   INTEGER NOT NULL,
     forgotten_seq INTEGER NOT NULL DEFAULT 0, -- the newest journal line of it that was deleted
+    lock_key     INTEGER NOT NULL DEFAULT 0,  -- whoever writes its rows names this; stays when it moves
+    node         TEXT,                        -- where its newest turn was claimed; NULL: nowhere yet
     -- Two sessions on one route.
     UNIQUE (channel, chat, thread)
 ) STRICT;
@@ -350,6 +355,8 @@ CREATE TABLE processes (
     reason        TEXT,                        -- why it ended
     exit_read_by  TEXT,
     remains_asked_ms INTEGER,                  -- what may be left of a lost one is to be ended
+    node          TEXT NOT NULL DEFAULT '',    -- where it runs
+    home          TEXT NOT NULL DEFAULT '',    -- the home that has its folder; no other looks at it
     -- One call that starts two processes.
     UNIQUE (turn_id, call_id),
     CHECK ((state IN ('exited', 'killed', 'lost')) = (ended_ms IS NOT NULL))

@@ -8,6 +8,7 @@ from koboshi.domain.session import Cut, CutKind, Session, Settings, cut_of
 from koboshi.domain.turn import TurnEvent
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, number
+from koboshi.kernel.keys import key_for, lock, lock_found, lock_session, of_sessions
 from koboshi.kernel.moves import move
 from koboshi.kernel.read import find_session, read_open_turn
 from koboshi.kernel.record import ask_processes_to_end, move_turn, resolve_calls
@@ -25,7 +26,11 @@ class SessionVerbs:
         return await self._readers.read(lambda tx: find_session(tx, route))
 
     async def set(self, session_id: SessionId, settings: Settings) -> None:
-        await self._writer.write("sessions.set", lambda tx: set_session(tx, session_id, settings))
+        await self._writer.write(
+            "sessions.set",
+            lambda tx: set_session(tx, session_id, settings),
+            of_sessions(session_id),
+        )
 
 
 def set_session(tx: Transaction, session_id: SessionId, settings: Settings) -> None:
@@ -35,28 +40,36 @@ def set_session(tx: Transaction, session_id: SessionId, settings: Settings) -> N
 
 def find_or_make_session(tx: Transaction, route: Route) -> Session:
     session = find_session(tx, route)
-    if session is None:
-        tx.insert(
-            "session_insert",
-            channel=route.channel,
-            chat=route.chat,
-            thread=route.thread,
-            now=tx.now_ms,
-        )
-        session = find_session(tx, route)
-        assert session is not None
+    if session is not None:
+        # A chat that has moved keeps its key, which is not the one of where it is now.
+        lock_session(tx, session.session_id)
+        return session
+    key = key_for(tx, route.channel, route.chat)
+    lock(tx, key)
+    tx.insert(
+        "session_insert",
+        channel=route.channel,
+        chat=route.chat,
+        thread=route.thread,
+        lock_key=key,
+        now=tx.now_ms,
+    )
+    session = find_session(tx, route)
+    assert session is not None
     return session
 
 
 def move_chat(tx: Transaction, route: Route, chat: str) -> None:
     """The chat of a route is another one from now on, with everything that is owed in it."""
     for row in tx.rows("sessions_of_chat", channel=route.channel, chat=route.chat):
+        lock_session(tx, SessionId(number(row[0])))
         move_session(tx, SessionId(number(row[0])), chat)
 
 
 def move_session(tx: Transaction, session_id: SessionId, chat: str) -> None:
     """It goes on in another chat; where a session is there already, what is owed is said there."""
     forget_anchors(tx, session_id)
+    lock_found(tx, "moved_key", session_id=session_id, chat=chat)
     if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
         tx.change("deliveries_move", session_id=session_id, chat=chat)
     tx.hints.add(OUTBOX)
@@ -84,7 +97,7 @@ def cut_session(tx: Transaction, context: VerbContext, session: Session, kind: C
     move(tx, "entries_cut", EntryEvent.CUT, session_id=session_id, now=tx.now_ms)
     turn_id = None if turn is None else turn.turn_id
     ask_processes_to_end(tx, session_id, turn_id, everything=cut.ends_background)
-    context_from = Seq(tx.number("step_next")) if cut.forgets_transcript else Seq(0)
+    context_from = Seq(tx.next_step()) if cut.forgets_transcript else Seq(0)
     tx.change(
         "session_cut",
         session_id=session_id,

@@ -1,8 +1,14 @@
-"""Named queries from `.sql` files: one block per query, under a sentence that describes it."""
+"""Named queries from `.sql` files: one block per query, under a sentence that describes it.
+
+`INDEXED BY` in a query is a hint for SQLite, which would choose another index while it has no
+statistics, and a promise that the index fits. It changes no result. A loader for another database
+drops all of them (`without_hints`).
+"""
 
 import re
 from importlib.resources import files
 
+_HINT = re.compile(r"\s+INDEXED BY \w+")
 _BLOCK = re.compile(r"^-- name: (?P<name>\w+)\n", re.MULTILINE)
 
 
@@ -23,3 +29,8 @@ def load_queries(package: str, file_name: str) -> dict[str, str]:
             raise ValueError(f"query {mark['name']!r} is there twice")
         found[mark["name"]] = statement
     return found
+
+
+def without_hints(statement: str) -> str:
+    """The statement for a database that chooses its indexes itself."""
+    return _HINT.sub("", statement)

@@ -7,8 +7,10 @@ rows, and does nothing else. The queries have names; their one text is `queries.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
+from koboshi.domain.ids import SessionId
 from koboshi.kernel.sql import load_queries
 
 Value: TypeAlias = str | int | None
@@ -53,6 +55,27 @@ class Transaction(Reading, Protocol):
         """Run the named query; the id of the row that it inserted."""
         ...
 
+    def next_step(self) -> int:
+        """A number for the next step: greater than that of every step there is."""
+        ...
+
+    def try_lock(self, key: int) -> bool:
+        """Hold a key (`keys.py`) until the commit. False if another writer holds it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys that an operation is known to need before it begins (`keys.py`)."""
+
+    chats: tuple[int, ...] = ()
+    """Keys that are known."""
+    sessions: tuple[SessionId, ...] = ()
+    """Sessions whose keys the store knows, or finds out."""
+
+
+NO_KEYS = Keys()
+"""The operation finds out in its transaction what it writes to, or writes to no session."""
 
 Operation: TypeAlias = Callable[[Transaction], Outcome]
 Look: TypeAlias = Callable[[Reading], Outcome]
@@ -69,6 +92,8 @@ class Readers(Protocol):
 class Writer(Protocol):
     """Carries out operations, each in a transaction."""
 
-    async def write(self, verb: str, operation: Operation[Outcome]) -> Outcome:
-        """The result of `operation`, once it is durable."""
+    async def write(
+        self, verb: str, operation: Operation[Outcome], keys: Keys = NO_KEYS
+    ) -> Outcome:
+        """The result of `operation`, once it is durable. `keys` are held while it runs."""
         ...

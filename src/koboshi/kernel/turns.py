@@ -45,18 +45,18 @@ from koboshi.kernel.claims import (
 )
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number
-from koboshi.kernel.facts import facts_of
+from koboshi.kernel.facts import facts_of, is_worked_on
+from koboshi.kernel.keys import lock_found, of_sessions
 from koboshi.kernel.loading import covered_by, fenced, load_turn, newest_summary
 from koboshi.kernel.operator_action import will_of_operator
 from koboshi.kernel.processes import mark_exit_read, mark_log_size
 from koboshi.kernel.progress import progress_facts, tell_progress
 from koboshi.kernel.questions import expire_question
-from koboshi.kernel.read import read_request, read_session, read_turn
+from koboshi.kernel.read import is_unresolved, read_request, read_session, read_turn
 from koboshi.kernel.record import (
     add_result,
     attach_at_boundary,
     enqueue_delivery,
-    is_unresolved,
     move_turn,
     readmit_reports,
     resolve_calls,
@@ -111,14 +111,14 @@ class TurnVerbs:
     ) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
             progress(tx, claim)
-            seq = tx.number("step_next")
+            seq = tx.next_step()
             stored = tuple(call_at(seq, place, call) for place, call in enumerate(calls))
-            step = own_step(tx, claim, "model", replace(reply, calls=stored))
+            step = own_step(tx, claim, "model", replace(reply, calls=stored), seq=seq)
             for place, call in enumerate(stored):
                 propose(tx, claim, seq * 1_000 + place, call)
             return (step,)
 
-        return await self._writer.write("turns.append", operation)
+        return await self._writer.write("turns.append", operation, of_sessions(claim.session_id))
 
     async def note(self, claim: Claim, note: Note) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
@@ -126,7 +126,7 @@ class TurnVerbs:
                 raise fenced(claim)
             return (own_step(tx, claim, note.cause, note),)
 
-        return await self._writer.write("turns.note", operation)
+        return await self._writer.write("turns.note", operation, of_sessions(claim.session_id))
 
     async def summarise(self, claim: Claim, summary: Summary) -> tuple[Step, ...]:
         def operation(tx: Transaction) -> tuple[Step, ...]:
@@ -134,11 +134,11 @@ class TurnVerbs:
             if not tx.change("turn_model_answered", **held):
                 raise fenced(claim)
             newest = newest_summary(tx, read_session(tx, claim.session_id))
-            if not covered_by(newest) < summary.covers < tx.number("step_next"):
+            if not covered_by(newest) < summary.covers < tx.next_step():
                 raise ValueError(f"a summary up to step {summary.covers} covers nothing more")
             return (own_step(tx, claim, "context", summary),)
 
-        return await self._writer.write("turns.summarise", operation)
+        return await self._writer.write("turns.summarise", operation, of_sessions(claim.session_id))
 
     async def start_call(self, claim: Claim, call_id: CallId) -> bool:
         def operation(tx: Transaction) -> bool:
@@ -148,7 +148,9 @@ class TurnVerbs:
                 raise fenced(claim)
             return True
 
-        return await self._writer.write("turns.start_call", operation)
+        return await self._writer.write(
+            "turns.start_call", operation, of_sessions(claim.session_id)
+        )
 
     async def finish_call(
         self,
@@ -169,7 +171,9 @@ class TurnVerbs:
             )
             return (step, *joined)
 
-        return await self._writer.write("turns.finish_call", operation)
+        return await self._writer.write(
+            "turns.finish_call", operation, of_sessions(claim.session_id)
+        )
 
     async def ask(
         self, claim: Claim, call_id: CallId, text: str, choices: Sequence[Choice], age_ms_max: int
@@ -201,7 +205,7 @@ class TurnVerbs:
                 question=step.seq,
             )
 
-        await self._writer.write("turns.ask", operation)
+        await self._writer.write("turns.ask", operation, of_sessions(claim.session_id))
 
     async def answer(
         self,
@@ -234,7 +238,7 @@ class TurnVerbs:
                 mark_log_size(tx, claim.turn_id, process_id, size)
             go_on_after(tx, self._context, claim.session_id, claim.turn_id)
 
-        await self._writer.write("turns.answer", operation)
+        await self._writer.write("turns.answer", operation, of_sessions(claim.session_id))
 
     async def fail(self, claim: Claim, reason: str) -> None:
         def operation(tx: Transaction) -> None:
@@ -258,20 +262,24 @@ class TurnVerbs:
             )
             go_on_after(tx, self._context, claim.session_id, claim.turn_id)
 
-        await self._writer.write("turns.fail", operation)
+        await self._writer.write("turns.fail", operation, of_sessions(claim.session_id))
 
     async def progress(self, claim: Claim) -> ProgressFacts:
         return await self._readers.read(lambda tx: progress_facts(tx, self._context, claim))
 
     async def tell_progress(self, claim: Claim, ordinal: int, words: str) -> None:
         await self._writer.write(
-            "turns.tell_progress", lambda tx: tell_progress(tx, claim, ordinal, words)
+            "turns.tell_progress",
+            lambda tx: tell_progress(tx, claim, ordinal, words),
+            of_sessions(claim.session_id),
         )
 
     async def retry_model(self, claim: Claim, failure: Failure) -> Decision:
         patience = self._context.world.patience
         return await self._writer.write(
-            "turns.retry_model", lambda tx: note_failure(tx, claim, failure, patience)
+            "turns.retry_model",
+            lambda tx: note_failure(tx, claim, failure, patience),
+            of_sessions(claim.session_id),
         )
 
     async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
@@ -291,7 +299,7 @@ class TurnVerbs:
                 not_before_ms=due_ms,
             )
 
-        await self._writer.write("turns.postpone", operation)
+        await self._writer.write("turns.postpone", operation, of_sessions(claim.session_id))
 
     async def release(self, claim: Claim) -> None:
         def operation(tx: Transaction) -> None:
@@ -313,23 +321,22 @@ class TurnVerbs:
             assert released is not None
             leave_note(tx, released, facts_of(tx, self._context, released, session))
 
-        await self._writer.write("turns.release", operation)
+        await self._writer.write("turns.release", operation, of_sessions(claim.session_id))
 
-    async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
+    async def unowned(self, *, with_suspended: bool) -> tuple[TurnId, ...]:
         query = "turns_to_judge" if with_suspended else "turns_unowned"
 
         def look(tx: Reading) -> tuple[TurnId, ...]:
-            found = tuple(TurnId(number(row[0])) for row in tx.rows(query, worker_id=worker_id))
+            found = tuple(TurnId(number(row[0])) for row in tx.rows(query))
             return found + turns_held_up(tx, self._context) if with_suspended else found
 
         return await self._readers.read(look)
 
-    async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
+    async def recover(self, turn_id: TurnId) -> Verdict | None:
         def operation(tx: Transaction) -> Verdict | None:
+            lock_found(tx, "turn_key", turn_id=turn_id)
             turn = read_turn(tx, turn_id)
-            if turn is None or turn.closed_ms is not None:
-                return None
-            if turn.state is TurnState.RUNNING and turn.worker_id == worker_id:
+            if turn is None or turn.closed_ms is not None or is_worked_on(tx, turn):
                 return None
             return apply_verdict(tx, self._context, turn)
 
@@ -343,9 +350,10 @@ class TurnVerbs:
     async def expire(self, limit: int) -> int:
         def operation(tx: Transaction) -> int:
             rows = tx.rows("turns_expired", now=tx.now_ms, limit=limit)
-            for row in rows:
-                expire_question(tx, self._context, TurnId(number(row[0])))
-            return len(rows)
+            free = [turn_id for turn_id, key in rows if tx.try_lock(number(key))]
+            for turn_id in free:
+                expire_question(tx, self._context, TurnId(number(turn_id)))
+            return len(free)
 
         return await self._writer.write("turns.expire", operation)
 

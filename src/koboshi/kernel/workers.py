@@ -16,6 +16,7 @@ from koboshi.domain.worker import (
 from koboshi.kernel.clocks import cap_waits, come_back
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text, worker_of
+from koboshi.kernel.keys import lock, lock_session
 from koboshi.kernel.moves import move
 from koboshi.kernel.record import enqueue_delivery_once
 from koboshi.kernel.transaction import Readers, Transaction, Writer
@@ -47,32 +48,40 @@ class WorkerVerbs:
     async def start(
         self, host: str, pid: int, birth: str, version: str, kills: MemoryKills = NO_KILLS
     ) -> Worker:
-        boot = birth[: birth.find("/") + 1]
-        counts = _counts(kills)
+        home = self._context.home
 
         def operation(tx: Transaction) -> Worker:
             come_back(tx)
-            soon_ms = tx.now_ms - MEMORY_MS_MAX
-            tx.change("workers_mark_dead", host=host, boot=boot, soon_ms=soon_ms, **counts)
-            tx.insert(
+            mark_dead(tx, home, host, birth, kills)
+            worker_id = tx.insert(
                 "worker_insert",
                 host=host,
                 pid=pid,
                 birth=birth,
                 version=version,
                 now=tx.now_ms,
-                **counts,
+                node=host,
+                home=home,
+                **_counts(kills),
             )
-            tx.change("worker_found_dead", worker_id=tx.last_id())
-            move(tx, "farewells_abandon", DeliveryEvent.OUTLIVED, now=tx.now_ms)
-            row = tx.row("worker_newest", limit=1)
+            tx.change("worker_found_dead", worker_id=worker_id)
+            _abandon_farewells(tx)
+            row = tx.row("worker_by_id", worker_id=worker_id)
             assert row is not None
             return worker_of(row)
 
         worker = await self._writer.write("workers.start", operation)
-        self._context.worker_id = worker.worker_id
+        self._context.worker_id, self._context.node = worker.worker_id, host
         self._birth = birth
         return worker
+
+    async def end_left(self, host: str, birth: str, kills: MemoryKills = NO_KILLS) -> None:
+        home = self._context.home
+        if await self._readers.read(lambda tx: tx.row("worker_left", home=home)) is None:
+            return
+        await self._writer.write(
+            "workers.end_left", lambda tx: mark_dead(tx, home, host, birth, kills)
+        )
 
     async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
         counts = _counts(kills)
@@ -105,6 +114,7 @@ class WorkerVerbs:
             tx.change("worker_drain", worker_id=worker_id)
             for session_id, anchor in tx.rows("sessions_at_work", worker_id=worker_id):
                 session = SessionId(number(session_id))
+                lock_session(tx, session)
                 cause, words = f"drain:{worker_id}", phrases.restarting()
                 enqueue_delivery_once(tx, session, cause, words, anchor=text(anchor))
 
@@ -132,6 +142,20 @@ class WorkerVerbs:
         )
 
 
+def mark_dead(tx: Transaction, home: str, host: str, birth: str, kills: MemoryKills) -> None:
+    """The workers of a home that have not ended are gone: this process owns the home now."""
+    boot = birth[: birth.find("/") + 1]
+    soon_ms = tx.now_ms - MEMORY_MS_MAX
+    found: dict[str, str | int | None] = {"host": host, "boot": boot, "soon_ms": soon_ms}
+    tx.change("workers_mark_dead", home=home, **found, **_counts(kills))
+
+
+def _abandon_farewells(tx: Transaction) -> None:
+    for delivery_id, key in tx.rows("farewells_of_the_gone"):
+        lock(tx, number(key))
+        move(tx, "farewell_abandon", DeliveryEvent.OUTLIVED, delivery_id=delivery_id, now=tx.now_ms)
+
+
 def _counts(kills: MemoryKills) -> dict[str, str | int | None]:
     return {
         "memory_group": kills.group,
@@ -151,4 +175,6 @@ def _answer_command(tx: Transaction, entry_id: EntryId, words: str) -> None:
     row = tx.row("view_entry", entry_id=entry_id)
     if row is None or row[1] is None:
         return
-    enqueue_delivery_once(tx, SessionId(number(row[1])), f"restarted:{entry_id}", words, anchor="")
+    session_id = SessionId(number(row[1]))
+    lock_session(tx, session_id)
+    enqueue_delivery_once(tx, session_id, f"restarted:{entry_id}", words, anchor="")

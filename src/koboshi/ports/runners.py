@@ -67,6 +67,8 @@ class Seen:
     ending: Ending | None = None
     is_other_boot: bool = False
     """The machine was rebooted after its birth."""
+    has_no_files: bool = False
+    """It is lost because its row says that it ran, and its files are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

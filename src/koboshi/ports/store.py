@@ -236,13 +236,13 @@ class Turns(Protocol):
         """Give the claim back cleanly, for the next worker."""
         ...
 
-    async def unowned(self, worker_id: WorkerId, *, with_suspended: bool) -> tuple[TurnId, ...]:
+    async def unowned(self, *, with_suspended: bool) -> tuple[TurnId, ...]:
         """Turns that need a verdict, newest first: running under a worker that is gone; and at a
         boot, when the environment may have changed, those set aside, and those that are stopped
         because of a person in them and hold up another person's message."""
         ...
 
-    async def recover(self, turn_id: TurnId, worker_id: WorkerId) -> Verdict | None:
+    async def recover(self, turn_id: TurnId) -> Verdict | None:
         """Read the facts, decide, apply, journal: one transaction. None if there was nothing left
         to decide."""
         ...

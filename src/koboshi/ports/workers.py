@@ -13,6 +13,11 @@ class Workers(Protocol):
         """A new row for this boot; rows of boots that ended without a word get their end."""
         ...
 
+    async def end_left(self, host: str, birth: str, kills: MemoryKills = NO_KILLS) -> None:
+        """This process owns the home without a row of its own: rows of boots that ended without a
+        word get their end, so that what they held can be taken."""
+        ...
+
     async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
         """Still alive. Returns whether a drain was requested."""
         ...

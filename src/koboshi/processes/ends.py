@@ -7,7 +7,7 @@ from typing import TypeAlias
 from anyio import to_thread
 
 from koboshi.domain.ids import ProcessId
-from koboshi.domain.process import ProcessState
+from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.text import head_and_tail, plain
 from koboshi.domain.watch import (
@@ -53,6 +53,8 @@ class ProcessEnds:
         """
         if seen.life is Life.ALIVE:
             return
+        process = await self.processes.get(process_id)
+        seen = seen if process is None else as_known(process, seen)
         if has_remains(seen):
             await self.runners.end(process_id, grace_s=REMAINS_GRACE_SECONDS)
         output = await self._last_words(process_id)
@@ -106,6 +108,14 @@ class ProcessEnds:
         return examine(watcher, chunk, matches, until=None, redact=self.redact).output
 
 
+def as_known(process: Process, seen: Seen) -> Seen:
+    """What was seen of a process, with what its row knows. Files that are gone say nothing: one
+    that ran is lost then, and is never taken for one that has not begun and may be started."""
+    if seen.life is Life.UNBORN and process.state is ProcessState.RUNNING:
+        return Seen(life=Life.LOST, birth=process.birth, has_no_files=True)
+    return seen
+
+
 def has_remains(seen: Seen) -> bool:
     """Whether something may live on of a process that has no runner any more. What was ended by a
     restart of the machine has none, and what an ended command left behind may be meant to live."""
@@ -117,6 +127,8 @@ def why_ended(seen: Seen) -> str:
     ending = seen.ending
     if seen.life is Life.UNBORN:
         return NEVER_STARTED
+    if seen.has_no_files:
+        return "its files are gone; how far it got is unknown"
     if ending is None and seen.is_other_boot:
         return "the machine was restarted while it ran; how far it got is unknown"
     if ending is None:

@@ -50,7 +50,7 @@ class Rescue:
         """Judge every turn without a worker, and end questions that got no answer in time. Returns
         the verdicts."""
         decided: list[tuple[TurnId, Verdict]] = []
-        turns = await self.store.turns.unowned(self.worker_id, with_suspended=is_boot)
+        turns = await self.store.turns.unowned(with_suspended=is_boot)
         limiter = CapacityLimiter(self.at_once)
         async with create_task_group() as tasks:
             for turn_id in turns:
@@ -63,7 +63,7 @@ class Rescue:
         self, limiter: CapacityLimiter, turn_id: TurnId, decided: list[tuple[TurnId, Verdict]]
     ) -> None:
         async with limiter:
-            verdict = await self.store.turns.recover(turn_id, self.worker_id)
+            verdict = await self.store.turns.recover(turn_id)
         if verdict is None:
             return
         decided.append((turn_id, verdict))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import structlog
 from anyio import create_task_group, move_on_after, sleep
 
-from koboshi.domain.ids import WorkerId
 from koboshi.ports.store import Store
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.notify import Notifier
@@ -22,7 +21,6 @@ class StatusNotifier:
     notifier: Notifier
     store: Store
     health: GatewayHealth
-    worker_id: WorkerId
 
     async def keep_telling(self) -> None:
         """Feed the watchdog and tell the status while there is a listener."""
@@ -49,7 +47,7 @@ class StatusNotifier:
         if self.store.trouble is not None:
             return f"waiting: {self.store.trouble}"
         if not self.health.has_recovered.is_set():
-            left = await self.store.turns.unowned(self.worker_id, with_suspended=True)
+            left = await self.store.turns.unowned(with_suspended=True)
             return recovering_words(len(left))
         status = await self.store.views.status()
         words = serving_words(status.turns.get("running", 0), status.inbox_waiting)

@@ -20,7 +20,7 @@ from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
-from koboshi.processes.ends import StoreEnd, output_of, status_of
+from koboshi.processes.ends import StoreEnd, as_known, output_of, status_of
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.terminal import answer_from_row, ended_answer
 
@@ -168,13 +168,16 @@ class ProcessTool:
     def _status(self, process: Process) -> str:
         if process.ended_ms is not None or _is_starting(process):
             return process.state
-        return status_of(self.runners.look(process.process_id))
+        return status_of(self._look(process))
+
+    def _look(self, process: Process) -> Seen:
+        return as_known(process, self.runners.look(process.process_id))
 
     def _uptime(self, process: Process) -> int:
         return max(0, (process.ended_ms or self.clock.now_ms()) - process.started_ms) // 1000
 
     async def _poll(self, process: Process) -> ToolAnswer:
-        seen = self.runners.look(process.process_id)
+        seen = self._look(process)
         if seen.life is not Life.ALIVE:
             return await self._ended(process, seen)
         log = await to_thread.run_sync(_tail_of_log, self.runners, process.process_id)
@@ -182,8 +185,8 @@ class ProcessTool:
         return self._running(process, "running", output=output)
 
     async def _log(self, process: Process, asked: ProcessArguments) -> ToolAnswer:
-        seen = self.runners.look(process.process_id)
-        if seen.life is Life.UNBORN:
+        seen = self._look(process)
+        if seen.life is Life.UNBORN or seen.has_no_files:
             return await self._ended(process, seen)
         log, dropped = await to_thread.run_sync(_kept_log, self.runners, process.process_id)
         lines = log.removesuffix(b"\n").split(b"\n") if log else []
@@ -217,7 +220,7 @@ class ProcessTool:
             tasks.start_soon(listen)
             await self.runners.wait(process.process_id, seconds)
             tasks.cancel_scope.cancel()
-        seen = self.runners.look(process.process_id)
+        seen = self._look(process)
         if seen.life is not Life.ALIVE:
             return await self._ended(process, seen)
         if is_interrupted:
@@ -232,19 +235,19 @@ class ProcessTool:
         )
 
     async def _kill(self, process: Process) -> ToolAnswer:
-        seen = self.runners.look(process.process_id)
+        seen = self._look(process)
         if seen.life in (Life.ENDED, Life.UNBORN):
             return await self._ended(process, seen, was_before=True)
         await self.processes.ask_end(process.process_id)
         # Of a lost one, what outlived its runner is ended.
         was_lost = seen.life is Life.LOST
-        seen = await self.runners.end(process.process_id, grace_s=GRACE_SECONDS)
+        seen = as_known(process, await self.runners.end(process.process_id, grace_s=GRACE_SECONDS))
         if seen.life is Life.ALIVE:
             return self._running(process, "running", note="it was asked to end, and has not yet")
         return await self._ended(process, seen, was_before=was_lost)
 
     async def _write(self, process: Process, asked: ProcessArguments) -> ToolAnswer:
-        seen = self.runners.look(process.process_id)
+        seen = self._look(process)
         if seen.life is not Life.ALIVE:
             return await self._ended(process, seen)
         if await self.runners.write(process.process_id, asked.text.encode()):

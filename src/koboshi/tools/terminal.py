@@ -24,7 +24,14 @@ from koboshi.ports.model import ToolSpec
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
-from koboshi.processes.ends import NEVER_STARTED, StoreEnd, output_of, status_of, why_ended
+from koboshi.processes.ends import (
+    NEVER_STARTED,
+    StoreEnd,
+    as_known,
+    output_of,
+    status_of,
+    why_ended,
+)
 from koboshi.tools.danger import danger_in
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.patterns import complaint_about_pattern
@@ -185,7 +192,7 @@ class TerminalTool:
             return await self.run(arguments, context)
         if process.ended_ms is not None:
             return await self._answer(process, asked)
-        seen = self.runners.look(process.process_id)
+        seen = as_known(process, self.runners.look(process.process_id))
         if seen.life is Life.UNBORN and not process.is_end_asked:
             # No runner was born, and none will be: this is the first start, not a second.
             self.runners.remove(process.process_id)
@@ -242,6 +249,7 @@ class TerminalTool:
             seen = self.runners.look(process_id)
         else:
             seen = await self.runners.wait(process_id, self._seconds_of(asked) + SLOW_SECONDS_MAX)
+        seen = as_known(process, seen)
         if seen.life is Life.ALIVE:
             note = _what_is_reported(asked)
             text = result_text("running", process_id=shown("process", process_id), note=note)

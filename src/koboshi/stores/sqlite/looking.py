@@ -17,6 +17,7 @@ from koboshi.kernel.views import ViewVerbs
 from koboshi.ports.clock import Clock
 from koboshi.stores.sqlite.file import BROKEN, DATABASE_NAME, open_writer
 from koboshi.stores.sqlite.lock import lock_now
+from koboshi.stores.sqlite.ownership import end_workers_in_sight
 from koboshi.stores.sqlite.quarantine import refuse_half_restored
 from koboshi.stores.sqlite.transaction import SqliteReading
 
@@ -33,6 +34,8 @@ def looked_at(home: Path, *, world: BootConfig, clock: Clock, who: str) -> Itera
         refuse_half_restored(home)
         connection = open_writer(home / DATABASE_NAME)
         undo.callback(connection.close)
+        # What a look changes is rolled back, and no line of the journal tells of it.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
         context = VerbContext(
             world=world,
             waiting_max=0,
@@ -57,6 +60,7 @@ class _HereAndNow:
         reading = SqliteReading(self._connection)
         try:
             self._connection.execute("BEGIN")
+            end_workers_in_sight(self._connection)
             reading.now_ms = self._clock.now_ms()
             return look(reading)
         except BROKEN as broken:

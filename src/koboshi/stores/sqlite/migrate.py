@@ -19,6 +19,7 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreRefused
+from koboshi.kernel.keys import chat_key
 
 APPLICATION_ID = 0x6B6F626F  # "kobo"
 FIRST_VERSION = 1
@@ -64,13 +65,21 @@ def migrate(connection: apsw.Connection, path: Path, *, keeps_copy: bool = True)
     # A script may replace a table that triggers of others name: the new one gets its name while
     # they still look for it.
     connection.pragma("legacy_alter_table", True)
+    connection.create_scalar_function("chat_key", _chat_key, 2, deterministic=True)
     try:
         _change(connection, path, version, newest)
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        connection.create_scalar_function("chat_key", None, 2)
         connection.pragma("legacy_alter_table", False)
         connection.pragma("foreign_keys", True)
+
+
+def _chat_key(*place: object) -> int:
+    """For a script: the key of a channel and a chat."""
+    channel, chat = place
+    return chat_key(str(channel), str(chat))
 
 
 def _change(connection: apsw.Connection, path: Path, version: int, newest: int) -> None:

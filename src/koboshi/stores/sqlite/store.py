@@ -30,6 +30,7 @@ from koboshi.kernel.workers import WorkerVerbs
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
+from koboshi.stores.home_id import home_id
 from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import (
     DATABASE_NAME,
@@ -41,6 +42,7 @@ from koboshi.stores.sqlite.file import (
 from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
 from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
 from koboshi.stores.sqlite.open_files import look_at_open_files
+from koboshi.stores.sqlite.ownership import adopt
 from koboshi.stores.sqlite.quarantine import (
     begin_empty,
     finish_restore,
@@ -189,6 +191,8 @@ async def open_store(
         now_ms = clock.now_ms()
         connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
+        own_id = home_id(home)
+        adopt(connection, own_id)
         warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
@@ -209,15 +213,16 @@ async def open_store(
         lock=lock,
         writer=writer,
         readers=readers,
-        context=_context(world, options),
+        context=_context(world, options, own_id),
         backups=SqliteBackups(home, clock, crash_point),
         warnings=warnings,
         witness=WitnessFile(home),
     )
 
 
-def _context(world: BootConfig, options: StoreOptions) -> VerbContext:
+def _context(world: BootConfig, options: StoreOptions, own_id: str) -> VerbContext:
     return VerbContext(
+        home=own_id,
         world=world,
         waiting_max=options.waiting_max,
         question_age_ms_max=options.question_age_ms_max,

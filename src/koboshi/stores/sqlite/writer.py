@@ -31,7 +31,7 @@ from anyio import CancelScope
 from koboshi.domain.errors import Fenced, StoreFailed
 from koboshi.domain.timing import Timing
 from koboshi.kernel.clocks import JumpWatch
-from koboshi.kernel.transaction import Operation, Outcome, Transaction
+from koboshi.kernel.transaction import NO_KEYS, Keys, Operation, Outcome, Transaction
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
@@ -117,7 +117,12 @@ class SqliteWriter:
         self._thread = threading.Thread(target=self._work, name="koboshi-writer", daemon=True)
         self._thread.start()
 
-    async def write(self, verb: str, operation: Operation[Outcome]) -> Outcome:
+    async def write(
+        self,
+        verb: str,
+        operation: Operation[Outcome],
+        keys: Keys = NO_KEYS,  # noqa: ARG002  (one thread writes: nobody has to be kept out)
+    ) -> Outcome:
         """Carry out `operation` and return its result once it is durable.
 
         Cancelling the caller does not withdraw the operation: the caller waits for its commit.

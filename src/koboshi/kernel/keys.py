@@ -1,0 +1,76 @@
+"""The keys of the chats that a verb writes to.
+
+Every verb reads, decides and writes, and relies on nobody else writing to the same chat meanwhile.
+A store with one writer gives that for nothing: SQLite uses no keys. Where several nodes write to
+one database, whoever writes a row of a session holds the key of its chat until the commit. A verb
+names the keys that it knows beforehand (`Writer.write(verb, operation, keys)`); the store takes
+them in order before the operation begins. What the operation finds by itself it locks here, before
+it writes: a key that is not free raises `NeedsKey`, and the store repeats the operation with that
+key among those that it takes first. A sweep asks `try_lock` and leaves for later what is not free.
+
+A key belongs to a session for good (`sessions.lock_key`). A new session takes the key that its chat
+has already, and a move to another chat does not change it.
+
+The tests refuse a write to a session whose key was not named (`tests/harness/named_keys.py`).
+"""
+
+from hashlib import blake2b
+
+from koboshi.domain.ids import SessionId
+from koboshi.kernel.decode import number
+from koboshi.kernel.transaction import Keys, Reading, Transaction, Value
+
+
+class NeedsKey(Exception):
+    """The operation writes to a chat whose key it does not hold, and that is not free now."""
+
+    def __init__(self, key: int) -> None:
+        super().__init__(f"key {key} is needed")
+        self.key = key
+
+
+def key_named(name: str) -> int:
+    """The key of a name: 64 bits with a sign, as databases have them."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+
+
+def chat_key(channel: str, chat: str) -> int:
+    """The key that a chat without a session would get."""
+    return key_named(f"{channel}\0{chat}")
+
+
+def people_key(channel: str) -> int:
+    """Held by whoever gives or takes a right on a channel."""
+    return key_named(f"people:{channel}")
+
+
+def channel_key(channel: str) -> int:
+    """Held by whoever moves the place up to which a channel was read."""
+    return key_named(f"channel:{channel}")
+
+
+def of_sessions(*session_ids: SessionId) -> Keys:
+    return Keys(sessions=session_ids)
+
+
+def key_for(tx: Reading, channel: str, chat: str) -> int:
+    """The key of a new session in a chat: that of the sessions that are there."""
+    row = tx.row("chat_key", channel=channel, chat=chat)
+    return chat_key(channel, chat) if row is None else number(row[0])
+
+
+def lock(tx: Transaction, key: int) -> None:
+    """Hold a key until the commit. Raises NeedsKey."""
+    if not tx.try_lock(key):
+        raise NeedsKey(key)
+
+
+def lock_session(tx: Transaction, session_id: SessionId) -> None:
+    """Hold the key of a session until the commit. Raises NeedsKey."""
+    lock_found(tx, "session_key", session_id=session_id)
+
+
+def lock_found(tx: Transaction, query: str, **values: Value) -> None:
+    """Hold the keys that the named query gives until the commit. Raises NeedsKey."""
+    for row in tx.rows(query, **values):
+        lock(tx, number(row[0]))

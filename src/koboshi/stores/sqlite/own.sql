@@ -1,0 +1,18 @@
+-- Statements of SQLite alone: the database lies in one home, and has one owner at a time.
+
+-- name: other_homes
+-- Whether the database knows of other homes than the one that it lies in.
+SELECT EXISTS (SELECT 1 FROM workers WHERE home <> :home)
+    OR EXISTS (SELECT 1 FROM processes WHERE home <> :home);
+
+-- name: workers_adopt
+-- Boots that are told to be of other homes are of this one.
+UPDATE workers SET home = :home WHERE home <> :home;
+
+-- name: processes_adopt
+-- Likewise for processes.
+UPDATE processes SET home = :home WHERE home <> :home;
+
+-- name: workers_end_in_sight
+-- Nobody who has not ended lives; to be rolled back.
+UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed' WHERE ended_ms IS NULL;
