@@ -25,6 +25,7 @@ REGRESSIONS: tuple[int, ...] = ()
 """Seeds that once found something."""
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1_800 if WANTS_ALL else 600)
 @pytest.mark.parametrize("seed", [*REGRESSIONS, *range(FIRST, FIRST + CAMPAIGNS)])
 async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(

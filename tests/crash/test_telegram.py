@@ -168,6 +168,7 @@ async def test_a_button_pressed_while_it_is_down_counts_once(home: Path) -> None
         assert len(bot.requests("answerCallbackQuery")) == 3
 
 
+@pytest.mark.slow
 async def test_an_hour_of_trouble_and_then_it_is_delivered_once(home: Path) -> None:
     """S148: whatever the platform answers meanwhile."""
     async with a_bot(home) as bot:
