@@ -1,16 +1,21 @@
-# A gateway in a container: docs/operating.md says how it is run, and what a container can not do.
+# A gateway in a container: docs/operating.md says how it is run, and what a container cannot do.
 FROM python:3.13-slim AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
-COPY requirements/runtime.txt requirements/
+COPY requirements/installer.txt requirements/runtime.txt requirements/
 # First, and alone: they change less often than the code. Exact versions, each with its hash.
 RUN python -m venv /opt/koboshi \
+    && /opt/koboshi/bin/pip install --no-cache-dir --require-hashes -r requirements/installer.txt \
     && /opt/koboshi/bin/pip install --no-cache-dir --require-hashes -r requirements/runtime.txt
 COPY src src
 RUN /opt/koboshi/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
     && /opt/koboshi/bin/pip uninstall --yes hatchling editables
 
 FROM python:3.13-slim
+# The boundary around commands, where the engine allows namespaces; elsewhere Landlock is used (docs/safety.md).
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends bubblewrap \
+    && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/koboshi /opt/koboshi
 # The folder is there before the volume is: a new volume takes its owner from it.
 RUN useradd --system --user-group --uid 10001 --home-dir /var/lib/koboshi --create-home koboshi

@@ -42,7 +42,13 @@ build/.collected: $(shell find src tests -name '*.py')
 	@mkdir -p build && touch $@
 
 # Decisions, the store, the loops on virtual time and the contracts; no test that starts a gateway.
-QUICK = tests/unit tests/store tests/runtime tests/models tests/channels/test_contract.py tests/test_tidy.py
+# Of tools and channels only those tests that start no server.
+QUICK = $(addprefix tests/,agent app commands config conformance control domain kernel models runtime) \
+	$(addprefix tests/,scripts sqlite torture test_logs.py test_tidy.py) \
+	$(filter-out $(SERVING),$(wildcard tests/tools/test_*.py)) \
+	$(addprefix tests/channels/test_,contract.py $(TELEGRAM_CODEC:%=telegram_%.py))
+SERVING = $(addprefix tests/tools/test_mcp_,everything.py hostile.py http.py stdio.py)
+TELEGRAM_CODEC = codec hostile outcomes render said split
 
 .PHONY: quick
 quick: environment-dev ## the daily loop, less than a minute: domain, store, runtime and contracts
@@ -110,9 +116,27 @@ pictures: environment-dev ## make docs/pictures from a real run, with a browser:
 lock: ## write requirements/*.txt from pyproject.toml; UPGRADE=1 takes newer versions
 	@scripts/lock.sh
 
+.PHONY: audit
+audit: environment-dev ## look for known vulnerabilities in what is locked; says so where no database can be reached
+	@scripts/side_environment.sh audit
+	@$(BIN)/python -m scripts.audit $(ARGS)
+
+.PHONY: sbom
+sbom: environment-dev ## write the list of parts, build/koboshi-*.cdx.json (CycloneDX), from the locked requirements
+	@$(BIN)/python -m scripts.sbom
+
+# The wheel is built by the locked hatchling, without asking an index for another one.
+.PHONY: dist
+dist: environment-dev sbom ## build the wheel into dist/, with the list of parts beside it
+	@mkdir -p dist
+	@$(BIN)/python -m hatchling build --target wheel --clean >/dev/null
+	@cp build/koboshi-*.cdx.json dist/
+	@ls dist
+
 .PHONY: clean
 clean: ## remove the environments and everything the tools left behind
-	@rm -rf .venv .venv-bench .venv-ptb .venv-openapi .venv-tools .venv.lock .venv-ptb.lock .venv-openapi.lock .bench
+	@rm -rf .venv .venv-audit .venv-bench .venv-ptb .venv-openapi .venv-tools .bench
+	@rm -f .venv.lock .venv-audit.lock .venv-ptb.lock .venv-openapi.lock
 	@rm -rf .npm-neighbours .npm-neighbours.lock build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests scripts $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -128,4 +152,5 @@ environment-dev:
 environment-side: environment-dev
 	@scripts/side_environment.sh ptb
 	@scripts/side_environment.sh openapi
+	@scripts/side_environment.sh audit
 	@scripts/npm_environment.sh 2>/dev/null || true

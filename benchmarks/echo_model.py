@@ -32,7 +32,7 @@ async def _serve(reader: StreamReader, writer: StreamWriter) -> None:
             body = _answer(json.loads(await reader.readexactly(size)))
             writer.write(_HEAD % len(body) + body)
     except (IncompleteReadError, ConnectionError, asyncio.CancelledError):
-        pass  # whoever asked is gone
+        pass  # the client is gone
     finally:
         writer.close()
 

@@ -30,7 +30,7 @@ _FOR_SPEED = (
 def fill(file: Path, *, sessions: int, turns: int) -> None:
     """Make `file` with `turns` closed turns, spread evenly over `sessions` sessions.
 
-    It is left as a gateway would have left it: write-ahead log, nothing owed, nobody alive.
+    It is left as a gateway would have left it: write-ahead log, nothing owed, no worker alive.
     """
     queries = load_queries("benchmarks", "fill.sql")
     connection = open_writer(file)

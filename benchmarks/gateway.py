@@ -49,7 +49,7 @@ def boot(home: Path, *, measures_memory: bool = False) -> Boot:
 
 
 def first_answer(home: Path, *, until_logged: str = "", times: int = 0) -> float:
-    """Seconds from exec to the answer to a message that is posted as soon as somebody listens.
+    """Seconds from exec to the answer to a message that is posted as soon as the port is open.
     The gateway is stopped when its log has the words so many times. Raises BenchmarkFailed."""
     with _gateway(home) as (process, port, began):
         _wait_until_answered(process, port, home)
@@ -63,11 +63,11 @@ def first_answer(home: Path, *, until_logged: str = "", times: int = 0) -> float
 
 
 def _wait_until_answered(process: subprocess.Popen[bytes], port: int, home: Path) -> None:
-    """Post until somebody takes it, then follow the chat to the first answer."""
+    """Post until it is accepted, then follow the chat to the first answer."""
     limit = time.monotonic() + _READY_SECONDS_MAX
     while not _has_posted(port, home):
         if process.poll() is not None or time.monotonic() > limit:
-            raise BenchmarkFailed("nobody took the first message")
+            raise BenchmarkFailed("the first message was not accepted")
         _wait(_POLL_SECONDS)
     with _request(port, home, "GET", "events?from=start") as response:
         while (line := response.readline()) != b"event: answer\n":
@@ -80,7 +80,7 @@ def _has_posted(port: int, home: Path) -> bool:
         with _request(port, home, "POST", "messages", '{"text": "echo hello"}') as response:
             return response.status == 202
     except (OSError, http.client.HTTPException):
-        return False  # nobody listens yet
+        return False  # the port is not open yet
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def _request(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:
-    """A running gateway, and somebody who writes to it."""
+    """A running gateway, and a person who writes to it."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -120,7 +120,7 @@ class Talk:
             raise BenchmarkFailed(f"a message was not accepted: {status}")
 
     def wait_until_accepted(self, chat: str, text: str) -> None:
-        """Write as soon as anybody takes it."""
+        """Write until it is accepted."""
         self._wait_for("a message accepted", lambda: self._is_accepted(chat, text))
 
     def wait_until_running(self, turns: int) -> None:

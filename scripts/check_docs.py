@@ -53,7 +53,7 @@ def _blocks(text: str) -> Iterator[str]:
         try:
             _read(kind, body)
         except (SyntaxError, ValueError) as error:
-            yield f"an example of {kind} can not be read: {error}"
+            yield f"an example of {kind} cannot be read: {error}"
 
 
 def _read(kind: str, body: str) -> None:

@@ -2,8 +2,9 @@
 # Make .venv, or bring it up to date: scripts/environment.sh runtime|dev
 #
 # Installs requirements/<kind>.txt by hash, then koboshi itself, editable. Says one line when there is
-# something to do and nothing when there is not. Uses uv when it is on PATH, pip otherwise.
-# PYTHON=… chooses the interpreter for a new environment.
+# something to do and nothing when there is not. Uses uv when it is on PATH, else pip: first the locked one,
+# because the pip of a Python is as old as that Python.
+# PYTHON=… chooses the interpreter for a new environment; EXTRAS="mcp anthropic" adds extras, by hash, too.
 set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
@@ -13,8 +14,18 @@ main() {
 
     lock
     is_current dev && return
-    [[ $kind == runtime ]] && is_current runtime && return
+    if [[ $kind == dev ]] || ! is_current runtime; then install "$kind"; fi
+    # The development environment has them all.
+    if [[ $kind == dev ]]; then return; fi
+    local extra
+    for extra in ${EXTRAS:-}; do
+        case $extra in anthropic | google | mcp) ;; *) stop "unknown extra \"$extra\"; known: anthropic, google, mcp" ;; esac
+        is_current "$extra" || install "$extra"
+    done
+}
 
+install() {
+    local kind=$1
     if command -v uv >/dev/null; then
         install_with_uv "$kind"
     else
@@ -36,7 +47,7 @@ is_current() {
 }
 
 fingerprint() {
-    cksum requirements/runtime.txt pyproject.toml
+    cksum requirements/runtime.txt requirements/installer.txt pyproject.toml
     [[ $1 == runtime ]] || cksum "requirements/$1.txt"
 }
 
@@ -57,9 +68,19 @@ install_with_pip() {
     say "installing the $1 requirements into .venv with pip (uv would be faster)"
     # An environment made by uv has no pip.
     if ! works || ! .venv/bin/python -c 'import pip' 2>/dev/null; then make_venv; fi
+    if ! has_locked_pip; then
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/installer.txt
+    fi
     local install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
     "${install[@]}" --require-hashes -r "requirements/$1.txt"
     "${install[@]}" --no-deps --no-build-isolation -e .
+}
+
+# Its folder tells the version, and is quicker to look at than pip is to ask.
+has_locked_pip() {
+    local version
+    version=$(sed -n 's/^pip==\([^ ]*\).*/\1/p' requirements/installer.txt)
+    [[ -d $(echo .venv/lib/python3.*/site-packages/pip-"$version".dist-info) ]]
 }
 
 make_uv_venv() {

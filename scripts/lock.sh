@@ -7,14 +7,20 @@ cd "$(dirname "$0")/.."
 
 # What the benchmarks compare us with lives in an environment of its own.
 PEERS=benchmarks/peers/requirements.in
-# So do the programs of others that our fake Telegram and our OpenAPI document are checked with.
-SIDE=(ptb openapi)
+# So do pip itself, and the programs of others that something of ours is checked with.
+SIDE=(installer ptb openapi audit)
+# What a user adds to an installation: each file is whole, the runtime's versions included.
+EXTRAS=(anthropic google mcp)
 
 main() {
     local uv
     uv=$(find_uv)
     compile "$uv" runtime --group build pyproject.toml
     compile "$uv" dev --group build --group dev --constraints requirements/runtime.txt pyproject.toml
+    local extra
+    for extra in "${EXTRAS[@]}"; do
+        compile "$uv" "$extra" --group build --extra "$extra" --constraints requirements/dev.txt pyproject.toml
+    done
     if [[ -e $PEERS ]]; then compile "$uv" bench "$PEERS"; fi
     local name
     for name in "${SIDE[@]}"; do compile "$uv" "$name" "requirements/$name.in"; done

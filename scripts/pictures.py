@@ -1,7 +1,7 @@
 """Make `docs/pictures/` from a real run: a terminal in which a gateway is killed in the middle of a
 job, and the page after another kill. Usage: `python -m scripts.pictures`.
 
-No line is made up: each is what somebody typed, or what a process printed, at the time it did.
+No line is made up: each was typed by a person or printed by a process, at the time shown.
 """
 
 import json

@@ -19,8 +19,8 @@ CRASHES = """\
 
 A real gateway, killed with SIGKILL right before and right after each step that it stores, in every
 story that comes by it: a plain answer, two calls of which one goes on in the background, a
-question and its reply, queued messages, a long answer in parts, a process that ends while nobody
-is there, a drain that leaves something over, a recovery that is killed again, and others. A new
+question and its reply, queued messages, a long answer in parts, a process that ends while no
+gateway runs, a drain that leaves something over, a recovery that is killed again, and others. A new
 verb of the store fails the tests until it is killed at, too. Again, for one story:
 `KOBOSHI_TESTS=all pytest tests/crash/test_every_point.py -k job`.
 """
@@ -74,7 +74,7 @@ the model was shown, and what ran. A seed that fails is printed with its history
 UNDONE = """\
 ## Wrong on purpose
 
-A campaign that can not fail proves nothing. Bugs that gateways have had are planted one at a time,
+A campaign that cannot fail proves nothing. Bugs that gateways have had are planted one at a time,
 and subjects of the fault campaigns are doctored; each must be found.
 """
 

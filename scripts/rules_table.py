@@ -28,13 +28,13 @@ TEMPLATE = """\
 
 # Recovery rules
 
-What happens to a turn that nobody works on. The rules are asked from top to bottom and the first
+What happens to a turn that no worker holds. The rules are asked from top to bottom and the first
 whose condition holds speaks; `koboshi explain` prints the same decision for one turn. They are
 `RULES` in `src/koboshi/domain/recovery.py`.
 
-The two columns of verdicts say what happens where a person can answer a question, and where nobody
+The two columns of verdicts say what happens where a person can answer a question, and where none
 can; — means that the rule does not apply there. A rule marked *taken up* concerns only turns that
-somebody worked on before and that no person has asked for since: it does not concern a message
+a worker held before and that no person has asked for since: it does not concern a message
 that waits for its first claim, an answered question, or what `/resume` and `/retry` ask for.
 
 {rules}

@@ -3,13 +3,14 @@
 #
 #   ptb      python-telegram-bot, for our fake Telegram
 #   openapi  openapi-python-client, for our OpenAPI document
+#   audit    pip-audit, for what we locked, and the schema of CycloneDX, for our list of parts
 #
 # Installs requirements/<name>.txt by hash, with the interpreter of .venv. Says one line when there is
 # something to do and nothing when there is not. Uses uv when it is on PATH, pip otherwise.
 set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
-NAME=${1:?which one: ptb or openapi}
+NAME=${1:?which one: ptb, openapi or audit}
 FOLDER=.venv-$NAME
 REQUIREMENTS=requirements/$NAME.txt
 

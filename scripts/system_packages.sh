@@ -7,6 +7,7 @@ set -euo pipefail
 
 # command:package, or library:package
 TESTS_NEED=(
+    bwrap:bubblewrap
     strace:strace
     mount:mount
     prlimit:util-linux

@@ -17,7 +17,10 @@ from scripts.proof_page import publish
 
 ROOT = Path(__file__).resolve().parents[1]
 CAMPAIGNS = (
-    ("tests/crash", "tests/faults", "tests/hostile", "tests/models", "tests/sim"),
+    (
+        *("tests/crash", "tests/faults", "tests/hostile", "tests/models", "tests/sim"),
+        "tests/sqlite",
+    ),
     ("-m", "systemd"),
 )
 """What each run of pytest is given."""

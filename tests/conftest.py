@@ -5,9 +5,12 @@ import signal
 
 import pytest
 import structlog
+from hypothesis import settings
 
-# A shell starts its background jobs with SIGINT ignored, and every program inherits that: whoever
-# runs the tests so would wait for programs that ignore a Ctrl-C.
+from tests.harness.tally import WANTS_ALL
+
+# A shell starts its background jobs with SIGINT ignored, and every program inherits that: tests
+# that are run so would wait for programs that ignore a Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -22,6 +25,13 @@ structlog.configure(
         ),
     ]
 )
+
+# `make test` tries the same examples everywhere and at any speed, so that an unseen example fails
+# in the long campaign, which looks for new ones, and not in a landing.
+settings.register_profile(
+    "koboshi", deadline=None, derandomize=not WANTS_ALL, database=None, print_blob=True
+)
+settings.load_profile("koboshi")
 
 # Each worker collects all tests. Looking for garbage among them takes a quarter of that time, and
 # is repeated whenever a test leaves some.

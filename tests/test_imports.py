@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "koboshi"
+
+KERNEL_DEPTH_MAX = 6
 
 # What the domain may use of the standard library: types, values and text; nothing reads the world.
 PURE = frozenset(
@@ -21,8 +24,8 @@ PURE = frozenset(
 )
 
 PACKAGES = (
-    "agent channels/telegram channels/web cli commands control dashboard domain kernel models "
-    "ports processes runner runtime stores/postgres stores/sqlite tools torture"
+    "agent boundary channels/telegram channels/web cli commands control dashboard domain kernel "
+    "models ports processes runner runtime stores/postgres stores/sqlite tools torture"
 ).split()
 
 # An import that must be refused: where it stands, what it says, which contract refuses it.
@@ -41,6 +44,8 @@ PLANTED = [
     ("dashboard/app.py", "import koboshi.runtime.turn", "layers"),
     ("stores/sqlite/store.py", "import koboshi.channels.web", "layers"),
     ("agent/prompt.py", "import koboshi.commands", "layers"),
+    ("boundary/view.py", "import koboshi.processes.files", "layers"),
+    ("boundary/view.py", "import koboshi.config.sections", "layers"),
     ("runner/main.py", "import koboshi.domain", "layers"),
     ("surprise.py", "", "layers"),
     ("tools/ask.py", "import koboshi.agent", "adapters"),
@@ -104,6 +109,27 @@ def test_the_runner_uses_only_the_standard_library_and_itself() -> None:
     assert not [each for each in others if not each.endswith("imports koboshi.runner")]
 
 
+def test_the_kernel_is_at_most_six_modules_deep() -> None:
+    """Issue 14, point 1: a reader of a verb is at most five hops from the transaction."""
+    chain = longest_chain(PACKAGE / "kernel")
+
+    assert len(chain) <= KERNEL_DEPTH_MAX, " imports ".join(chain)
+
+
+def test_a_chain_that_is_too_deep_is_found(tmp_path: Path) -> None:
+    """Issue 14, point 1: the test of the test, with each way to write an import."""
+    ways = ("import {}", "from {} import verb", "from koboshi.kernel import {}")
+    for depth in range(1, 8):
+        way = ways[depth % 3].format(
+            f"m{depth - 1}" if depth % 3 == 2 else f"koboshi.kernel.m{depth - 1}"
+        )
+        plant(tmp_path, f"kernel/m{depth}.py", way if depth > 1 else "import koboshi.domain.turn")
+
+    chain = longest_chain(tmp_path / "koboshi" / "kernel")
+
+    assert chain == [f"m{depth}" for depth in range(7, 0, -1)]
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A small koboshi that uses every import the table allows."""
@@ -159,6 +185,31 @@ def lint_imports(config: Path, sources: Path, *options: str) -> subprocess.Compl
         text=True,
         check=False,
     )
+
+
+def longest_chain(folder: Path) -> list[str]:
+    """The modules of a flat package along its longest chain of imports, from the top down."""
+    modules = {path.stem: path for path in folder.glob("*.py")}
+    package = f"koboshi.{folder.name}"
+
+    def imported(path: Path) -> set[str]:
+        found: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found |= {str(node.module), *(f"{node.module}.{each.name}" for each in node.names)}
+        below = {each.removeprefix(f"{package}.").partition(".")[0] for each in found}
+        return {each for each in below if f"{package}.{each}" in found and each in modules}
+
+    @cache
+    def chain(module: str) -> tuple[str, ...]:
+        below = [chain(each) for each in sorted(imported(modules[module]) - {module})]
+        return (module, *max([(), *below], key=len))
+
+    chains = [chain(module) for module in sorted(modules)]
+    deepest = max(chains, key=len)
+    return list(deepest)
 
 
 def imports_outside(folder: Path, allowed: frozenset[str]) -> Iterator[str]:

@@ -21,16 +21,15 @@ BANNED_WORDS = frozenset(
 # Names a library makes us define. Add one only with the library's name beside it.
 NAMES_GIVEN_BY_LIBRARIES: frozenset[str] = frozenset({"data_received"})
 
-# Names that two classes have. Those of the web channel are names of the API's document.
-NAMES_OF_TWO = frozenset(
-    {
-        "Accepted",  # channels/web, domain/backlog
-        "Failure",  # channels/web, domain/outage
-        "Standing",  # channels/web, domain/command
-        "Room",  # domain/slots, stores/sqlite
-        "Said",  # domain/transcript, domain/watch
-    }
+
+# Subjects that name no thing, as words and within names (STYLE.md, 4). A whole text in quotes is a
+# stored value, and capitals are a constant's name.
+VAGUE_SUBJECT = re.compile(
+    r"(?<![A-Za-z\"'])(?:[Ww]hoever|[Ss]omebody|[Nn]obody|[Aa]nybody|[Ee]verybody)(?![A-Za-z\"'])"
 )
+TWO_WORDS = re.compile(r"\b[Cc]an not\b")
+PROSE = ("src", "docs", "scripts", "benchmarks", "deploy", "changes", "tests")
+PROSE_KINDS = frozenset({".py", ".sql", ".js", ".css", ".html", ".md", ".toml", ".yaml", ".sh"})
 
 # The supervised edges (STYLE.md, 6): each logs the traceback and changes durable state.
 MAY_CATCH_EVERYTHING = frozenset(
@@ -47,14 +46,14 @@ MAY_CATCH_EVERYTHING = frozenset(
         "src/koboshi/stores/sqlite/writer.py",  # the thread that hands errors to who waits
         "src/koboshi/stores/sqlite/reader.py",  # likewise
         "src/koboshi/tools/mcp/server.py",  # the connection to a tool server
-        "src/koboshi/tools/plugins.py",  # loading somebody else's tools
-        "src/koboshi/tools/guarded.py",  # somebody else's tool
-        "src/koboshi/models/plugin.py",  # somebody else's model
+        "src/koboshi/tools/plugins.py",  # loading foreign tools
+        "src/koboshi/tools/guarded.py",  # a foreign tool
+        "src/koboshi/models/plugin.py",  # a foreign model
         "src/koboshi/dashboard/app.py",  # a dashboard request
     }
 )
 
-# Where the real clock is read; everybody else is handed a Clock or a `now`.
+# Where the real clock is read; all other code is handed a Clock or a `now`.
 MAY_READ_THE_CLOCK = (
     "src/koboshi/clock.py",
     "src/koboshi/runner/",
@@ -87,6 +86,9 @@ NOT_OURS = re.compile(
     r"[.]git|[.]venv.*|[.]npm-neighbours.*|[.]bench|[.].*_cache|[.]hypothesis|[.]coverage.*|__pycache__"
     r"|htmlcov|build|dist"
 )
+
+# What the conformance suite may not know: it runs on any store.
+OF_ONE_STORE = re.compile(r"apsw|psycopg|sqlite3|koboshi[.](?:stores|kernel)(?:[.]|$)")
 
 PARSES_MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document[.]write|DOMParser|createContextualFragment"
@@ -164,17 +166,63 @@ def test_a_class_has_a_name_of_its_own() -> None:
         for node in tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(at(path, node))
-    twice = {each: places for each, places in found.items() if len(places) > 1}
-
     complain(
         f"{places[1]}: {each} is also at {places[0]}; a class has a name of its own"
-        for each, places in twice.items()
-        if each not in NAMES_OF_TWO
+        for each, places in found.items()
+        if len(places) > 1
     )
+
+
+def test_no_test_imports_another_test() -> None:
+    """Issue 14, point 7: what two tests share is in tests/harness, or in a file of their folder."""
     complain(
-        f"NAMES_OF_TWO: {each} stands once by now; take it off the list"
-        for each in NAMES_OF_TWO - twice.keys()
+        f"{at(path, node)}: imports {module}; move what is shared to tests/harness"
+        for path in files_of_tests()
+        for node, module in imported(path)
+        if any(part.startswith("test_") for part in module.split("."))
     )
+
+
+def test_the_conformance_suite_knows_no_store() -> None:
+    """Issue 14, point 7: a second store runs it without a change."""
+    complain(
+        f"{at(path, node)}: imports {module}; use home.rows() or home.sql(), or tests/sqlite"
+        for path in files_of_tests()
+        if path.parent.name == "conformance"
+        for node, module in imported(path)
+        if OF_ONE_STORE.match(module) or module.endswith(".SqliteBackend")
+    )
+
+
+def test_files_of_the_harness_are_short() -> None:
+    complain(
+        f"{name(path)}:{lines}: {lines} lines; a file has at most {FILE_LINES_MAX}"
+        for path in files_of_tests()
+        if path.parent.name == "harness"
+        if (lines := len(text(path).splitlines())) > FILE_LINES_MAX
+    )
+
+
+def test_prose_names_the_thing() -> None:
+    """Issue 14, point 6: the subject of a sentence is a thing of the glossary."""
+    complain(
+        f"{name(path)}:{number}: {why}: {line.strip()[:100]}"
+        for path in prose_files()
+        for number, line in numbered_lines(path)
+        if (why := what_is_vague(line))
+    )
+
+
+def test_vague_prose_is_found() -> None:
+    vague = "Who" + "ever asks waits.", "it can " + "not be read", "def let_no" + "body_in():"
+    assert all(map(what_is_vague, vague))
+    assert not any(map(what_is_vague, ("need = 'no" + "body'", "Need.NO" + "BODY", "it cannot")))
+
+
+def what_is_vague(line: str) -> str:
+    if VAGUE_SUBJECT.search(line):
+        return "name the thing: a worker, a caller, the operator, a person"
+    return "write it as one word" if TWO_WORDS.search(line) else ""
 
 
 def test_sql_lives_in_sql_files() -> None:
@@ -284,8 +332,33 @@ def modules() -> tuple[Path, ...]:
 
 
 @cache
+def files_of_tests() -> tuple[Path, ...]:
+    return tuple(sorted((ROOT / "tests").rglob("*.py")))
+
+
+def imported(path: Path) -> Iterator[tuple[ast.stmt, str]]:
+    """Yield what a file imports, as dotted names."""
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.Import():
+                yield from ((node, alias.name) for alias in node.names)
+            case ast.ImportFrom():
+                yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
+            case _:
+                pass
+
+
+@cache
 def page_files() -> tuple[Path, ...]:
     return tuple(sorted((PACKAGE / "dashboard" / "static").iterdir()))
+
+
+def prose_files() -> Iterator[Path]:
+    """All that people read in the tree."""
+    for path in committed_files():
+        first = path.relative_to(ROOT).parts[0]
+        if path.suffix in PROSE_KINDS and (first in PROSE or path.parent == ROOT):
+            yield path
 
 
 @cache

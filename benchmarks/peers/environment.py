@@ -14,7 +14,7 @@ _INSTALL_SECONDS_MAX = 600
 
 
 def peers_python() -> Path:
-    """The interpreter that has the peers. Raises BenchmarkFailed if they can not be installed."""
+    """The interpreter that has the peers. Raises BenchmarkFailed if they cannot be installed."""
     python = FOLDER / "bin" / "python"
     stamp = FOLDER / ".installed"
     wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + str(FOLDER).encode()).hexdigest()

@@ -16,7 +16,7 @@ from koboshi.kernel.sql import load_queries
 RUNNING = 100
 OPEN = 10_000
 _PLACES = {"KOBOSHI__GATEWAY__MAX_TURNS": str(RUNNING), "KOBOSHI__GATEWAY__DRAIN_SECONDS": "0"}
-"""Nobody waits for steps that take a minute: what is measured is how fast turns are given back."""
+"""The drain does not wait for steps of a minute: it is measured how fast turns are given back."""
 _WORK = 'script: [{"text": "done", "sleep_ms": 600000}]'
 
 
@@ -62,7 +62,7 @@ def _stop_seconds(home: Path, *, turns: int) -> float:
 def _first_message_seconds(home: Path) -> float:
     """From exec until a new message is on disk, whatever else there is to do."""
     with serving(home, **_PLACES) as talk:
-        talk.wait_until_accepted("somebody", "echo hello")
+        talk.wait_until_accepted("person", "echo hello")
         seconds = time.monotonic() - talk.began
         talk.kill()
         return seconds

@@ -17,7 +17,7 @@ def measure_peers(folder: Path, timing: Timing) -> list[Measure]:
     runs: dict[str, list[Measured]] = {engine.name: [] for engine in engines}
     for number in range(timing.rounds):
         say(f"peers: round {number + 1} of {timing.rounds}")
-        # Nobody always runs first, or always after the same neighbour's flushes.
+        # No engine always runs first, or always after the same neighbour's flushes.
         start = number % len(engines)
         for engine in engines[start:] + engines[:start]:
             with fresh_file(folder) as file:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -9,8 +10,11 @@ import anyio
 
 from benchmarks.place import BenchmarkFailed, say
 from benchmarks.report import Measure, below
+from koboshi.boundary.enclosure import Enclosure
+from koboshi.boundary.probe import probe
 from koboshi.domain.ids import ProcessId
-from koboshi.ports.runners import CommandSpec, Life
+from koboshi.domain.sandbox import Boundary, Sandbox
+from koboshi.ports.runners import UNCONFINED, CommandSpec, Confinement, Life
 from koboshi.processes.runners import SHELLS, LocalRunners
 
 SPAWNS = 50
@@ -23,18 +27,26 @@ def measure_runners(folder: Path, rounds: int) -> list[Measure]:
 
 async def _measure(folder: Path, rounds: int) -> list[Measure]:
     runners = LocalRunners(folder / "processes")
+    boundary, confinement = _inside(folder)
     bare: list[float] = []
     under: list[float] = []
+    inside: list[float] = []
     for number in range(rounds):
         say(f"runners: round {number + 1} of {rounds}")
-        pairs = [
-            (_spawn_bare(), await _spawn_under(runners, ProcessId(number * SPAWNS + each)))
-            for each in range(SPAWNS)
+        ids = [ProcessId(2 * (number * SPAWNS + each)) for each in range(SPAWNS)]
+        rows = [
+            (
+                _spawn_bare(),
+                await _spawn_under(runners, each, UNCONFINED),
+                await _spawn_under(runners, ProcessId(each + 1), confinement),
+            )
+            for each in ids
         ]
-        bare.append(median(pair[0] for pair in pairs))
-        under.append(median(pair[1] for pair in pairs))
+        bare.append(median(row[0] for row in rows))
+        under.append(median(row[1] for row in rows))
+        inside.append(median(row[2] - row[1] for row in rows))
     say(f"runners: {WAITING} at once")
-    resting = await _memory(runners, first=rounds * SPAWNS)
+    resting = await _memory(runners, first=2 * rounds * SPAWNS)
     pairs_of_rounds = list(zip(under, bare, strict=True))
     return [
         Measure(name="`true`, bare spawn to exit", unit="ms", values=tuple(bare)),
@@ -44,6 +56,12 @@ async def _measure(folder: Path, rounds: int) -> list[Measure]:
             unit="ms",
             values=tuple(ours - theirs for ours, theirs in pairs_of_rounds),
             target=below(40),
+        ),
+        Measure(
+            name=f"what the boundary adds to that ({boundary})",
+            unit="ms",
+            values=tuple(inside),
+            target=below(25),
         ),
         Measure(
             name="under a runner / bare",
@@ -67,10 +85,26 @@ def _spawn_bare() -> float:
     return (time.perf_counter() - began) * 1000
 
 
-async def _spawn_under(runners: LocalRunners, process_id: ProcessId) -> float:
+def _inside(folder: Path) -> tuple[Boundary, Confinement]:
+    """The boundary that holds here, around a working folder."""
+    workdir = folder / "workdir"
+    workdir.mkdir(parents=True, exist_ok=True)
+    enclosure = Enclosure(
+        sandbox=Sandbox.WORKSPACE,
+        boundary=probe().best,
+        workdirs=(str(workdir),),
+        kept=str(folder / "inside"),
+    )
+    started = enclosure.start(enclosure.view_of("s1"), str(workdir), {})
+    return enclosure.boundary, started.confinement
+
+
+async def _spawn_under(
+    runners: LocalRunners, process_id: ProcessId, confinement: Confinement
+) -> float:
     """The same as the gateway does it: born durably, ended durably, and seen to have ended."""
     began = time.perf_counter()
-    await runners.start(process_id, _spec("true"))
+    await runners.start(process_id, replace(_spec("true"), confinement=confinement))
     seen = await runners.wait(process_id)
     took = (time.perf_counter() - began) * 1000
     if seen.ending is None or seen.ending.exit_code != 0:

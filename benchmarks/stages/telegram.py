@@ -147,7 +147,7 @@ class _Platform:
         hear = self._world.add_message
 
         def say_next(chat: object, person: object, left: int) -> None:
-            text = f"words {left} of somebody"
+            text = f"words {left} of a person"
             waiting[chat.chat_id] = (text, time.monotonic(), left)  # type: ignore[attr-defined]
             self._world.say(chat, person, text)  # type: ignore[arg-type]
 

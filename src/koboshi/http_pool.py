@@ -41,7 +41,7 @@ class HttpPool:
 
     @asynccontextmanager
     async def lane(self) -> AsyncGenerator[httpx2.AsyncClient]:
-        """A client that nobody else uses meanwhile. Waits where there are too many."""
+        """A client for the caller alone. Waits while too many are in use."""
         async with self._places:
             client = self._idle.pop()[0] if self._idle else self._open()
             try:

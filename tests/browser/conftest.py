@@ -16,7 +16,7 @@ def browser() -> Iterator[Browser]:
     if found is None:
         pytest.skip(f"no browser is installed; looked for {', '.join(NAMES)}")
     with sync_playwright() as playwright:
-        # As root it can not have a sandbox; it visits nothing but our own page.
+        # As root it cannot have a sandbox; it visits nothing but our own page.
         one = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield one
         one.close()

@@ -1,4 +1,4 @@
-"""The first five minutes, and the operator's view, as somebody at a browser meets them."""
+"""The first five minutes, and the operator's view, as a person at a browser meets them."""
 
 import json
 from collections.abc import Iterator
@@ -29,9 +29,15 @@ JOB = "in background for i in $(seq 12); do echo line $i; sleep 1; done"
 PAGES = ("questions", "sessions", "turns", "processes", "inbox", "outbox", "boots", "health")
 
 
+def work_of(folder: Path) -> Path:
+    """Where the commands of a gateway run: they see nothing else of the folder."""
+    return folder / "work"
+
+
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Gateway]:
-    with gateway(tmp_path / "home") as made:
+    work = str(work_of(tmp_path))
+    with gateway(tmp_path / "home", KOBOSHI__GATEWAY__WORKDIR=work) as made:
         yield made
 
 
@@ -91,12 +97,14 @@ def test_tools_questions_and_several_chats(browser: Browser, one: Gateway) -> No
         look_at_the_dashboard(visit)
 
 
-def test_whoever_is_asked_about_a_command_sees_it_letter_by_letter(
+def test_one_who_is_asked_about_a_command_sees_it_letter_by_letter(
     browser: Browser, one: Gateway
 ) -> None:
     with visiting(browser) as visit:
         visit.open(link_of(one))
-        visit.say("run rm -rf *a* _b_ `c` \u202ed")
+        wants = {"command": "rm -rf *a* _b_ `c` \u202ed", "outside": True, "reason": "to try it"}
+        call = {"tool": "terminal", "arguments": wants}
+        visit.say(f"script: {json.dumps([{'calls': [call]}, {'text': 'through'}])}")
         question = visit.page.locator(".question.open")
 
         expect(question).to_contain_text("rm -rf *a* _b_ `c` ")
@@ -109,7 +117,7 @@ def look_at_the_dashboard(visit: Visit) -> None:
     """Every page shows what has just happened; answering a question there is live everywhere."""
     body = visit.page.locator(".board-body")
     visit.go("#/turns/t1")
-    expect(body.locator(".timeline")).to_contain_text("work began by boot 1")
+    expect(body.locator(".timeline")).to_contain_text("work began (boot 1)")
     expect(body.locator(".timeline")).to_contain_text("terminal")
     visit.picture("turn")
     visit.go("#/sessions")
@@ -125,7 +133,7 @@ def look_at_the_dashboard(visit: Visit) -> None:
         "#/boots": "the first boot in this home",
         "#/health": "recovery",
         "#/processes": "No background processes.",
-        "#/questions": "Nobody is asked anything.",
+        "#/questions": "No question is open.",
     }.items():
         visit.go(place)
         expect(body).to_contain_text(words)
@@ -136,11 +144,11 @@ def test_the_dashboard_is_live(browser: Browser, one: Gateway) -> None:
         visit.open(link_of(one))
         visit.go("#/questions")
         body = visit.page.locator(".board-body")
-        expect(body).to_contain_text("Nobody is asked anything.")
+        expect(body).to_contain_text("No question is open.")
 
         one.say("elsewhere", "ask me which way: left or right")
         body.get_by_role("button", name="left").click()
-        expect(body).to_contain_text("Nobody is asked anything.")
+        expect(body).to_contain_text("No question is open.")
 
         visit.go("#/chat/elsewhere")
         expect(visit.answers.last).to_contain_text("You said: left.")
@@ -163,11 +171,11 @@ def test_it_survives_a_kill_in_the_middle_of_an_answer_and_of_a_job(
 
         visit.press("kill -9 the gateway now")
         expect(visit.page.get_by_text("reconnecting…")).to_be_visible()
-        visit.say("echo typed while nobody was there")
+        visit.say("echo typed while no gateway ran")
         visit.picture("killed")
 
         expect(visit.answers.filter(has_text="word60")).to_have_count(1)
-        expect(visit.answers.filter(has_text="typed while nobody was there")).to_have_count(1)
+        expect(visit.answers.filter(has_text="typed while no gateway ran")).to_have_count(1)
         expect(visit.page.locator(".job .log")).to_contain_text("line 12")
         expect(visit.page.locator(".job-state")).to_contain_text("exited with 0")
         expect(visit.page.locator(".timeline")).to_contain_text("boot 1 was killed")
@@ -208,7 +216,7 @@ def test_it_fits_a_phone_and_follows_the_system_into_the_dark(
 def test_a_command_shows_its_output_while_it_runs(
     browser: Browser, one: Gateway, tmp_path: Path
 ) -> None:
-    go = tmp_path / "go"
+    go = work_of(tmp_path) / "go"
     with visiting(browser) as visit:
         visit.open(link_of(one))
         visit.say(f"run echo under way; until [ -e {go} ]; do sleep 0.1; done; echo over")
@@ -223,7 +231,7 @@ def test_a_command_shows_its_output_while_it_runs(
 def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told(
     browser: Browser, tmp_path: Path
 ) -> None:
-    """Somebody who kills it again and again meets the boot breaker; it must not look like a bug.
+    """A person who kills it again and again meets the boot breaker; it must not look like a bug.
 
     Issue 13, B8: red before, the list of chats had it in the colour of work, and so had its calls.
     """
@@ -241,9 +249,9 @@ def test_after_many_deaths_the_page_says_what_is_held_back_and_goes_on_when_told
     with gateway(home, **told) as one, visiting(browser) as visit:
         visit.open(link_of(one))
         trouble = visit.page.locator("#troubles")
-        expect(trouble).to_contain_text("the gateway dies again and again")
+        expect(trouble).to_contain_text("the gateway keeps dying")
         visit.go(f"#/chat/chat-{deaths - 1}")
-        expect(visit.page.locator(".held")).to_contain_text("Not going on: the gateway dies")
+        expect(visit.page.locator(".held")).to_contain_text("Not going on: the gateway keeps dying")
         expect(visit.page.locator(".dots")).to_have_count(0)
         expect(visit.page.locator(".side .state-running")).to_have_count(0)
         expect(visit.page.locator(".side .state-held-back")).to_have_count(deaths)
@@ -279,7 +287,7 @@ def test_it_can_be_used_with_the_keys_alone(browser: Browser, one: Gateway) -> N
 
 
 def reach(visit: Visit, key: str, wanted: Locator) -> None:
-    """Press the key until the focus is there, as somebody does who has no mouse."""
+    """Press the key until the focus is there, as a person does who has no mouse."""
     for _ in range(60):
         visit.page.keyboard.press(key)
         if wanted.evaluate("element => element === document.activeElement"):
@@ -291,7 +299,7 @@ def test_a_file_that_the_agent_sends_can_be_saved(
     browser: Browser, one: Gateway, tmp_path: Path
 ) -> None:
     """Issue 13, B15: it was a bare grey word. Its name is a link that saves it."""
-    report = tmp_path / "report.html"
+    report = work_of(tmp_path) / "report.html"
     report.write_text("<script>alert(1)</script>")
     call = {"tool": "send_file", "arguments": {"path": str(report), "caption": "the figures"}}
     script = json.dumps([{"calls": [call]}, {"text": "sent"}])

@@ -1,6 +1,5 @@
-"""Somebody at a browser, in front of the page of a real gateway."""
+"""A person at a browser, in front of the page of a real gateway."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,19 +9,19 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.cli.process import Gateway, koboshi, until
 
 PICTURES = Path(__file__).resolve().parents[2] / "build" / "browser"
-"""What was seen, for whoever wants to look; nobody compares them."""
+"""What was seen, for a developer who wants to look; no one compares them."""
 WITHIN_MS = 60_000
 ENDLESS = 'script: [{"text":"never said","sleep_ms":600000}]'
-"""A turn that is worked on for as long as anybody looks."""
+"""A turn that is worked on for as long as any person looks."""
 
 expect.set_options(timeout=WITHIN_MS)
 
 
 def link_of(one: Gateway) -> str:
-    """The link that `koboshi run` printed last."""
+    """A new link that lets one browser in."""
     one.wait_serving()
-    found: list[str] = re.findall(r"http://\S+/login#\S+", one.out)
-    return found[-1]
+    link: str = one.asked(ask="login")["link"]
+    return link
 
 
 def works_on(one: Gateway, message: str) -> None:

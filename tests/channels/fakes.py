@@ -13,6 +13,7 @@ from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
+from koboshi.domain.browser import LIFE_MS, Browser, BrowserId, is_let_in
 from koboshi.domain.files import OutFile
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
@@ -309,6 +310,50 @@ class FakeGateway:
         return ()
 
 
+class FakeBrowsers:
+    """The rows of browsers, in memory, with the rules of the domain."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.rows: dict[BrowserId, tuple[Browser, str, str]] = {}
+
+    async def make(self, *, cookie_hash: str, proof_hash: str, label: str) -> Browser:
+        now_ms = self.clock.now_ms()
+        browser = Browser(
+            browser_id=BrowserId(len(self.rows) + 1),
+            label=label,
+            made_ms=now_ms,
+            used_ms=now_ms,
+            expires_ms=now_ms + LIFE_MS,
+        )
+        self.rows[browser.browser_id] = browser, cookie_hash, proof_hash
+        return browser
+
+    async def find(self, cookie_hash: str) -> tuple[Browser, str] | None:
+        for browser, cookie, proof in self.rows.values():
+            if cookie == cookie_hash and is_let_in(browser, self.clock.now_ms()):
+                return browser, proof
+        return None
+
+    async def use(self, browser_id: BrowserId) -> None:
+        browser, *hashes = self.rows[browser_id]
+        used = replace(browser, used_ms=self.clock.now_ms())
+        self.rows[browser_id] = used, hashes[0], hashes[1]
+
+    async def revoke(self, browser_id: BrowserId) -> bool:
+        browser, *hashes = self.rows[browser_id]
+        revoked = replace(browser, revoked_ms=self.clock.now_ms())
+        self.rows[browser_id] = revoked, hashes[0], hashes[1]
+        return is_let_in(browser, self.clock.now_ms())
+
+    async def revoke_all(self) -> int:
+        return sum([await self.revoke(each) for each in list(self.rows)])
+
+    async def listed(self) -> tuple[Browser, ...]:
+        now_ms = self.clock.now_ms()
+        return tuple(each for each, *_ in self.rows.values() if is_let_in(each, now_ms))
+
+
 def web_channel(
     gateway: FakeGateway,
     *,
@@ -318,16 +363,19 @@ def web_channel(
     health: FakeHealth | None = None,
     clock: FakeClock | None = None,
     pages: Pages = NO_PAGES,
+    browsers: FakeBrowsers | None = None,
 ) -> WebChannel:
+    clock = clock or FakeClock()
     return WebChannel(
         name=WEB,
         names=Names(),
         port=port,
         token=token,
+        browsers=browsers or FakeBrowsers(clock),
         views=gateway,
         wakeups=gateway.wakeups,
         health=health or FakeHealth(),
-        clock=clock or FakeClock(),
+        clock=clock,
         pages=pages,
         limits=limits or WebLimits(poll_s=0.05),
     )
@@ -354,5 +402,5 @@ async def client_of(url: str, token: str = TOKEN) -> AsyncIterator[httpx2.AsyncC
 async def until(is_so: Callable[[], object], within_s: float = 30.0) -> None:
     """Look again and again until it is so; fail after the time."""
     with fail_after(within_s):
-        while not is_so():  # noqa: ASYNC110  (nobody tells us)
+        while not is_so():  # noqa: ASYNC110  (no one tells us)
             await sleep(0.005)

@@ -121,7 +121,7 @@ class TelegramRig:
         return told in updates.acknowledged
 
     def _is_refused(self, told: int) -> bool:
-        """It was handed over, and nobody asks for more."""
+        """It was handed over, and no one asks for more."""
         asked = self.fake.history.recorded("getUpdates")
         return self.channel.trouble is not None and any(told in each.result for each in asked)
 

@@ -176,7 +176,7 @@ async def test_a_repeated_send_leaves_one_copy_where_the_channel_says_so(make_ri
     """S146: after an unknown outcome the same delivery is sent again."""
     async with make_rig() as rig, receiving(rig, FakeGateway().accept):
         if not rig.channel.abilities.idempotent_send:
-            pytest.skip("the platform can not tell a repeat")
+            pytest.skip("the platform cannot tell a repeat")
         first = await rig.channel.send(delivery(rig.route))
         again = await rig.channel.send(replace(delivery(rig.route), is_ambiguous=True, attempts=2))
 
@@ -203,7 +203,7 @@ async def test_typing_never_fails(make_rig: MakeRig) -> None:
 async def test_a_message_that_arrived_can_be_edited_where_the_channel_says_so(
     make_rig: MakeRig,
 ) -> None:
-    """S102: whoever says that they can not edit is not asked to."""
+    """S102: the one who says that they cannot edit is not asked to."""
     async with make_rig() as rig, receiving(rig, FakeGateway().accept):
         if not rig.channel.abilities.edits:
             pytest.skip("what was sent stays as it is")

@@ -54,7 +54,7 @@ async def test_there_are_no_more_lanes_than_allowed() -> None:
     await lanes.aclose()
 
 
-async def test_a_lane_that_nobody_needs_is_closed() -> None:
+async def test_a_lane_that_no_one_needs_is_closed() -> None:
     lanes = HttpPool(count_max=9, timeout=TIMEOUT, idle_seconds_max=-1)
     async with serving(lambda _: None) as server:
         server.answers += [OK]

@@ -264,7 +264,7 @@ async def test_an_id_of_another_private_chat_is_not_found_in_this_one(
     assert refusal == "Bad Request: message to edit not found"
 
 
-async def test_a_service_message_can_not_be_edited(bot: Bot, world: World) -> None:
+async def test_a_service_message_cannot_be_edited(bot: Bot, world: World) -> None:
     forum = world.supergroup(forum=True)
     topic = world.topic(forum, "Work")
 
@@ -296,7 +296,7 @@ async def test_a_deleted_message_is_seen_no_more(bot: Bot, world: World) -> None
     assert refusal == "Bad Request: message to delete not found"
 
 
-async def test_a_chat_that_can_not_be_reached_says_why(bot: Bot, world: World) -> None:
+async def test_a_chat_that_cannot_be_reached_says_why(bot: Bot, world: World) -> None:
     blocked, gone, stranger = world.user(), world.user(), world.user()
     for user in (blocked, gone):
         world.private_chat(user)

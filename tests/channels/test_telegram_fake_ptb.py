@@ -28,7 +28,7 @@ def python_with_client() -> Path:
         check=False,
     )
     if made.returncode:
-        pytest.fail(f"the client to check with can not be had:\n{made.stderr[-2000:]}")
+        pytest.fail(f"the client to check with cannot be had:\n{made.stderr[-2000:]}")
     return PYTHON
 
 

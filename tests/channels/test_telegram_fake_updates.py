@@ -291,7 +291,7 @@ async def test_a_webhook_gets_each_update_until_it_acknowledges(
 async def test_deleting_the_webhook_keeps_what_waits_unless_asked_to_drop_it(
     fake: FakeTelegram, bot: Bot, world: World
 ) -> None:
-    await bot.do("setWebhook", url="https://127.0.0.1:1/nobody")
+    await bot.do("setWebhook", url="https://127.0.0.1:1/unused")
     say(world, "one")
     await bot.do("deleteWebhook")
     kept = await bot.do("getUpdates")
@@ -314,6 +314,6 @@ async def test_setting_a_webhook_ends_a_poll(fake: FakeTelegram, bot: Bot) -> No
     async with create_task_group() as tasks:
         tasks.start_soon(poll)
         await until(lambda: fake.history.of("getUpdates"), "the poll is under way")
-        await bot.do("setWebhook", url="https://127.0.0.1:1/nobody")
+        await bot.do("setWebhook", url="https://127.0.0.1:1/unused")
 
     assert ended == ["Conflict: terminated by setWebhook request"]

@@ -107,7 +107,7 @@ async def test_what_is_not_in_a_supergroup_was_not_sent(
     assert len(probes(fake)) == 2 * MISSING_MAX, "it is looked for a second time"
 
 
-async def test_in_private_nobody_can_tell_what_was_not_sent(
+async def test_in_private_no_one_can_tell_what_was_not_sent(
     channel: TelegramChannel, world: World, fake: FakeTelegram, ann: User, chat: Chat
 ) -> None:
     """The count goes over all chats of the bot, so that gaps mean nothing."""
@@ -238,7 +238,7 @@ async def test_a_long_wait_while_looking_is_handed_on(
 async def test_looking_comes_to_an_end_where_the_platform_wants_pauses(
     channel: TelegramChannel, world: World, fake: FakeTelegram, ann: User, group: Chat
 ) -> None:
-    """Whoever began anew after each pause would ask the same for ever."""
+    """The one who began anew after each pause would ask the same for ever."""
     asked = world.say(group, ann, "why?")
     for _ in range(3):
         world.say(group, ann, "anybody?")
@@ -262,7 +262,7 @@ async def test_a_chat_that_is_closed_to_us_tells_nothing(
 async def test_a_message_of_ours_that_was_deleted_was_still_sent_or_not(
     channel: TelegramChannel, world: World, ann: User, chat: Chat
 ) -> None:
-    """Somebody took it away: nobody can tell, and so nobody says that it was not sent."""
+    """A person took it away: it cannot be told, and so it is not said that it was not sent."""
     asked = world.say(chat, ann, "why?")
     sent = await arrive(channel, owed(route_of(chat)))
     message: Message = chat.messages[int(sent.platform_id)]

@@ -28,7 +28,7 @@ from tests.fakes.telegram import server
 from tests.fakes.telegram.params import Params
 from tests.fakes.telegram.server import FakeTelegram
 from tests.fakes.telegram.state import Chat, User
-from tests.unit.test_telegram_hostile import HOSTILE
+from tests.harness.telegram_updates import HOSTILE
 
 
 @dataclass
@@ -232,7 +232,7 @@ async def test_a_token_that_is_refused_is_named_and_not_shown(
     fake: FakeTelegram, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    wrong = "123:not-the-token-of-anybody"
+    wrong = "123:not-the-token-of-any-bot"
     with capture_logs() as logs:
         async with a_channel(fake, token=wrong) as channel:
             with fail_after(30), pytest.raises(ChannelUnusable) as refused:
@@ -291,7 +291,7 @@ async def test_what_people_may_write_is_told_to_the_platform(
 async def test_it_is_connected_as_soon_as_it_is(
     fake: FakeTelegram, channel: TelegramChannel
 ) -> None:
-    """The first question is answered at once, although nobody writes."""
+    """The first question is answered at once, although no message comes."""
     async with receiving(channel, Inbox().accept):
         first, *_ = fake.history.of("getUpdates")
 
@@ -379,7 +379,7 @@ async def test_a_button_is_not_released_while_the_platform_wants_to_be_left_alon
 
 
 @pytest.mark.parametrize("cursor", [None, "", "x", "5", "-5@3", "5@x", "٣@٣", "5@6@7"])
-def test_a_place_that_can_not_be_read_is_the_beginning(cursor: str | None) -> None:
+def test_a_place_that_cannot_be_read_is_the_beginning(cursor: str | None) -> None:
     offset, at_ms = place_of(cursor)
 
     assert offset >= 0

@@ -1,4 +1,4 @@
-"""What Telegram makes of a message: taken, refused, moved, later, or nobody knows."""
+"""What Telegram makes of a message: taken, refused, moved, later, or the outcome is unknown."""
 
 import errno
 import os
@@ -110,7 +110,7 @@ async def test_words_that_need_no_file_are_never_refused_for_want_of_one(
     channel: TelegramChannel, world: World, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Issue 12, C18: a gateway without descriptors cannot even load what formats the words. Red
-    before: the answer was refused for good, since "the file can not be read"."""
+    before: the answer was refused for good, since "the file cannot be read"."""
 
     def broken(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -147,7 +147,7 @@ async def test_who_has_no_descriptors_has_sent_nothing_and_looked_for_nothing(
 
     missing = "no file descriptors are left for this process"
     assert sent == Later(wait_ms=0, reason=f"not reached: {missing}", is_lack=True)
-    words = f"it can not be looked for: {missing}"
+    words = f"it cannot be looked for: {missing}"
     assert looked_for == Unsure(reason=words, is_lack=True)
     assert fake.history.requests == []
     assert isinstance(await channel.send(delivery), Sent)

@@ -15,14 +15,14 @@ from tests.channels.telegram_rig import a_channel, receiving
 from tests.fakes.telegram.server import FakeTelegram
 from tests.harness.http import connection
 from tests.harness.ports import free_port
-from tests.unit.telegram_updates import message, update
+from tests.harness.telegram_updates import message, update
 
 SECRET = "X-Telegram-Bot-Api-Secret-Token"
 
 
 @asynccontextmanager
 async def called_at(fake: FakeTelegram, accept: Accept) -> AsyncIterator[httpx2.AsyncClient]:
-    """The channel that waits to be called, and somebody who can call it."""
+    """The channel that waits to be called, and a person who can call it."""
     port = free_port()
     url = f"http://127.0.0.1:{port}/hook"
     async with (

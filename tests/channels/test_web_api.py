@@ -133,7 +133,7 @@ async def test_a_chat_must_have_a_name_that_can_be_printed(gateway: FakeGateway,
 async def test_a_store_that_does_not_answer_is_admitted_and_the_message_still_counts(
     gateway: FakeGateway,
 ) -> None:
-    """S162: nobody knows yet, and we say so. The commit goes on; the repeat finds it."""
+    """S162: it is unknown yet, and we say so. The commit goes on; the repeat finds it."""
     gateway.gate = Signal()
     channel = web_channel(gateway, limits=WebLimits(store_s=0.05))
     async with serving(channel, gateway.accept) as url, client_of(url) as client:

@@ -48,7 +48,7 @@ async def test_a_channel_can_be_taken_up_again() -> None:
 
 
 async def test_followers_do_not_hold_up_the_end() -> None:
-    """S144: whoever waits is released."""
+    """S144: a waiting caller is released."""
     gateway = FakeGateway()
     channel = web_channel(gateway, limits=WebLimits(goodbye_s=30))
     async with create_task_group() as tasks:

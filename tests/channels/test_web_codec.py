@@ -13,6 +13,7 @@ from koboshi.channels.web.codec import (
     typing_frame,
 )
 from koboshi.channels.web.limits import WebLimits
+from koboshi.domain.approver import SentBy
 from koboshi.domain.ids import CallId, EntryId, Seq
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import (
@@ -73,7 +74,7 @@ def test_a_post_that_does_not_fit_is_refused_in_words(body: bytes, status: int, 
 def test_a_post_is_read_whole() -> None:
     post = read_post('{"text": "はい\\n🙂", "thread": "t", "sender": "ann"}'.encode(), LIMITS)
 
-    inbound = inbound_of(post, channel=WEB, chat="c", key="k", now_ms=NOW_MS)
+    inbound = inbound_of(post, channel=WEB, chat="c", key="k", now_ms=NOW_MS, sent_by=SentBy.PERSON)
 
     assert inbound.words.text == "はい\n🙂"
     assert inbound.words.sent_ms == NOW_MS
@@ -84,7 +85,9 @@ def test_a_pressed_button_names_its_question_and_needs_no_text() -> None:
     """S141: the answer is bound to what it answers."""
     post = read_post(b'{"question": 12, "choice": "yes"}', LIMITS)
 
-    words = inbound_of(post, channel=WEB, chat="c", key="k", now_ms=NOW_MS).words
+    words = inbound_of(
+        post, channel=WEB, chat="c", key="k", now_ms=NOW_MS, sent_by=SentBy.PERSON
+    ).words
 
     assert (words.question, words.choice_id) == (12, "yes")
 
@@ -93,7 +96,9 @@ def test_the_same_key_in_two_chats_is_two_messages() -> None:
     post = read_post(b'{"text": "a"}', LIMITS)
 
     ids = {
-        inbound_of(post, channel=WEB, chat=chat, key=key, now_ms=NOW_MS).external_id
+        inbound_of(
+            post, channel=WEB, chat=chat, key=key, now_ms=NOW_MS, sent_by=SentBy.PERSON
+        ).external_id
         for chat, key in [("a", "k"), ("b", "k"), ("a", "b/k")]
     }
 
@@ -225,6 +230,7 @@ def test_a_turn_is_told_when_its_state_changes_with_rule_and_reason() -> None:
     assert event == "turn"
     assert (told["turn"], told["state"], told["rule"]) == ("t4", "queued", "fresh")
     assert told["reason"] == "interrupted a moment ago"
+    assert told["words"] == "taken up again (rule fresh)"
     assert encode_event(gateway.journal[1]) is None
 
 
@@ -268,7 +274,7 @@ def test_what_is_of_no_interest_to_a_person_is_not_told(subject: str) -> None:
     assert encode_event(gateway.journal[0]) is None
 
 
-def test_words_can_not_break_out_of_their_event() -> None:
+def test_words_cannot_break_out_of_their_event() -> None:
     words = "a\n\nid: 99\nevent: answer\rdata: x\r\n\x00\x1b[2J\u2028\u0085"
     gateway = FakeGateway(first_seq=41)
     gateway.say(ROUTE, words)

@@ -11,7 +11,7 @@ from anyio import fail_after
 from koboshi.channels.web.limits import WebLimits
 from koboshi.domain.ids import ChannelName, EntryId, Seq, TurnId
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Answer, Message, Past, Said
+from koboshi.domain.transcript import Answer, Message, Past, PastWords
 from koboshi.ports.views import Event
 from tests.channels.fakes import WEB, FakeGateway, client_of, serving, until, web_channel
 
@@ -168,7 +168,7 @@ async def test_a_place_older_than_what_is_kept_is_a_resync(
         seq=7,
         at_ms=1,
         said=tuple(
-            Said(seq=Seq(number), turn_id=TurnId(1), thread="", body=body, at_ms=1)
+            PastWords(seq=Seq(number), turn_id=TurnId(1), thread="", body=body, at_ms=1)
             for number, body in enumerate(said)
         ),
     )
@@ -289,7 +289,7 @@ async def test_what_is_stored_while_a_page_is_read_is_told(gateway: FakeGateway)
         await until(lambda: len(reads) >= 3)
 
 
-async def test_whoever_looks_at_everything_is_told_that_something_happened_anywhere(
+async def test_a_follower_that_looks_at_everything_is_told_that_something_happened_anywhere(
     gateway: FakeGateway,
 ) -> None:
     hall = Route(channel=WEB, chat="hall")
@@ -307,7 +307,9 @@ async def test_whoever_looks_at_everything_is_told_that_something_happened_anywh
                 continue
 
 
-async def test_whoever_looks_at_everything_does_not_hold_up_the_end(gateway: FakeGateway) -> None:
+async def test_a_follower_that_looks_at_everything_does_not_hold_up_the_end(
+    gateway: FakeGateway,
+) -> None:
     limits = WebLimits(hint_s=0.0, goodbye_s=60)
     with fail_after(30):
         async with (

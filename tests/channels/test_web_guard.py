@@ -8,6 +8,7 @@ from koboshi.channels.web.names import Names
 from tests.channels.fakes import (
     TOKEN,
     WEB,
+    FakeBrowsers,
     FakeClock,
     FakeGateway,
     FakeHealth,
@@ -23,7 +24,7 @@ PATHS = ["/", "/healthz", "/readyz", STATUS, "/api/v1/openapi.json"]
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost:x", "[::2]"])
 async def test_another_name_is_refused_on_every_path(path: str, host: str) -> None:
-    """A name of somebody else's that points here (DNS rebinding) must not reach anything."""
+    """A foreign name that points here (DNS rebinding) must not reach anything."""
     gateway = FakeGateway()
     async with serving(web_channel(gateway), gateway.accept) as url, client_of(url) as client:
         response = await client.get(path, headers={"Host": host})
@@ -82,7 +83,7 @@ async def test_everything_but_health_and_the_front_page_needs_the_token(authoriz
     assert TOKEN not in post.text
 
 
-def test_a_channel_without_a_token_can_not_be_made() -> None:
+def test_a_channel_without_a_token_cannot_be_made() -> None:
     gateway = FakeGateway()
     with pytest.raises(ValueError, match="needs a token"):
         WebChannel(
@@ -90,6 +91,7 @@ def test_a_channel_without_a_token_can_not_be_made() -> None:
             names=Names(),
             port=0,
             token="",
+            browsers=FakeBrowsers(FakeClock()),
             views=gateway,
             wakeups=gateway.wakeups,
             health=FakeHealth(),

@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 
 from koboshi.cli.ask_owner import ask_gateway
 from tests.harness import nursery
+from tests.harness.polling import pause_after
 
 Found = TypeVar("Found")
 
 KOBOSHI = str(Path(sys.executable).with_name("koboshi"))
 WITHIN_S = 100.0
 """Only a hang meets it: a busy machine takes half a minute to start a program."""
-LOOK_EVERY_S = 0.01
 NOBODY = 65_534
 
 _ADDRESS = re.compile(r"koboshi is at http://([0-9.]+):([0-9]+)")
@@ -54,11 +54,14 @@ def until(
     otherwise: Callable[[], str] = lambda: "",
 ) -> Found:
     """What `look` finds, as soon as it finds something. Fails when the time is up."""
-    deadline = time.monotonic() + within_s
+    begun = time.monotonic()
+    deadline = begun + within_s
     never = threading.Event()
     while not (found := look()):
-        assert time.monotonic() < deadline, f"{what}: not within {within_s:g} s\n{otherwise()}"
-        never.wait(LOOK_EVERY_S)
+        now = time.monotonic()
+        assert now < deadline, f"{what}: not within {within_s:g} s\n{otherwise()}"
+        never.wait(pause_after(now - begun))
+        begun = time.monotonic()
     return found
 
 
@@ -113,8 +116,8 @@ def python(program: str) -> list[str]:
     return [sys.executable, "-c", program]
 
 
-def as_nobody(*arguments: str, home: Path, **more: str) -> Ended:
-    """Run a command as a user without rights. The interpreter may be where they can not look, so
+def as_other_user(*arguments: str, home: Path, **more: str) -> Ended:
+    """Run a command as a user without rights. The interpreter may be where they cannot look, so
     everything is loaded before the rights are given up."""
     program = f"""
 import os, sys
@@ -131,14 +134,14 @@ main({list(arguments)!r})
     return ended(python(program), environment(home, **more))
 
 
-def can_nobody_look() -> bool:
+def can_other_user_look() -> bool:
     """Whether a user without rights can read the files that the program reads while it runs."""
     return all(folder.stat().st_mode & 0o005 == 0o005 for folder in Path(__file__).parents)
 
 
 @contextmanager
 def passable_folder() -> Iterator[Path]:
-    """A folder that everybody may pass through; the tests' own is closed to others."""
+    """A folder that every person may pass through; the tests' own is closed to others."""
     with tempfile.TemporaryDirectory(prefix="koboshi-test-") as name:
         folder = Path(name)
         folder.chmod(0o711)
@@ -321,3 +324,12 @@ def _state_and_parent(pid: str) -> tuple[str, int]:
     except OSError:
         return "", 0
     return words[0], int(words[1])
+
+
+def child_of(parent: Gateway) -> int:
+    """The process that serves."""
+    status = koboshi("status", "--json", home=parent.home).document
+    assert status["is_running"], status
+    pid: int = status["worker"]["pid"]
+    assert pid != parent.pid
+    return pid

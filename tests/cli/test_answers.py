@@ -1,6 +1,5 @@
 """What the owner of a home answers, on a real store with the time in the hands of the test."""
 
-import json
 from collections.abc import AsyncIterator
 from datetime import UTC
 from pathlib import Path
@@ -9,24 +8,15 @@ from typing import Any
 import pytest
 
 from koboshi.cli.explain import render
-from koboshi.control.context import ControlContext
 from koboshi.control.handle import answer
-from koboshi.domain.ids import ProcessId, TurnId
+from koboshi.domain.ids import TurnId
 from koboshi.domain.outbox import DeliveryState, Postpone, Settle
 from koboshi.domain.recovery import Policy, RecoveryPolicy
-from koboshi.ports.runners import Seen
 from koboshi.ports.store import Arrival
-from koboshi.processes.runners import LocalRunners
-from tests.store.homes import (
-    BACKENDS,
-    HOUR_MS,
-    SECOND_MS,
-    FakeClock,
-    Home,
-    Limits,
-    RecordingWakeups,
-    a_world,
-)
+from tests.harness.asked_owner import asked, jobs
+from tests.harness.backends import BACKENDS, Limits
+from tests.harness.fake_time import HOUR_MS, SECOND_MS, FakeClock, RecordingWakeups
+from tests.harness.homes import Home, a_world
 
 
 @pytest.fixture
@@ -43,30 +33,6 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
     await one.store.close()
 
 
-def jobs(home: Home, *, is_running: bool = True) -> ControlContext:
-    runners = LocalRunners(Path("processes"))
-
-    async def store_end(_process_id: ProcessId, _seen: Seen) -> None:
-        raise AssertionError("nothing runs here")
-
-    async def output_of(process_id: ProcessId, _chars_max: int) -> str:
-        return f"the output of {process_id}"
-
-    return ControlContext(
-        store=home.store,
-        runners=runners,
-        store_end=store_end,
-        output_of=output_of,
-        is_running=is_running,
-    )
-
-
-async def asked(home: Home, what: str, *, is_running: bool = True) -> Any:
-    """The answer, as it comes out of the socket."""
-    request = {"ask": "explain", "what": what}
-    return json.loads(json.dumps(await answer(jobs(home, is_running=is_running), request)))
-
-
 async def text(home: Home, what: str, *, is_running: bool = True) -> list[str]:
     said = await asked(home, what, is_running=is_running)
     return render(said, home.clock.now_ms(), UTC).splitlines()
@@ -80,14 +46,14 @@ async def why(home: Home, what: str, *, is_running: bool = True) -> str:
 # ── why a turn stands where it does ─────────────────────────────────────────────────────────────
 
 
-async def test_a_turn_that_nobody_has_begun(home: Home) -> None:
+async def test_a_turn_that_no_worker_has_begun(home: Home) -> None:
     await home.say()
 
     assert await why(home, "t1") == (
-        "nobody has worked on it yet; it begins as soon as there is room (rule fresh)"
+        "it has not been worked on yet; it begins as soon as there is room (rule fresh)"
     )
     assert (await why(home, "t1", is_running=False)).startswith(
-        "nobody has worked on it yet; it begins when a gateway runs again (rule fresh)"
+        "it has not been worked on yet; it begins when a gateway runs again (rule fresh)"
     )
 
 
@@ -138,7 +104,7 @@ async def test_a_turn_that_was_interrupted_long_ago(home: Home) -> None:
     await home.reopen()
 
     assert await why(home, "t1") == (
-        "it was interrupted long ago; nobody may want it any more (rule stale)"
+        "it was interrupted long ago and may not be wanted any more (rule stale)"
     )
 
 
@@ -299,7 +265,9 @@ async def test_a_delivery_that_died_on_its_way(home: Home) -> None:
     await home.take_delivery()
 
     assert (await text(home, "d1"))[2] == "stands    being sent now"
-    assert (await text(home, "d1", is_running=False))[2].endswith("nobody knows whether it arrived")
+    assert (await text(home, "d1", is_running=False))[2].endswith(
+        "it is not known whether it arrived"
+    )
 
 
 async def test_a_reply_to_a_command_belongs_to_no_turn(home: Home) -> None:

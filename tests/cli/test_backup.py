@@ -139,7 +139,7 @@ def test_a_restore_says_what_it_did(home: Path) -> None:
         one.wait_state(one.say("cat", "echo three"), "done")
 
 
-def test_a_restore_waits_for_nobody(home: Path) -> None:
+def test_a_restore_waits_for_no_process(home: Path) -> None:
     with gateway(home):
         told = koboshi("restore", the_backup(home), home=home)
 

@@ -83,7 +83,7 @@ async def test_a_wrong_token_exits_78(gateway: FakeGateway, home: Path) -> None:
         )
 
     assert done.returncode == 78
-    assert b"does not accept this token" in done.stderr
+    assert b"or has another token" in done.stderr
     assert not gateway.stored
 
 
@@ -149,7 +149,7 @@ async def test_a_person_at_a_terminal_talks_and_leaves(
 
 
 async def test_a_pipe_that_stays_open_does_not_hold_up_the_exit(home: Path) -> None:
-    """The thread that reads is stuck in a read; nobody waits for it."""
+    """The thread that reads is stuck in a read; no caller waits for it."""
     async with await open_process(
         [*CHAT, "--home", str(home), "--url", NOBODY], stderr=subprocess.PIPE
     ) as process:
@@ -219,7 +219,7 @@ async def test_one_message_without_a_gateway_ends_with_the_reason(home: Path) ->
 
 
 async def test_lines_without_a_gateway_end_with_the_reason(home: Path) -> None:
-    """Issue 13, B13: a pipe has nobody who could leave, either."""
+    """Issue 13, B13: a pipe has no one who could leave, either."""
     done = await run_process(
         [*CHAT, "--home", str(home), "--url", NOBODY, "--wait", "0.5"],
         input=b"eins\n",
@@ -231,7 +231,7 @@ async def test_lines_without_a_gateway_end_with_the_reason(home: Path) -> None:
 
 
 async def test_one_message_is_not_waited_for_without_a_limit_by_default() -> None:
-    """Issue 13, B13: nobody has to ask for a limit."""
+    """Issue 13, B13: no one has to ask for a limit."""
     (wait,) = (option for option in chat.params if option.name == "wait_s")
 
     assert wait.default == 30.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from koboshi.channels.web.lines import (
+from koboshi.channels.web.chat_events import (
     DeliveryLine,
     EntryLine,
     Line,
@@ -92,8 +92,8 @@ def test_tool_steps_are_short_asides() -> None:
         ),
         (
             "turn",
-            TurnLine(at=AT, thread="", turn="t1", state="queued", event="resumed", rule="fresh"),
-            "going on after an interruption (fresh)",
+            TurnLine(at=AT, thread="", turn="t1", state="queued", event="resumed", words="again"),
+            "again",
         ),
     ],
 )

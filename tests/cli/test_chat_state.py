@@ -2,8 +2,8 @@
 
 import pytest
 
+from koboshi.channels.web.chat_events import DeliveryLine, EntryLine, MessageLine, Option, TurnLine
 from koboshi.channels.web.codec import Accepted, Post, Standing
-from koboshi.channels.web.lines import DeliveryLine, EntryLine, MessageLine, Option, TurnLine
 from koboshi.cli.chat.state import Conversation
 from koboshi.domain.inbox import EntryState
 

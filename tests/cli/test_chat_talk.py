@@ -11,7 +11,7 @@ from anyio import create_memory_object_stream, create_task_group, fail_after
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from koboshi.channels.web.limits import WebLimits
-from koboshi.cli.chat.link import BACK, CONNECTED, LOST, NOT_STORED, ChatLink
+from koboshi.cli.chat.link import BACK, CONNECTED, LOST, NOT_OURS, NOT_STORED, ChatLink
 from koboshi.cli.chat.talk import Screen, Talk
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
@@ -26,7 +26,7 @@ YES = Choice(choice_id="yes", label="Yes")
 
 @dataclass
 class Person:
-    """Somebody at a terminal."""
+    """A person at a terminal."""
 
     url: str
     is_interactive: bool = True
@@ -120,7 +120,7 @@ async def test_what_is_typed_is_answered(gateway: FakeGateway) -> None:
     assert person.code == 0
 
 
-async def test_somebody_who_comes_back_sees_what_was_said(gateway: FakeGateway) -> None:
+async def test_a_person_who_comes_back_sees_what_was_said(gateway: FakeGateway) -> None:
     gateway.say(ROUTE, "while you were away")
     async with serving(web_channel(gateway), gateway.accept) as url, talking(Person(url)) as person:
         await until(lambda: person.heard)
@@ -171,7 +171,7 @@ async def test_events_cut_anywhere_are_shown_once(gateway: FakeGateway) -> None:
     """S149: the wire breaks within answers, again and again."""
     channel = web_channel(gateway)
     async with serving(channel, gateway.accept), wire(channel.bound_port) as line:
-        line.limits = list(range(420, 700, 23))
+        line.limits = list(range(920, 1_200, 23))
         async with talking(Person(line.url)) as person:
             for number in range(8):
                 gateway.say(ROUTE, f"answer {number}")
@@ -184,7 +184,7 @@ async def test_events_cut_anywhere_are_shown_once(gateway: FakeGateway) -> None:
 
 
 async def test_a_store_in_trouble_is_waited_for(gateway: FakeGateway) -> None:
-    """S166: 503 says that nobody knows; the message goes out again with its key."""
+    """S166: 503 says that the outcome is unknown; the message goes out again with its key."""
     troubles = iter([True, True])
 
     async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
@@ -283,7 +283,7 @@ async def test_a_wrong_token_is_said_clearly(gateway: FakeGateway) -> None:
             await person.talk()
 
     assert person.code == 78
-    assert person.remarks == ["the gateway does not accept this token; is this the right home?"]
+    assert person.remarks == [NOT_OURS.format(url=url)]
 
 
 async def test_a_very_long_answer_is_shown(gateway: FakeGateway) -> None:
@@ -308,7 +308,7 @@ async def test_a_token_that_is_made_later_is_found(gateway: FakeGateway) -> None
     assert person.heard == ["you said hello"]
 
 
-async def test_somebody_who_leaves_is_told_what_was_not_sent() -> None:
+async def test_a_person_who_leaves_is_told_what_was_not_sent() -> None:
     """S162: nothing typed disappears without a word."""
     async with wire(None) as line, talking(Person(line.url)) as person:
         person.type("hello")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import as_nobody, koboshi, passable_folder
+from tests.cli.process import as_other_user, koboshi, passable_folder
 
 SECRET = "12345:verysecrettoken"
 TELEGRAM = f'[channels.telegram.main]\ntoken = "{SECRET}"\nallow = ["*"]\n'
@@ -94,7 +94,7 @@ def test_a_file_that_may_not_be_read_is_a_problem(command: list[str]) -> None:
         file.write_text("")
         file.chmod(0)
 
-        told = as_nobody(*command, home=folder / "home", KOBOSHI_CONFIG=str(file))
+        told = as_other_user(*command, home=folder / "home", KOBOSHI_CONFIG=str(file))
 
     assert told.code == 78
     assert "the configuration file cannot be read: permission denied" in told.err
@@ -123,7 +123,7 @@ def test_show_masks_secrets(home: Path) -> None:
     assert SECRET not in told.out + told.err
 
 
-def test_whoever_only_looks_needs_no_secrets_of_the_gateway(home: Path) -> None:
+def test_a_reader_needs_no_secrets_of_the_gateway(home: Path) -> None:
     """They may be there for the service alone: another shell can ask all the same."""
     write(home, '[channels.telegram.main]\ntoken_env = "NOT_HERE"\n')
 

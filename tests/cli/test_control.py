@@ -22,7 +22,7 @@ from koboshi.control import socket as control
 from koboshi.control.socket import ControlSocket
 from tests.harness.polling import until_asked
 
-STATUS = b'{"ask": "status"}\n'
+STATUS = b'{"ask": "status", "key": "secret"}\n'
 
 
 class Asked:
@@ -49,6 +49,7 @@ def asked() -> Asked:
 async def serving(home: Path, asked: Asked) -> AsyncIterator[Path]:
     """A served socket."""
     path = home / "control.sock"
+    (home / "control-key").write_text("secret\n")
     async with create_task_group() as tasks:
         tasks.start_soon(ControlSocket(home=home, answer=asked).keep_serving)
         await until_asked(lambda: is_served(path), "the socket is served")
@@ -82,14 +83,14 @@ async def answer_from(stream: SocketStream) -> Any:
 
 async def test_a_request_is_answered(tmp_path: Path, asked: Asked) -> None:
     async with serving(tmp_path, asked) as path:
-        answer = await exchange(path, b'{"ask": "status"}\n')
+        answer = await exchange(path, STATUS)
 
     assert answer == {"ok": True, "asked": {"ask": "status"}}
 
 
 async def test_a_request_may_come_in_pieces(tmp_path: Path, asked: Asked) -> None:
     async with serving(tmp_path, asked) as path:
-        answer = await exchange(path, b'{"ask"', b': "status"}', b"\n")
+        answer = await exchange(path, STATUS[:6], STATUS[6:-1], STATUS[-1:])
 
     assert answer["ok"] is True
 
@@ -140,7 +141,7 @@ async def test_a_stuck_database_is_said_to_be_one(
     assert answer["error"]["type"] == "too-slow"
 
 
-async def test_whoever_leaves_in_the_middle_is_let_go(tmp_path: Path, asked: Asked) -> None:
+async def test_a_client_that_leaves_in_the_middle_is_let_go(tmp_path: Path, asked: Asked) -> None:
     async with serving(tmp_path, asked) as path:
         async with await connect_unix(path) as stream:
             await stream.send(b'{"ask"')
@@ -150,7 +151,7 @@ async def test_whoever_leaves_in_the_middle_is_let_go(tmp_path: Path, asked: Ask
         assert (await exchange(path, STATUS))["ok"] is True
 
 
-async def test_whoever_says_nothing_is_let_go(
+async def test_one_who_says_nothing_is_let_go(
     tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control, "READ_SECONDS", 0.05)
@@ -183,10 +184,34 @@ async def test_where_there_can_be_no_socket_the_gateway_goes_on(
 
 
 async def test_stopping_does_not_wait_for_an_answer(tmp_path: Path, asked: Asked) -> None:
-    """S144: whoever waits is let go."""
+    """S144: a waiting caller is let go."""
     asked.is_stuck = True
     with fail_after(60):
         async with serving(tmp_path, asked) as path:
             stream = await connect_unix(path)
             await stream.send(STATUS)
         await stream.aclose()
+
+
+@pytest.mark.parametrize("shown", ["", ', "key": ""', ', "key": "wrong"', ', "key": ["secret"]'])
+async def test_a_request_without_the_key_is_told_nothing(
+    tmp_path: Path, asked: Asked, shown: str
+) -> None:
+    """Issue 15, V4: a program inside a boundary may connect; it cannot read the home."""
+    async with serving(tmp_path, asked) as path:
+        answer = await exchange(path, f'{{"ask": "status"{shown}}}\n'.encode())
+
+    assert answer["error"]["type"] == "no-key"
+    assert f"{tmp_path}/control-key" in answer["error"]["message"]
+
+
+async def test_a_key_that_was_lost_is_written_again(tmp_path: Path, asked: Asked) -> None:
+    key = tmp_path / "control-key"
+    async with serving(tmp_path, asked) as path:
+        key.unlink()
+        answer = await exchange(path, b'{"ask": "status"}\n')
+
+        assert (await exchange(path, STATUS))["ok"] is True
+
+    assert "is written again" in answer["error"]["message"]
+    assert (key.read_text(), key.stat().st_mode & 0o777) == ("secret\n", 0o600)

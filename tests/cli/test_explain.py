@@ -221,7 +221,7 @@ def _has_delivered(one: Gateway, message: str) -> bool:
     return any(line["subject"] == "delivery" for line in one.explained(message)["lines"])
 
 
-def test_the_words_of_people_can_not_command_the_terminal(one: Gateway) -> None:
+def test_the_words_of_people_cannot_command_the_terminal(one: Gateway) -> None:
     message = one.say("terminal", "echo \x1b[2Jcleared\u202e")
     one.wait_state(message, "done")
 
@@ -232,7 +232,7 @@ def test_the_words_of_people_can_not_command_the_terminal(one: Gateway) -> None:
     assert "\x1b" not in koboshi("explain", message, "--json", home=one.home).out
 
 
-def test_no_colours_are_printed_whoever_listens(one: Gateway) -> None:
+def test_no_colours_are_printed_in_any_case(one: Gateway) -> None:
     message = one.say("plain", "echo hi")
 
     assert "\x1b" not in koboshi("explain", message, home=one.home, NO_COLOR="1").out

@@ -9,20 +9,12 @@ from pathlib import Path
 import pytest
 
 from koboshi.stores.faults import VARIABLE
+from tests.cli.home_rows import beats, outbox
 from tests.cli.paced import OFTEN
 from tests.cli.process import Ended, Gateway, gateway, koboshi, starting, until
-from tests.harness.rows import read_rows
 
 DATABASE = ("koboshi.db", "koboshi.db-wal")
 WENT_BACK = "the database went back"
-
-
-def outbox(home: Path) -> list[tuple[object, object]]:
-    return [(row["state"], row["labelled"]) for row in read_rows(home).of("outbox")]
-
-
-def beats(home: Path) -> int:
-    return int(read_rows(home).workers[-1]["heartbeat_ms"])
 
 
 def wait_beats(home: Path, count: int = 2) -> None:
@@ -79,7 +71,7 @@ def page_says(one: Gateway) -> str:
 
 def test_nothing_owed_is_sent_by_itself_and_the_operator_is_told(tmp_path: Path) -> None:
     """Issue 12, A7: the log, the status, the doctor and the page say what is gone, until what is
-    held was released; whoever writes meanwhile is answered as usual."""
+    held was released; the one who writes meanwhile is answered as usual."""
     home = gone_back(tmp_path)
 
     with gateway(home, command=OFTEN) as one:
@@ -181,7 +173,7 @@ def test_a_home_that_was_copied_whole_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_restore_is_no_surprise(tmp_path: Path) -> None:
-    """Issue 12, A7: whoever restored a backup knows that the database went back."""
+    """Issue 12, A7: the one who restored a backup knows that the database went back."""
     home, file = tmp_path / "home", tmp_path / "backup.db"
     with_an_owed_answer(home)
     assert koboshi("backup", "create", "--to", str(file), home=home).code == 0

@@ -1,4 +1,4 @@
-"""What a restored past owes: held, shown, and sent when somebody says so."""
+"""What a restored past owes: held, shown, and sent when a person says so."""
 
 import signal
 from pathlib import Path

@@ -3,12 +3,12 @@ tell of them."""
 
 from pathlib import Path
 
+from tests.cli.metrics_page import page
 from tests.cli.process import Gateway, gateway, koboshi, until
-from tests.cli.test_metrics import page
 
 DEATHS = 5
 ENDLESS = 'script: [{"text":"never said","sleep_ms":600000}]'
-WORDS = "held back: the gateway dies again and again"
+WORDS = "held back: the gateway keeps dying"
 
 
 def works_on(one: Gateway, message: str) -> None:
@@ -17,7 +17,7 @@ def works_on(one: Gateway, message: str) -> None:
 
 def test_what_the_breaker_holds_back_is_counted_as_work_nowhere(tmp_path: Path) -> None:
     """Issue 13, B8: red before, `status` said "running", `inbox list` "attached", and the metrics
-    counted turns that nobody worked on."""
+    counted turns that no worker held."""
     home, told = tmp_path / "home", {"KOBOSHI__RECOVERY__BOOT_BREAKER": "true"}
     for death in range(DEATHS):
         with gateway(home, **told) as dying:

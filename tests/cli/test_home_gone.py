@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.home_rows import beats, outbox
 from tests.cli.paced import OFTEN, SELDOM
 from tests.cli.process import Gateway, gateway, koboshi, until
-from tests.cli.test_gone_back import beats, outbox
 from tests.harness.rows import read_rows
 
 STORAGE_FAILED = 74
@@ -60,7 +60,7 @@ def leaves(one: Gateway) -> None:
 def test_an_idle_gateway_leaves_within_a_heartbeat(
     tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
-    """Issue 12, A8: nobody writes to it; its own heartbeat notices."""
+    """Issue 12, A8: no one writes to it; its own heartbeat notices."""
     home = tmp_path / "home"
     with gateway(home, command=OFTEN) as one:
         one.wait_state(one.say("ann", "echo one"), "done")

@@ -83,7 +83,7 @@ def test_what_is_there_is_not_replaced_unless_asked_for(home: Path) -> None:
     assert (home / "koboshi.toml.old").read_text() == "# mine\n"
 
 
-def test_where_nobody_can_be_asked_it_says_how(home: Path) -> None:
+def test_where_no_person_can_be_asked_it_says_how(home: Path) -> None:
     told = koboshi("init", home=home)
 
     assert told.code == 1
@@ -199,7 +199,7 @@ def test_at_a_terminal_it_asks(home: Path) -> None:
     assert "port = 8700\n" in (home / "koboshi.toml").read_text()
 
 
-def test_an_answer_that_can_not_be_used_is_told_why_and_asked_again(home: Path) -> None:
+def test_an_answer_that_cannot_be_used_is_told_why_and_asked_again(home: Path) -> None:
     typed = [
         *("gpt-5", "nobody:gpt", "openai:gpt-5"),
         *("MY KEY", "MY_KEY"),
@@ -220,7 +220,7 @@ def test_an_answer_that_can_not_be_used_is_told_why_and_asked_again(home: Path) 
     for why in (
         'model "gpt-5" does not say whose it is',
         'the provider "nobody"',
-        "that can not be used: it must be",
+        "that cannot be used: it must be",
         "'many' is not a valid integer",
         '"@ann" is no id',
     ):

@@ -40,9 +40,9 @@ def test_where_systemd_runs_it_the_journal_has_it(
 
 
 @pytest.mark.parametrize(
-    "stderr, words", [("/dev/pts/3", "a terminal"), ("pipe:[9]", "a pipe"), (None, "can not be")]
+    "stderr, words", [("/dev/pts/3", "a terminal"), ("pipe:[9]", "a pipe"), (None, "cannot be")]
 )
-def test_what_only_somebody_else_has_is_said(stderr: str | None, words: str) -> None:
+def test_what_only_another_person_has_is_said(stderr: str | None, words: str) -> None:
     source = source_of(stderr, [], 7)
 
     assert isinstance(source, Elsewhere)

@@ -1,4 +1,4 @@
-"""`koboshi` itself: what it can do, and what it says to somebody who mistypes."""
+"""`koboshi` itself: what it can do, and what it says to a person who mistypes."""
 
 import platform
 

@@ -1,17 +1,20 @@
 """`/metrics` of a real gateway."""
 
-import http.client
 import json
 import re
 from pathlib import Path
 
 from koboshi.runtime.metric_table import METRICS
-from tests.cli.process import Gateway, gateway, koboshi, until
+from tests.cli.metrics_page import page
+from tests.cli.process import gateway, koboshi, until
 
 SCRIPT = [
     {
         "calls": [
-            {"tool": "terminal", "arguments": {"command": "rm -rf /nowhere/at/all"}},
+            {
+                "tool": "terminal",
+                "arguments": {"command": "rm -rf /nowhere/at/all", "outside": True, "reason": "x"},
+            },
             {"tool": "list_files", "arguments": {"path": "."}},
         ]
     },
@@ -21,19 +24,7 @@ LABELS = {"le", *(label for told in METRICS.values() for label in told.labels)}
 LINE = re.compile(r"(?:# (?:HELP|TYPE) \S+ .+|[a-z_]+(?:\{[^}]*\})? -?[0-9.e+-]+)")
 
 
-def page(one: Gateway, token: str | None = None) -> tuple[int, str, str]:
-    host, port = one.wait_serving()
-    connection = http.client.HTTPConnection(host, port, timeout=30)
-    given = (one.home / "web-token").read_text().strip() if token is None else token
-    try:
-        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {given}"})
-        answer = connection.getresponse()
-        return answer.status, answer.headers["content-type"], answer.read().decode()
-    finally:
-        connection.close()
-
-
-def test_it_counts_what_happened_in_this_boot_and_names_nobody(tmp_path: Path) -> None:
+def test_it_counts_what_happened_in_this_boot_and_names_no_person(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with gateway(home) as one:
         one.wait_state(one.say("ann", "echo in an earlier boot"), "done")
@@ -44,7 +35,7 @@ def test_it_counts_what_happened_in_this_boot_and_names_nobody(tmp_path: Path) -
         status, kind, first = page(one)
         asked = one.say("bob", f"script: {json.dumps(SCRIPT)}")
         one.wait_state(asked, "waiting")
-        one.say("bob", "/deny")
+        one.asked(ask="say", what="bob", message="deny", text="/deny")
         one.wait_state(asked, "done")
         second = until(
             lambda: found if 'outcome="done"} 2' in (found := page(one)[2]) else None,

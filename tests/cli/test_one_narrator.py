@@ -8,7 +8,7 @@ import pytest
 
 from koboshi.cli.explain import render
 from koboshi.cli.rows.cells import turn_cells
-from koboshi.cli.rows.lines import turn_line
+from koboshi.cli.rows.row_text import turn_line
 from koboshi.commands.parse import parse_command
 from koboshi.commands.run import respond
 from koboshi.control.handle import reply_to
@@ -17,10 +17,12 @@ from koboshi.domain.ids import TurnId
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.ports.store import Arrival
 from koboshi.ports.views import Page
-from tests.cli.test_answers import asked, jobs
-from tests.dashboard.test_routes import asked as asked_of_page
-from tests.dashboard.test_routes import dashboard
-from tests.store.homes import BACKENDS, FakeClock, Home, RecordingWakeups, a_world
+from tests.harness.asked_owner import asked, jobs
+from tests.harness.asked_page import asked as asked_of_page
+from tests.harness.asked_page import dashboard
+from tests.harness.backends import BACKENDS
+from tests.harness.fake_time import FakeClock, RecordingWakeups
+from tests.harness.homes import Home, a_world
 
 ALL = Page(limit=10, before=1 << 62)
 

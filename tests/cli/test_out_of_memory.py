@@ -42,7 +42,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
         ("kill -9 $$", "killed", "it was killed by signal 9"),
         ("exit 3", "exited", "it exited with code 3"),
     ],
-    ids=["killed by the kernel", "a process of it was", "killed by somebody", "ended by itself"],
+    ids=["killed by the kernel", "a process of it was", "killed otherwise", "ended by itself"],
 )
 def test_how_a_command_ended_is_told_apart(
     one: Gateway, command: str, state: str, words: str
@@ -81,7 +81,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("is_greedy", [True, False], ids=["greedy", "killed by somebody"])
+@pytest.mark.parametrize("is_greedy", [True, False], ids=["greedy", "killed otherwise"])
 def test_a_gateway_that_lacked_memory_says_so_at_its_next_start(
     tmp_path: Path, is_greedy: bool
 ) -> None:

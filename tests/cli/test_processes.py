@@ -51,7 +51,7 @@ def test_one_that_is_not_there_is_not_found(
 
 
 def test_a_running_one_is_listed_read_killed_and_explained(home: Path, serving: Gateway) -> None:
-    """S108, S109, S115: and nobody is told of an end that an operator asked for."""
+    """S108, S109, S115: and no notice is sent of an end that an operator asked for."""
     in_background(
         serving, "echo up; sleep 600", notify_on_complete=True, watch_patterns=["nothing"]
     )
@@ -73,7 +73,7 @@ def test_a_running_one_is_listed_read_killed_and_explained(home: Path, serving: 
     assert told[0].startswith("process p1 of session s1")
     assert any(line.startswith("stands    killed") for line in told)
     assert "why       it was ended on request" in told
-    assert "told      to nobody: somebody asked for its end" in told
+    assert "told      nothing: its end was asked for" in told
     assert not any("what was said about it" in line for line in told)
 
 
@@ -108,7 +108,7 @@ def test_without_a_gateway_the_truth_is_told_by_the_command_itself(
         assert next_one.explained("p1")["reports"] == []
 
 
-def test_an_end_while_nobody_was_there_is_found_by_the_next_gateway(
+def test_an_end_while_no_gateway_runs_is_found_by_the_next_gateway(
     home: Path, serving: Gateway
 ) -> None:
     """S134: with its true exit code."""

@@ -21,7 +21,7 @@ class Promise:
     options: str = "--home --config"
     has_json: bool = True
     asks_owner: bool = True
-    """Whether it asks whoever owns the home, and says so where there is none yet."""
+    """Whether it asks the owner of the home, and says so where there is none yet."""
 
 
 ROWS = "--home --config --limit --before"

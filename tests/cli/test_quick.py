@@ -12,7 +12,8 @@ from tests.cli.process import KOBOSHI, ended, environment, gateway
 LOOKS = (("status",), ("explain", "s1"), ("sessions", "list"))
 HEAVY = frozenset({"anyio", "asyncio", "httpx2", "rich", "starlette", "structlog", "uvicorn"})
 """What a gateway and a terminal need; each takes longer to load than the look itself."""
-LOADED_MAX = {"running": 190, "dead": 290}
+LOADED_MAX = {"running": 195, "dead": 295}
+"""Among them are the roles, rules and sandboxes that replies tell of, a small module each."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_a_look_loads_only_what_it_needs(
 
     assert told.code == 0, told.err
     loaded = [line.rpartition("|")[2].strip() for line in told.err.splitlines() if "|" in line]
-    assert len(loaded) > 50, "nobody has counted"
+    assert len(loaded) > 50, "nothing was counted"
     assert HEAVY & set(loaded) == set()
     assert len(loaded) <= LOADED_MAX[standing], sorted(loaded)
 

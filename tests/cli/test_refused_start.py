@@ -54,7 +54,7 @@ def test_a_start_that_was_refused_is_not_booked_as_killed(home: Path) -> None:
     with gateway(home) as two:
         until(lambda: two.events("boot_report"), "it has looked around")
         status = koboshi("status", "--json", home=home).document
-        assert status["previous"] is None, "nobody served before"
+        assert status["previous"] is None, "no gateway served before"
         assert "killed" not in str(status["worker"]["report"])
 
 

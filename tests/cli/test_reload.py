@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import gateway, is_there, koboshi, until
-from tests.cli.test_supervise import child_of
+from tests.cli.process import child_of, gateway, is_there, koboshi, until
 from tests.harness.rows import read_rows
 
 WRONG = '[gateway]\nbusy = "sometimes"\n'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from koboshi.cli.rows.lines import delivery_lines
+from koboshi.cli.rows.row_text import delivery_lines
 from koboshi.domain.ids import DeliveryId, SessionId
 from koboshi.ports.views import DeliveryView
 

@@ -16,8 +16,10 @@ from koboshi.domain.command import CommandName
 from koboshi.domain.outbox import DeliveryState, Postpone, Settle
 from koboshi.ports.views import Page, Trace
 from tests.cli.process import gateway, koboshi
-from tests.cli.test_answers import jobs
-from tests.store.homes import BACKENDS, HOUR_MS, Home
+from tests.harness.asked_owner import jobs
+from tests.harness.backends import BACKENDS
+from tests.harness.fake_time import HOUR_MS
+from tests.harness.homes import Home
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ async def test_a_page_before_nothing_is_refused(home: Home) -> None:
     assert (await error(home, "list", kind="turn", before="d1")).startswith("bad-request: ")
 
 
-async def test_the_operator_resumes_and_drops_what_nobody_works_on(home: Home) -> None:
+async def test_the_operator_resumes_and_drops_what_no_worker_holds(home: Home) -> None:
     claim = await home.work_on("one")
     assert "is working on it" in await error(home, "turn-resume", kind="turn", what="t1")
     home.clock.move(2 * HOUR_MS)
@@ -266,7 +268,7 @@ async def test_a_page_of_views_is_bounded(home: Home) -> None:
 
 
 def test_the_commands_answer_with_and_without_a_gateway(tmp_path: Path) -> None:
-    """The same words from a gateway and from whoever owns the home for a moment."""
+    """The same words from a gateway and from the owner of the home for a moment."""
     home = tmp_path / "home"
     with gateway(home) as one:
         message = one.say("room", "echo hello", key="key-1")

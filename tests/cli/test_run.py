@@ -18,8 +18,8 @@ from tests.cli.process import (
     KOBOSHI,
     NOBODY,
     WITHIN_S,
-    as_nobody,
-    can_nobody_look,
+    as_other_user,
+    can_other_user_look,
     environment,
     gateway,
     koboshi,
@@ -28,6 +28,7 @@ from tests.cli.process import (
     starting,
     until,
 )
+from tests.harness.open_files import has_open
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_it_stops_as_asked_in_the_middle_of_a_turn(home: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_stops_at_once_while_it_waits_for_the_home(home: Path, number: signal.Signals) -> None:
     with gateway(home), starting(home, "--lock-wait", "600") as second:
-        # The lock is opened by nobody else, so whoever has it open is waiting for it.
+        # The lock is opened by no other, so the one who has it open is waiting for it.
         lock = os.stat(home / "koboshi.lock")
         until(lambda: has_open(second.pid, lock), "the second waits for the lock")
 
@@ -100,7 +101,7 @@ def test_it_shows_where_it_is_when_asked_and_goes_on(home: Path) -> None:
 
 
 def test_a_foreign_lock_on_the_database_does_not_keep_it_from_stopping(home: Path) -> None:
-    """S166: a store that can not be written is a reason to end with 74, not to hang."""
+    """S166: a store that cannot be written is a reason to end with 74, not to hang."""
     with gateway(home) as one:
         with closing(sqlite3.connect(home / "koboshi.db", isolation_level=None)) as foreign:
             foreign.execute("BEGIN IMMEDIATE")
@@ -233,13 +234,13 @@ def test_a_home_that_is_a_file(tmp_path: Path, command: str) -> None:
     assert koboshi(command, home=file).code == 78, "whether a configuration is named or not"
 
 
-def test_a_home_that_can_not_be_written() -> None:
+def test_a_home_that_cannot_be_written() -> None:
     with passable_folder() as folder:
         home = folder / "home"
         home.mkdir(mode=0o500)
         own(home)
 
-        told = as_nobody("run", home=home)
+        told = as_other_user("run", home=home)
 
         assert told.code == 78
         assert "is not writable" in told.err
@@ -247,11 +248,11 @@ def test_a_home_that_can_not_be_written() -> None:
         home.chmod(0o700)
 
 
-def test_a_home_that_can_not_be_made() -> None:
+def test_a_home_that_cannot_be_made() -> None:
     with passable_folder() as folder:
         folder.chmod(0o555)
 
-        told = as_nobody("run", home=folder / "deep" / "home")
+        told = as_other_user("run", home=folder / "deep" / "home")
 
         assert told.code == 78
         assert "cannot be used: permission denied" in told.err
@@ -259,20 +260,20 @@ def test_a_home_that_can_not_be_made() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave files of root behind")
-@pytest.mark.skipif(not can_nobody_look(), reason="nobody else can read the program here")
+@pytest.mark.skipif(not can_other_user_look(), reason="no other can read the program here")
 @pytest.mark.parametrize("name", ["koboshi.lock", "web-token", "koboshi.db"])
 def test_a_file_of_another_user_in_the_home_is_named(name: str) -> None:
-    """Somebody ran it once with sudo. No restart mends that."""
+    """A person ran it once with sudo. No restart mends that."""
     with passable_folder() as folder:
         home = folder / "home"
         home.mkdir(mode=0o700)
         own(home)
         (home / name).touch(mode=0o600)
 
-        told = as_nobody("run", home=home)
+        told = as_other_user("run", home=home)
 
         assert told.code == 78
-        assert f"{home / name} can not be" in told.err
+        assert f"{home / name} cannot be" in told.err
         assert "Traceback" not in told.err
 
 
@@ -289,7 +290,7 @@ def test_a_database_of_another_program_is_left_alone(home: Path) -> None:
     assert (home / "koboshi.db").read_bytes() == before
 
 
-def test_a_socket_that_can_not_be_made_is_only_missed_by_the_command_line(home: Path) -> None:
+def test_a_socket_that_cannot_be_made_is_only_missed_by_the_command_line(home: Path) -> None:
     (home / "control.sock").mkdir(parents=True)
     home.chmod(0o700)
     with gateway(home) as one:
@@ -300,7 +301,7 @@ def test_a_socket_that_can_not_be_made_is_only_missed_by_the_command_line(home: 
         assert one.stop() == 0
 
 
-# ── what nobody foresaw ─────────────────────────────────────────────────────────────────────────
+# ── what no one foresaw ─────────────────────────────────────────────────────────────────────────
 
 BROKEN = """
 from koboshi.cli.main import main
@@ -377,7 +378,7 @@ def test_a_bug_at_the_start_is_no_silence_either(home: Path) -> None:
         assert "KOBOSHI_CRASH_AT wants" in one.events("gateway_broke")[0]["exception"]
 
 
-def test_it_serves_though_nobody_listens_to_what_it_prints(home: Path) -> None:
+def test_it_serves_though_no_one_listens_to_what_it_prints(home: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     process = subprocess.Popen(
@@ -393,22 +394,6 @@ def test_it_serves_though_nobody_listens_to_what_it_prints(home: Path) -> None:
     finally:
         process.kill()
         process.wait(WITHIN_S)
-
-
-def has_open(pid: int, file: os.stat_result) -> bool:
-    """Whether a process has a file open."""
-    try:
-        descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
-        return any(_same(each, file) for each in descriptors)
-    except OSError:
-        return False
-
-
-def _same(descriptor: Path, file: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(descriptor.stat(), file)
-    except OSError:
-        return False
 
 
 def own(path: Path) -> None:

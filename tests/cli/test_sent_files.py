@@ -48,7 +48,7 @@ def delivery_of(home: Path) -> Any:
 
 
 def test_a_sent_file_can_be_fetched_also_after_a_kill(home: Path, tmp_path: Path) -> None:
-    """Issue 13, B15: the address is good as long as the delivery is there, whoever serves it."""
+    """Issue 13, B15: the address is good as long as the delivery is there, over restarts."""
     env = sending(tmp_path / "work")
     with gateway(home, **env) as one:
         one.wait_state(one.say("ann", script()), "done")

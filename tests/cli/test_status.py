@@ -17,7 +17,7 @@ from koboshi.cli.options import CommandFailure
 from tests.cli.process import (
     KOBOSHI,
     WITHIN_S,
-    as_nobody,
+    as_other_user,
     environment,
     gateway,
     is_stopped,
@@ -238,7 +238,7 @@ def test_a_gateway_that_starts_meanwhile_waits_for_the_command(home: Path) -> No
 
 
 def test_a_home_that_is_held_by_something_silent_is_named(home: Path) -> None:
-    """The lock is held, and nobody serves the socket."""
+    """The lock is held, and the socket is not served."""
     with gateway(home) as one:
         one.stop()
     hold = (
@@ -274,7 +274,7 @@ def test_the_home_of_another_user_is_closed() -> None:
     with passable_folder() as folder:
         home = folder / "home"
         with gateway(home):
-            told = as_nobody("status", home=home, KOBOSHI_CONFIG="/dev/null")
+            told = as_other_user("status", home=home, KOBOSHI_CONFIG="/dev/null")
 
     assert told.code == 78
     assert "permission denied" in told.err
@@ -312,5 +312,5 @@ def test_a_gateway_that_dies_over_its_answer_is_one_that_does_not_run(home: Path
 
 @pytest.mark.parametrize("reply", [b"hello\n", b"[1]\n", b"\xff\n"])
 def test_an_answer_that_is_none_is_refused(home: Path, reply: bytes) -> None:
-    with answering(home, reply), pytest.raises(CommandFailure, match="can not be read"):
+    with answering(home, reply), pytest.raises(CommandFailure, match="cannot be read"):
         ask_owner.ask_gateway(home, {"ask": "status"})

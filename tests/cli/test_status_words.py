@@ -91,16 +91,16 @@ def test_turns_are_counted_by_where_they_stand() -> None:
 
     lines = rendered(turns={"queued": 0, "running": 3}, stands=stands)
 
-    words = "1 being worked on, 2 held back: the gateway dies again and again"
+    words = "1 being worked on, 2 held back: the gateway keeps dying"
     assert f"turns      {words}" in lines
 
 
-def test_trouble_is_told_and_can_not_command_the_terminal() -> None:
+def test_trouble_is_told_and_cannot_command_the_terminal() -> None:
     assert rendered(trouble="full\x1b[2J")[-1] == "trouble    full\\x1b[2J"
     assert not any(line.startswith("trouble") for line in rendered())
 
 
-def test_a_gateway_that_can_not_write_any_more_is_in_trouble() -> None:
+def test_a_gateway_that_cannot_write_any_more_is_in_trouble() -> None:
     silent = worker(2, heartbeat_ms=NOW_MS - 40_000)
     words = "trouble    nothing could be written for 40 s; the disk may be stuck"
 
@@ -122,7 +122,7 @@ def test_how_the_previous_boot_ended(how: str, words: str) -> None:
     assert rendered(previous=previous)[2] == f"before     boot 1 {words} at 2027-01-15 07:48:20"
 
 
-def test_a_boot_that_nobody_buried_was_killed() -> None:
+def test_a_boot_that_no_one_buried_was_killed() -> None:
     lines = rendered(is_running=False)
 
     assert lines[0] == "koboshi is not running"

@@ -20,7 +20,7 @@ from koboshi.cli.supervise import (
 )
 from tests.cli.process import (
     WITHIN_S,
-    Gateway,
+    child_of,
     children,
     environment,
     gateway,
@@ -38,15 +38,6 @@ WAITS = "until [ -e go ]; do sleep 0.05; done"
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
-
-
-def child_of(parent: Gateway) -> int:
-    """The process that serves."""
-    status = koboshi("status", "--json", home=parent.home).document
-    assert status["is_running"], status
-    pid: int = status["worker"]["pid"]
-    assert pid != parent.pid
-    return pid
 
 
 def test_a_killed_gateway_is_started_again_at_once(home: Path) -> None:
@@ -219,7 +210,7 @@ def test_the_pause_grows_with_every_death_and_has_a_limit() -> None:
     assert [pause_after(deaths) for deaths in range(1, 9)] == [0.2, 0.5, 1, 2, 5, 15, 15, 15]
 
 
-def test_only_an_end_that_was_wanted_or_can_not_be_mended_is_final() -> None:
+def test_only_an_end_that_was_wanted_or_cannot_be_mended_is_final() -> None:
     assert is_over(0, is_asked=False)
     assert is_over(78, is_asked=False)
     assert is_over(-9, is_asked=True)

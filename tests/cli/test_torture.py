@@ -23,7 +23,7 @@ DONE = "SELECT entry_id FROM inbox JOIN turns USING (turn_id) WHERE turns.state 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Somebody's machine: a home that is theirs, and a folder for what is temporary."""
+    """A person's machine: a home that is theirs, and a folder for what is temporary."""
 
     home: Path
     temporary: Path
@@ -86,11 +86,11 @@ def place(tmp_path: Path) -> Place:
 
 def test_a_short_torture_is_clean_and_leaves_nothing(place: Place) -> None:
     """Also where the home of the user is broken: it is not looked at, and not touched."""
-    told = place.torture("--lives", "8", "--seed", "3", "--homes", "1", "--json")
+    told = place.torture("--lives", "4", "--seed", "3", "--homes", "1", "--json")
 
     assert told.code == 0, told.out + told.err
     said = told.document
-    assert (said["ok"], said["complete"], said["seed"], said["lives"]) == (True, True, 3, 8)
+    assert (said["ok"], said["complete"], said["seed"], said["lives"]) == (True, True, 3, 4)
     assert (said["lost"], said["doubled"], said["ran_twice"]) == (0, 0, 0)
     assert said["violations"] == []
     assert sum(said["kills_by_place"].values()) == said["kills"]
@@ -122,7 +122,7 @@ def test_the_tally_is_told_in_lines(place: Place) -> None:
 
 
 def test_minutes_end_it_too(place: Place) -> None:
-    told = place.torture("--minutes", "0.05", "--homes", "1", "--json")
+    told = place.torture("--minutes", "0.02", "--homes", "1", "--json")
 
     assert told.code == 0, told.out + told.err
     assert told.document["complete"] is True
@@ -132,7 +132,7 @@ def test_minutes_end_it_too(place: Place) -> None:
 @pytest.mark.parametrize(
     "statement,faults",
     [
-        # Whoever had not heard that it was taken posts it again, and is answered twice.
+        # The one who had not heard that it was taken posts it again, and is answered twice.
         ("DELETE FROM inbox WHERE entry_id = :entry", {"lost", "doubled"}),
         (
             "INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, anchor, state, "
@@ -146,8 +146,8 @@ def test_minutes_end_it_too(place: Place) -> None:
     ids=["a stored message vanishes", "an answer is owed once more"],
 )
 def test_a_planted_fault_is_seen(place: Place, statement: str, faults: set[str]) -> None:
-    """Somebody meddles with the database of the throw-away gateway while it is tortured."""
-    with place.torturing("--lives", "8", "--homes", "1", "--seed", "5", "--json") as process:
+    """A person meddles with the database of the throw-away gateway while it is tortured."""
+    with place.torturing("--lives", "4", "--homes", "1", "--seed", "5", "--json") as process:
         until(lambda: meddle(place, statement), "something is answered", within_s=WITHIN_S)
         out, err = process.communicate(timeout=WITHIN_S)
 
@@ -181,21 +181,21 @@ def meddle(place: Place, statement: str) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_early_in_order(place: Place, number: signal.Signals) -> None:
-    with place.torturing("--lives", "5000", "--seed", "6") as process:
+    with place.torturing("--lives", "5000", "--seed", "6", "--homes", "2") as process:
         until(place.databases, "it has begun", within_s=WITHIN_S)
         process.send_signal(number)
         out, err = process.communicate(timeout=WITHIN_S)
 
     assert process.returncode == 0, err
     assert "It was ended early" in out
-    assert "koboshi torture --lives 5000" in out
+    assert "koboshi torture --lives 5000 --homes 2" in out
     assert "Traceback" not in err
     assert place.processes() == []
     assert list(place.temporary.iterdir()) == []
 
 
 def test_no_gateway_outlives_a_torture_that_is_killed(place: Place) -> None:
-    with place.torturing("--lives", "5000") as process:
+    with place.torturing("--lives", "5000", "--homes", "2") as process:
         until(place.databases, "it has begun", within_s=WITHIN_S)
         process.kill()
         process.communicate()

@@ -240,7 +240,7 @@ def test_a_restart_by_the_agent_is_refused_and_its_turn_goes_on(home: Path) -> N
 
 
 def test_a_hangup_is_refused_and_the_gateway_goes_on(home: Path) -> None:
-    """Issue 13, B12: whoever sent it finds the reason in the log."""
+    """Issue 13, B12: the one who sent it finds the reason in the log."""
     with gateway(home) as one:
         write(home, TYPO)
         one.signal(signal.SIGHUP)

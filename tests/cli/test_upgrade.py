@@ -1,4 +1,4 @@
-"""The files of koboshi are replaced while a gateway runs, and nobody has restarted it yet."""
+"""The files of koboshi are replaced while a gateway runs, and no one has restarted it yet."""
 
 import json
 import os

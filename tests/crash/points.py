@@ -72,14 +72,14 @@ POINTS = (
     # While it recovers, and again while it recovers from that.
     Point("turns.recover", "recovery", 1, ("turns.recover:before",), is_always_tried=True),
     Point("workers.start", "recovery", 1, ("turns.recover:after",)),
-    # The first look for questions that nobody answered is made when the gateway starts.
+    # The first look for questions that were not answered is made when the gateway starts.
     Point("turns.expire", "echo"),
     # A command is begun, born and ended; in the background it can be asked to end.
     Point("processes.begin", "command"),
     Point("processes.born", "command"),
     Point("processes.ended", "command"),
     Point("processes.ask_end", "killed-command"),
-    # Beside a call in the foreground, and one that ends while nobody is there.
+    # Beside a call in the foreground, and one that ends while no gateway ran.
     Point("turns.start_call", "tool-and-job", 2, is_always_tried=True),
     Point("turns.finish_call", "tool-and-job", 2),
     Point("processes.ended", "ended-while-down", is_always_tried=True),
@@ -125,31 +125,43 @@ def kills_in(story: str, verbs: Iterable[str]) -> list[list[str]]:
 
 EXEMPT = {
     "retention.forget_lines": "what is swept is a week old at least; killed there in "
-    "tests/store/test_crash_points.py",
+    "tests/sqlite/test_crash_points.py",
     "retention.forget_deliveries": "likewise",
     "workers.tell_full": "the writer itself calls it, on a full disk; killed there in "
     "tests/crash/test_full_disk.py",
     "processes.forget": "processes are swept once an hour, long after their end; killed there in "
-    "tests/store/test_crash_points.py",
+    "tests/sqlite/test_crash_points.py",
     "processes.remains_ended": "only a person who ends a lost process comes by it; killed there in "
-    "tests/store/test_crash_points.py",
+    "tests/sqlite/test_crash_points.py",
     "outbox.label": "the web channel repeats a send under the same key and never needs a label; "
-    "killed there in tests/crash/test_rig.py, on a platform that can not",
-    "people.approve": "everybody who has the token is allowed on the web; killed there in "
-    "tests/cli/test_pairing.py, by the command, and in tests/store/test_crash_points.py",
+    "killed there in tests/crash/test_rig.py, on a platform that cannot",
+    "people.approve": "every person who has the token is allowed on the web; killed there in "
+    "tests/cli/test_pairing.py, by the command, and in tests/sqlite/test_crash_points.py",
     "people.deny": "likewise",
+    "browsers.make": "no message is in it; killed there in tests/hostile/test_browsers.py",
+    "browsers.use": "likewise, once an hour at most",
+    "browsers.revoke": "likewise",
+    "browsers.revoke_all": "likewise",
     "people.revoke": "likewise",
+    "people.set_role": "likewise",
+    "erasures.erase": "asked by the operator or by a person; killed there in "
+    "tests/sqlite/test_crash_points.py, and finished after a kill in "
+    "tests/sqlite/test_erasure.py",
+    "erasures.files_gone": "likewise",
+    "erasures.finished": "likewise",
+    "people.tell_of_roles": "likewise; it concerns homes of an earlier version",
+    "approvals.revoke": "only the owner comes by it, at the command line or on the page; killed "
+    "there in tests/sqlite/test_crash_points.py",
+    "approvals.rule_on": "likewise",
     "inbox.bind": "the web has no accounts; killed there in tests/crash/test_telegram_accounts.py",
-    "inbox.adopt": "likewise",
-    "sessions.set": "settings are stored with the command that sets them, by inbox.accept: nobody "
-    "calls it",
+    "inbox.connect": "likewise",
     "turns.will": "only the operator comes by it, at the command line; killed there in "
-    "tests/store/test_crash_points.py",
+    "tests/sqlite/test_crash_points.py",
     "outbox.retry": "likewise",
     "outbox.release": "likewise",
     "outbox.drop": "likewise",
     "workers.end_left": "only a command on a home without a gateway comes by it; killed there in "
-    "tests/store/test_crash_points.py",
+    "tests/sqlite/test_crash_points.py",
     "workers.request_restart": "the agent restarts its own gateway; killed there in "
     "tests/crash/test_leaving.py",
 }
@@ -157,8 +169,6 @@ EXEMPT = {
 
 OVER_AND_OVER = ("workers.start:before", "workers.start:after", "turns.recover:before")
 """Moments of a start that has taken nothing up yet: killed there again, nothing wears out."""
-
-NOT_CALLED = sorted(verb for verb, reason in EXEMPT.items() if "nobody calls it" in reason)
 
 
 def verbs_of_the_store() -> set[str]:
@@ -173,12 +183,3 @@ def points_beside_the_writer() -> set[str]:
     """Crash points of the store that are no verbs of its writer: they are about files."""
     texts = [path.read_text() for path in (SOURCE / "stores" / "sqlite").glob("*.py")]
     return {point for text in texts for point in re.findall(r'\.reach\(\s*"([^"]+)"', text)}
-
-
-def callers_of(verb: str) -> list[str]:
-    """The files beside the store that call the verb."""
-    return [
-        path.relative_to(SOURCE).as_posix()
-        for path in SOURCE.rglob("*.py")
-        if not {"kernel", "stores"} & set(path.parts) and f"{verb}(" in path.read_text()
-    ]

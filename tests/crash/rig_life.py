@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from koboshi.control.key import shown_key
 from tests.harness.invariants import check_growth, check_rows
 from tests.harness.polling import until
 from tests.harness.process import KILLED, GatewayProcess
@@ -93,7 +94,8 @@ class RigLife:
             with socket.socket(socket.AF_UNIX) as link:
                 link.settimeout(10)
                 link.connect(f"/proc/self/fd/{folder}/control.sock")
-                link.sendall(b'{"ask": "status"}\n')
+                asked = {"ask": "status", "key": shown_key(self.process.home)}
+                link.sendall(json.dumps(asked).encode() + b"\n")
                 with link.makefile("rb") as reply:
                     answer: Line = json.loads(reply.readline())
                     return answer

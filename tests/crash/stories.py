@@ -24,7 +24,7 @@ class Story:
     is_repeatable: bool = True
     """Whether every run leaves the same transcript, killed or not."""
     stops: bool = False
-    """Whether somebody asks the gateway to stop in the middle of it."""
+    """Whether a person asks the gateway to stop in the middle of it."""
     first: tuple[str, ...] = ()
     """How its first lives end, whatever else is planned."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -128,7 +128,7 @@ async def refused(life: Lives, chat: str) -> None:
 
 
 async def busy_model(life: Lives, chat: str) -> None:
-    """The model does not answer for now. Nobody waits that long: it is stopped."""
+    """The model does not answer for now. No caller waits that long: it is stopped."""
     person = life.person(chat)
     await person.say(script({"busy": {}}), "1")
     await until(lambda: life.is_asked_for("turns.retry_model"), "the model is tried again")
@@ -156,7 +156,7 @@ async def killed_command(life: Lives, chat: str) -> None:
 
 
 async def patience(life: Lives, chat: str) -> None:
-    """The model asks for a wait that nobody holds a place for. It is stopped meanwhile."""
+    """The model asks for a wait that no one holds a place for. It is stopped meanwhile."""
     person = life.person(chat)
     await person.say(script({"busy": {"retry_after_ms": 8_000}}), "1")
     await person.sees(is_postponed, "the turn is set down")
@@ -185,7 +185,7 @@ async def long_talk(life: Lives, chat: str) -> None:
     for number in ("1", "2", "3"):
         await person.say(f"echo {number} {words}", number)
         await person.sees(lambda event, n=number: event.is_words(f"{n} word"), "the echo")  # type: ignore[misc]
-    # A command that was under way when somebody died is not repeated word for word.
+    # A command that was under way when a gateway died is not repeated word for word.
     looks: list[dict[str, object]] = [
         {"calls": [run(f"seq {number} {2_000 + number}")]} for number in range(6)
     ]
@@ -243,7 +243,7 @@ async def job(life: Lives, chat: str) -> None:
 
 
 async def watched(life: Lives, chat: str) -> None:
-    """A command in the background prints what the agent looks for, and later ends; nobody asked to
+    """A command in the background prints what the agent looks for, and later ends; no one asked to
     be told of that, so the person is."""
     person = life.person(chat)
     command = f"{WAITS.format('go')}; echo it is ready; {WAITS.format('end')}"

@@ -40,7 +40,7 @@ async def tell(
 
 
 async def told_undisturbed(home: Path, name: str) -> list[list[Line]]:
-    """The transcript that the story leaves when nobody kills anything more than it wants; told
+    """The transcript that the story leaves when no one kills anything more than it wants; told
     once per process."""
     if name not in _references:
         story = STORIES[name]

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.process import is_there
 from tests.crash.telling import checked
+from tests.harness.insiders import living_of
 from tests.harness.lives import KILLED_BY_HAND, STOPPED
 from tests.harness.modelled import Modelled, gate, modelled, run, waits, words_in
 from tests.harness.polling import until
@@ -78,7 +79,7 @@ async def test_a_command_that_outlives_two_gateways_runs_once(home: Path) -> Non
 
 
 async def test_a_supervised_gateway_takes_its_command_up_by_itself(home: Path) -> None:
-    """S159, S172: `koboshi run --supervise` starts the killed gateway again; nobody else helps."""
+    """S159, S172: `koboshi run --supervise` starts the killed gateway again; no other helps."""
     async with modelled(home, OPENAI, "--supervise") as it, gate(it) as door:
         await start_command(it, it.says("it ended with 7"))
         killed = it.owner()
@@ -114,16 +115,17 @@ async def test_a_command_that_was_taken_up_can_be_stopped(home: Path) -> None:
 
 
 def kill_tree(it: Modelled) -> None:
-    """SIGKILL to the runner and to the command, as a service manager does that spares nobody."""
+    """SIGKILL to the runner and to the command, as a service manager does that spares no one."""
     born = json.loads(it.process_file("born.json").read_text(encoding="utf-8"))
     os.kill(born["pid"], signal.SIGKILL)
-    with suppress(ProcessLookupError):  # the keeper of the runner was faster
-        os.kill(int(it.lines("shell")[0]), signal.SIGKILL)
+    for pid in living_of(it.process_file("spec").parent):
+        with suppress(ProcessLookupError):  # the keeper of the runner was faster
+            os.kill(pid, signal.SIGKILL)
 
 
 def is_tree_gone(it: Modelled) -> bool:
     born = json.loads(it.process_file("born.json").read_text(encoding="utf-8"))
-    return not is_there(born["pid"]) and not is_there(int(it.lines("shell")[0]))
+    return not is_there(born["pid"]) and not living_of(it.process_file("spec").parent)
 
 
 def forget_boot(it: Modelled) -> None:

@@ -112,7 +112,7 @@ async def test_what_housekeeping_stumbles_over_does_not_end_a_start(
 async def test_a_start_that_gets_no_thread_says_what_to_do(home: Path, tmp_path: Path) -> None:
     """Issue 13, A3: red before with 1 and a traceback."""
     if shutil.which("strace") is None:
-        pytest.skip("threads can not be made to fail: strace is not installed")
+        pytest.skip("threads cannot be made to fail: strace is not installed")
     strace = ["strace", "-f", "-qq", "-o", "/dev/null", *failing("clone,clone3", "EAGAIN")]
     async with _gateway(home, tmp_path / "log") as gateway:
         gateway.start(prefix=strace)

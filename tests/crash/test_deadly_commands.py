@@ -1,4 +1,4 @@
-"""An agent whose commands kill its own gateway, again and again. Somebody starts it each time."""
+"""An agent whose commands kill its own gateway, again and again. A person starts it each time."""
 
 from pathlib import Path
 
@@ -12,18 +12,22 @@ from tests.harness.modelled import Modelled, gate, modelled, results_in, run, wo
 from tests.harness.polling import until
 from tests.models.forms import OPENAI
 
-UNASKED = {"KOBOSHI__TOOLS__TERMINAL__APPROVAL": "never"}
-OTHER = "a word from somebody else"
+UNASKED = {
+    "KOBOSHI__TOOLS__TERMINAL__APPROVAL": "never",
+    # Inside a boundary no command finds the gateway.
+    "KOBOSHI__TOOLS__SANDBOX": "host",
+}
+OTHER = "a word from another person"
 RECOVERIES_MAX = 10
 
 
 def kill_gateway(home: Path) -> str:
-    """The shell command that kills whoever owns the home."""
+    """The shell command that kills the owner of the home."""
     return f"""kill -9 "$(sed 's/.*"pid": \\([0-9]*\\).*/\\1/' {home}/koboshi.lock)" """
 
 
 async def is_answered(other: Client, number: int) -> None:
-    """Somebody else writes, and is answered while the deadly turn is still open."""
+    """Another person writes, and is answered while the deadly turn is still open."""
     await other.say(f"{OTHER} {number}", f"{number}")
     await other.hears(f"answer {number}")
 
@@ -46,7 +50,7 @@ async def test_a_call_that_kills_the_gateway_is_not_started_a_second_time(home: 
         def answer_to(received: Received) -> Answer:
             results = results_in(received.body)
             if sum("was not started" in result for result in results) == 3:
-                return it.says("I can not go on. What shall I do?")
+                return it.says("I cannot go on. What shall I do?")
             return it.proposes(run(deadly, f"call_{len(results)}"))
 
         it.server.answer_to = answer_to
@@ -57,14 +61,14 @@ async def test_a_call_that_kills_the_gateway_is_not_started_a_second_time(home: 
 
     assert it.lines("deaths") == ["deadly"]
     assert len(it.life.remains) == 1
-    assert it.person.heard()[:-1] == ["I can not go on. What shall I do?"]
+    assert it.person.heard()[:-1] == ["I cannot go on. What shall I do?"]
     assert [call["outcome"] for call in rows.calls] == ["ok", "error", "error", "error"]
 
 
 async def test_a_command_that_kills_every_gateway_is_given_up_and_ended(home: Path) -> None:
     """S52, S71, S72: one command outlives the gateway and kills it in each life, so that no step is
     ever made. The turn is given up with one apology that says what to do, the command is ended, the
-    person can go on, and somebody else is answered between the deaths."""
+    person can go on, and another person is answered between the deaths."""
     async with (
         modelled(home, OPENAI, **UNASKED, KOBOSHI__RECOVERY__ATTEMPTS="2") as it,
         gate(it) as door,

@@ -7,12 +7,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.crash.test_telegram import LABEL, LONG, script
 from tests.harness.client import Client
 from tests.harness.moved_clock import Wall
 from tests.harness.polling import until
 from tests.harness.rows import read_rows
 from tests.harness.telegram import Bot, a_bot
+from tests.harness.telegram_words import LABEL, LONG, script
 
 DAY_S = 86_400
 IN_FLIGHT_MAX = 32

@@ -13,10 +13,8 @@ import pytest
 from tests.crash.points import (
     EXEMPT,
     MOMENTS,
-    NOT_CALLED,
     POINTS,
     Point,
-    callers_of,
     chosen,
     kills_in,
     points_beside_the_writer,
@@ -31,7 +29,7 @@ from tests.sim.run import leaves_of
 
 
 async def _killed_there(story: str, ends: Sequence[str], home: Path, undisturbed: Path) -> None:
-    """Tell it, and compare with what it comes to when nobody dies."""
+    """Tell it, and compare with what it comes to when no one dies."""
     with counted(story, ends):
         rows = await tell(home, story, ends)
         if STORIES[story].is_repeatable:
@@ -112,9 +110,3 @@ def test_a_point_beside_the_writer_is_killed_at_elsewhere(point: str) -> None:
     ]
 
     assert named, f"no test kills a gateway at {point}"
-
-
-@pytest.mark.parametrize("verb", NOT_CALLED)
-def test_a_verb_that_is_exempt_because_nobody_calls_it_has_no_caller(verb: str) -> None:
-    """When it gets one, it needs a story."""
-    assert callers_of(verb) == []

@@ -17,6 +17,8 @@ from tests.harness.tally import WANTS_ALL
 from tests.models.forms import OPENAI
 
 MISSING = "Too many open files"
+WAITS = "no file descriptors are left"
+"""Said of a turn that wants one before it has a command to start."""
 
 
 @contextmanager
@@ -32,6 +34,10 @@ def few_descriptors(gateway: GatewayProcess, left: int = 0) -> Iterator[None]:
         yield
     finally:
         resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def has_noticed(gateway: GatewayProcess) -> bool:
+    return MISSING in gateway.log or WAITS in gateway.log
 
 
 async def begun(it: Modelled) -> None:
@@ -127,7 +133,7 @@ async def test_a_command_that_cannot_be_started_is_started_when_it_can_be(
                 )
                 assert posted.status_code == 202
                 await until(
-                    lambda: MISSING in it.gateway.log or len(it.server.requests) == 3,
+                    lambda: has_noticed(it.gateway) or len(it.server.requests) == 3,
                     "the gateway notices, or has enough",
                 )
         await it.person.hears("so it was")

@@ -28,7 +28,7 @@ async def ends_after_the_restart(place: Scene) -> None:
     place.touch()
 
 
-async def ends_while_nobody_is_there(place: Scene) -> None:
+async def ends_while_no_gateway_runs(place: Scene) -> None:
     place.gateway.kill()
     place.touch()
     await place.ends()
@@ -52,7 +52,7 @@ async def ends_after_two_restarts(place: Scene) -> None:
 
 INTERRUPTIONS: dict[str, Interruption] = {
     "after": ends_after_the_restart,
-    "while-down": ends_while_nobody_is_there,
+    "while-down": ends_while_no_gateway_runs,
     "stopped": ends_after_a_polite_stop,
     "twice": ends_after_two_restarts,
 }
@@ -91,7 +91,7 @@ async def test_a_job_that_outlives_the_gateway_is_told_once_by_the_agent_in_its_
 
 
 @pytest.mark.parametrize("way", ["after", "while-down"])
-async def test_a_job_that_nobody_asked_about_is_told_to_the_person_once(
+async def test_a_job_that_no_one_asked_about_is_told_to_the_person_once(
     home: Path, way: str
 ) -> None:
     """S21, S119, S122, S124, S134: a notice in its topic, with the exit code and the last of the
@@ -113,7 +113,7 @@ async def test_a_job_that_nobody_asked_about_is_told_to_the_person_once(
     assert len(rows.turns) == 1
 
 
-async def test_a_job_is_not_harmed_when_nobody_reads_its_output(home: Path) -> None:
+async def test_a_job_is_not_harmed_when_no_reader_takes_its_output(home: Path) -> None:
     """S104, S129: it prints on while the gateway is dead, and nothing of it is missing."""
     command = (
         "i=0; until [ -e go ]; do i=$((i+1)); echo line $i; echo $i > at; read -t 0.002 x; done; "
@@ -278,7 +278,7 @@ def _output(place: Scene) -> bytes:
 
 
 async def test_a_job_whose_runner_was_killed_is_lost_and_said_so_once(home: Path) -> None:
-    """S105, S134, S137: nobody can know how far it got, and nobody makes that up."""
+    """S105, S134, S137: it is unknown how far it got, and that is not made up."""
     async with scene(home) as place:
         person = place.person(CHAT)
         await place.says(CHAT, f"in background {UNTIL_GO}")

@@ -80,10 +80,10 @@ async def test_an_answer_that_was_committed_and_not_sent_is_sent_once(
 
 
 @pytest.mark.parametrize("moment", ["outbox.claim:after", "outbox.settle:before"])
-async def test_an_answer_of_which_nobody_knows_whether_it_was_sent_is_shown_once(
+async def test_an_answer_of_which_no_one_knows_whether_it_was_sent_is_shown_once(
     home: Path, moment: str
 ) -> None:
-    """S146, S149: the web can repeat under the same key, so nobody sees it twice, or a label."""
+    """S146, S149: the web can repeat under the same key, so no reader sees it twice, or a label."""
     rows, remains = await _echo(home, moment)
 
     assert remains.one("outbox")["state"] == "sending"
@@ -239,8 +239,10 @@ async def test_a_question_is_approved_by_a_command_after_a_kill(
 ) -> None:
     """S143: killed between the question and the command, or right after the command was stored and
     before it was acknowledged: the person's program repeats it, and it counts once."""
-    asks = {"tool": "terminal", "arguments": {"command": "echo ran >> ran; rm -rf build"}}
-    ends = [KILLED_BY_HAND] if end == KILLED_BY_HAND else [f"{end}:2"]
+    wants = {"command": "echo ran >> ran; rm -rf build", "outside": True, "reason": "to try it"}
+    asks = {"tool": "terminal", "arguments": wants}
+    # The second one is refused: it came with a token. The person then says it at the terminal.
+    ends = [KILLED_BY_HAND] if end == KILLED_BY_HAND else [f"{end}:3"]
     async with lives(home, ends) as life:
         person = life.person(CHAT)
         await person.say(script({"calls": [asks]}, {"text": "through"}), "1")

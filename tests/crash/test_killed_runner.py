@@ -14,11 +14,13 @@ import pytest
 from tests.cli.process import Gateway, gateway, is_there, koboshi
 from tests.cli.process import until as until_found
 from tests.crash.telling import checked
+from tests.harness.insiders import living_of, true_pid
 from tests.harness.lives import KILLED_BY_HAND
-from tests.harness.modelled import Modelled, gate, modelled, run, waits
+from tests.harness.modelled import gate, modelled, run, waits
 from tests.harness.rows import glance
 from tests.models.forms import OPENAI
 
+HOST = {"KOBOSHI__TOOLS__SANDBOX": "host"}
 ESCAPED = "(setsid env -i PATH=$PATH sh -c 'echo $$ > escaped; exec sleep 1000' &); "
 
 
@@ -45,7 +47,7 @@ async def test_a_turn_whose_runner_is_killed_goes_on_and_its_command_ends(
         if is_down:
             it.gateway.start()
         await it.person.hears("it is lost")
-        assert not is_there(shell_of(it)), "the end is told when nothing lives any more"
+        assert not living_of(it.process_file("spec").parent), "it is told when nothing lives"
         rows = await checked(it.life)
 
     assert it.lines() == ["begun"]
@@ -54,10 +56,6 @@ async def test_a_turn_whose_runner_is_killed_goes_on_and_its_command_ends(
     assert lost["reason"].startswith("it was killed together with its runner")
     assert [call["outcome"] for call in rows.calls] == ["unknown"]
     assert it.person.heard()[:-1] == ["it is lost"]
-
-
-def shell_of(it: Modelled) -> int:
-    return int(it.lines("shell")[0])
 
 
 class Job:
@@ -73,8 +71,8 @@ class Job:
         items = [{"calls": [{"tool": "terminal", "arguments": arguments}]}, {"text": "left"}]
         one.wait_state(one.say("room", f"script: {json.dumps(items)}"), "done")
         names = ["shell", "escaped"] if more else ["shell"]
-        self.pids = [until_found(partial(pid_in, workdir / name), name) for name in names]
         folder = one.home / "processes" / "1"
+        self.pids = [until_found(partial(pid_in, folder, workdir / name), name) for name in names]
         self.born: dict[str, int] = json.loads((folder / "born.json").read_text(encoding="utf-8"))
 
     def until_gone(self) -> None:
@@ -90,9 +88,10 @@ class Job:
         return until_found(look, state)
 
 
-def pid_in(file: Path) -> int | None:
+def pid_in(folder: Path, file: Path) -> int | None:
+    """The pid that a command wrote into the file, as the machine knows it."""
     written = file.read_text(encoding="ascii") if file.exists() else ""
-    return int(written) if written.endswith("\n") else None
+    return true_pid(folder, int(written)) if written.endswith("\n") else None
 
 
 @pytest.fixture
@@ -103,6 +102,13 @@ def workdir(tmp_path: Path) -> Path:
 @pytest.fixture
 def serving(home: Path, workdir: Path) -> Iterator[Gateway]:
     with gateway(home, KOBOSHI__GATEWAY__WORKDIR=str(workdir)) as one:
+        yield one
+
+
+@pytest.fixture
+def on_host(home: Path, workdir: Path) -> Iterator[Gateway]:
+    """Without a boundary: inside one, nothing of a command outlives its runner."""
+    with gateway(home, KOBOSHI__GATEWAY__WORKDIR=str(workdir), **HOST) as one:
         yield one
 
 
@@ -122,7 +128,7 @@ def test_a_job_whose_runner_is_killed_is_told_once_and_leaves_nothing(
 def test_a_job_whose_runner_and_keeper_are_killed_is_ended_by_the_gateway(
     serving: Gateway, workdir: Path
 ) -> None:
-    """Issue 13, A1: nobody but the gateway is left to end it, and it is lost only when it is."""
+    """Issue 13, A1: no one but the gateway is left to end it, and it is lost only when it is."""
     job = Job(serving, workdir, more="")
 
     kill(job.born, "keeper_pid", "pid")
@@ -134,11 +140,11 @@ def test_a_job_whose_runner_and_keeper_are_killed_is_ended_by_the_gateway(
 
 @pytest.mark.parametrize("way", ["/stop all", "/jobs kill p1", "processes kill"])
 def test_a_command_without_a_runner_can_be_ended_by_a_person(
-    home: Path, serving: Gateway, workdir: Path, way: str
+    home: Path, on_host: Gateway, workdir: Path, way: str
 ) -> None:
     """Issue 13, A1: the runner is killed and its keeper is put to sleep, so nothing is ended by
-    itself. Whatever a person has to end it with does so, and nobody is told of it."""
-    job = Job(serving, workdir)
+    itself. Whatever a person has to end it with does so, and no notice is sent of it."""
+    job = Job(on_host, workdir)
     os.kill(job.born["keeper_pid"], signal.SIGSTOP)
     kill(job.born, "pid")
     assert all(map(is_there, job.pids))
@@ -146,7 +152,7 @@ def test_a_command_without_a_runner_can_be_ended_by_a_person(
     if way == "processes kill":
         assert koboshi("processes", "kill", "p1", home=home).code == 0
     else:
-        serving.say("room", way)
+        on_host.say("room", way)
 
     job.until_gone()
     assert job.until_state("lost")["reports"] == []
@@ -154,16 +160,16 @@ def test_a_command_without_a_runner_can_be_ended_by_a_person(
 
 @pytest.mark.parametrize("way", ["/jobs kill p1", "processes kill"])
 def test_what_is_left_of_a_process_that_was_stored_as_lost_can_be_ended(
-    home: Path, serving: Gateway, workdir: Path, way: str
+    home: Path, on_host: Gateway, workdir: Path, way: str
 ) -> None:
-    """Issue 13, A1: an earlier version stored a process as lost while its command lived on. Nobody
+    """Issue 13, A1: an earlier version stored a process as lost while its command lived on. No one
     says that it has ended, and it is ended."""
-    job = Job(serving, workdir, more="")
-    serving.kill()
+    job = Job(on_host, workdir, more="")
+    on_host.kill()
     kill(job.born, "keeper_pid", "pid")
     store_as_lost(home)
 
-    with gateway(home, KOBOSHI__GATEWAY__WORKDIR=str(workdir)) as later:
+    with gateway(home, KOBOSHI__GATEWAY__WORKDIR=str(workdir), **HOST) as later:
         assert is_there(job.pids[0])
         if way == "processes kill":
             said = koboshi("processes", "kill", "p1", home=home).out
@@ -190,11 +196,11 @@ def store_as_lost(home: Path) -> None:
 
 
 def test_a_command_without_a_runner_can_be_ended_without_a_gateway(
-    home: Path, serving: Gateway, workdir: Path
+    home: Path, on_host: Gateway, workdir: Path
 ) -> None:
     """Issue 13, A1: runner, keeper and gateway are killed; `koboshi processes kill` ends it."""
-    job = Job(serving, workdir, more="")
-    serving.kill()
+    job = Job(on_host, workdir, more="")
+    on_host.kill()
     kill(job.born, "keeper_pid", "pid")
     assert is_there(job.pids[0])
 

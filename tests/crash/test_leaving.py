@@ -71,7 +71,7 @@ def test_a_stop_lets_the_step_finish_and_the_turn_goes_on_after_it(home: Path) -
     assert "was restarted" in note["body"]
     assert after.one("turns")["crash_streak"] == 0
     told = [text for text in said(home) if "restarted" in text]
-    assert told == ["I am being restarted. What I can not finish now goes on afterwards."]
+    assert told == ["I am being restarted. What I cannot finish now goes on afterwards."]
     assert said(home).count("through") == 1
 
 
@@ -158,7 +158,7 @@ def test_a_restart_from_the_chat_comes_back_in_the_same_thread_once(home: Path) 
         one.say("a", "/restart", key="again")
         one.wait_state(one.say("a", "echo still here"), "done")
         pid = koboshi("status", "--json", home=home).document["worker"]["pid"]
-        assert pid == one.pid, "the same process, made anew: nobody else would start it"
+        assert pid == one.pid, "the same process, made anew: no other would start it"
         assert len([each for each in said(home) if each.startswith("I am back")]) == 1
         one.say("a", "/restart", key="once more")
         one.wait_serving(times=3)
@@ -204,6 +204,8 @@ def test_an_agent_that_restarts_its_gateway_for_ever_is_asked_about(home: Path) 
 
 def _if_waiting(one: Gateway, message: str) -> dict[str, dict[str, object]] | None:
     """What is told of a turn that waits; nothing while it works, or the gateway is away."""
+    if not glance(one.home).of("turns", state="waiting"):
+        return None
     told = koboshi("explain", message, "--json", home=one.home)
     if told.code != 0:
         return None
@@ -229,13 +231,13 @@ def test_a_gateway_that_dies_over_and_over_resumes_nothing_and_serves_on(home: P
         until(lambda: one.events("boot_report"), "it has looked around")
         assert one.explained(message)["why"]["rule"] == "boot-breaker"
         listed = koboshi("turns", "list", "--open", home=home).out
-        assert "held back: the gateway dies again and again" in listed
+        assert "held back: the gateway keeps dying" in listed
         one.say("a", "/status")
-        held_back = "Held back: the gateway dies again and again: "
+        held_back = "Held back: the gateway keeps dying: "
         until(lambda: held_back in "\n".join(said(home)), "the chat is told so")
         one.wait_state(one.say("b", "echo served"), "done")
         status = koboshi("status", home=home)
-        assert "nothing is resumed until ten minutes have been quiet" in status.out
+        assert "interrupted work is paused until ten quiet minutes have passed" in status.out
         one.say("a", "echo here I am")
         until(lambda: "here I am" in said(home), "who writes again is answered")
         one.stop()

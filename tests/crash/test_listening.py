@@ -31,7 +31,7 @@ async def test_what_an_owner_sets_is_there_after_a_kill(home: Path, moment: str)
 
 
 async def test_the_configuration_lets_it_hear_every_group(home: Path) -> None:
-    """Issue 13, B14: of people who may use the gateway, and of nobody else."""
+    """Issue 13, B14: of people who may use the gateway, and of no other."""
     async with a_bot(home, env={f"{SECTION}GROUPS": "all"}) as bot:
         room = bot.fake.world.group("Friends")
         eve = bot.fake.world.user("Eve", "eve")

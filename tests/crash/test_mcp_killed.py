@@ -22,18 +22,20 @@ LOADS = ("koboshi.tools.mcp.http", "koboshi.tools.mcp.link", "koboshi.tools.mcp.
 
 @pytest.fixture
 def count_file(tmp_path: Path) -> Path:
-    return tmp_path / "count"
+    (tmp_path / "counted").mkdir()
+    return tmp_path / "counted" / "count"
 
 
 def configure(home: Path, **keys: object) -> None:
     home.mkdir(mode=0o700)
-    lines = [f"{name} = {json.dumps(value)}" for name, value in keys.items()]
+    unasked = {"approval": "never", **keys}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in unasked.items()]
     (home / "koboshi.toml").write_text("\n".join(["[mcp.x]", *lines]), encoding="utf-8")
 
 
 def program(count_file: Path, *more: str) -> dict[str, object]:
     args = [str(FAKES / "counting_mcp.py"), str(count_file), *more]
-    return {"command": sys.executable, "args": args}
+    return {"command": sys.executable, "args": args, "writable": [str(count_file.parent)]}
 
 
 def calls(tool: str, **arguments: object) -> str:
@@ -122,7 +124,7 @@ async def test_a_trusted_call_that_may_be_repeated_is_repeated(
 async def test_a_destructive_call_waits_for_the_person_over_a_kill(
     home: Path, count_file: Path
 ) -> None:
-    configure(home, **program(count_file))
+    configure(home, **program(count_file), approval="dangerous")
     async with lives(home, [KILLED_BY_HAND], loads=LOADS) as life:
         person = life.person(CHAT)
         await until_connected(life)
@@ -143,7 +145,7 @@ async def test_a_destructive_call_waits_for_the_person_over_a_kill(
 async def test_a_call_whose_server_died_is_not_sent_again_in_the_same_turn(
     home: Path, count_file: Path
 ) -> None:
-    """The gateway lives: nobody is asked by recovery, and the model would just try once more."""
+    """The gateway lives: recovery asks nothing, and the model would just try once more."""
     configure(home, **program(count_file))
     dying: dict[str, object] = {"calls": [{"tool": "x_die", "arguments": {}}]}
     async with lives(home, loads=LOADS) as life:

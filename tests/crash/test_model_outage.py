@@ -21,8 +21,8 @@ def down(it: Modelled, seconds: int | None = None) -> Answer:
 
 
 async def test_a_provider_that_is_down_for_several_tries_is_ridden_out(home: Path) -> None:
-    """Issue 12, B13: the same request again and again, and one answer. Nobody is told of a failure
-    of a few seconds."""
+    """Issue 12, B13: the same request again and again, and one answer. No notice is sent of a
+    failure of a few seconds."""
     async with modelled(home, OPENAI) as it:
         it.server.answers += [down(it), down(it), down(it), it.says("here I am")]
         await it.person.say("are you there?", "1")

@@ -65,7 +65,7 @@ async def test_a_server_that_restarts_is_named_everywhere_and_called_again(
 ) -> None:
     """Issue 13, C16: restarted, it answers our session with 400; the gateway was never told."""
     home.mkdir(mode=0o700)
-    text = sections(everything={"url": everything.url})
+    text = sections(everything={"url": everything.url, "approval": "never"})
     (home / "koboshi.toml").write_text(text, encoding="utf-8")
     async with lives(home) as life:
         person = life.person(CHAT)
@@ -99,20 +99,19 @@ async def test_a_server_that_npx_started_dies_with_a_gateway_that_is_killed(home
     installed()
     home.mkdir(mode=0o700)
     npx = {"command": "npx", "args": ["--prefix", str(FOLDER), "--no", "mcp-server-everything"]}
+    npx |= {"readable": [str(FOLDER)]}
     (home / "koboshi.toml").write_text(sections(everything=npx), encoding="utf-8")
     gateway = GatewayProcess(home)
     gateway.start()
     try:
         await until(lambda: "mcp_connected" in gateway.log, "the server is there")
-        everybody = descendants_of(gateway.pid)
-        names = [Path(f"/proc/{pid}/cmdline").read_text() for pid in everybody]
+        alive = descendants_of(gateway.pid)
+        names = [Path(f"/proc/{pid}/cmdline").read_text() for pid in alive]
         assert any("dist/index.js" in name or "mcp-server-everything" in name for name in names)
-        assert len(everybody) >= 3, names
+        assert len(alive) >= 3, names
         gateway.kill()
 
-        await until(
-            lambda: not any(is_alive(pid) for pid in everybody), "all are gone", within_s=20
-        )
+        await until(lambda: not any(is_alive(pid) for pid in alive), "all are gone", within_s=20)
     finally:
         gateway.bury()
 

@@ -18,7 +18,7 @@ from tests.harness.rows import Rows
 from tests.models.forms import OPENAI
 
 DRINKS = "ask me which drink: tea, coffee or water"
-OVER = "Nobody answered «Which drink?»"
+OVER = "«Which drink?» was not answered in time"
 TOO_LATE = "no longer open"
 
 
@@ -92,7 +92,8 @@ async def test_what_waited_before_the_question_does_not_answer_it(home: Path) ->
 
 async def test_a_restart_neither_approves_nor_denies(home: Path) -> None:
     """S143: a dangerous command waits for a yes over a kill, and then runs once."""
-    kill = {"tool": "terminal", "arguments": {"command": "echo ran >> ran; kill -0 $$"}}
+    wants = {"command": "echo ran >> ran; kill -0 $$", "outside": True, "reason": "to try it"}
+    kill = {"tool": "terminal", "arguments": wants}
     async with lives(home, [KILLED_BY_HAND]) as life:
         person = life.person(CHAT)
         await person.say(script({"calls": [kill]}, {"text": "through"}), "1")
@@ -122,7 +123,7 @@ def let_a_day_pass(home: Path) -> None:
 
 
 async def expired(it: Any, person: Client) -> Event:
-    """A question that nobody answered, and that the person was told of. Returns the question."""
+    """A question that was not answered, and that the person was told of. Returns the question."""
     await person.say(DRINKS, "1")
     asked = await person.hears("Which drink")
     it.gateway.kill()
@@ -166,7 +167,7 @@ async def test_who_answers_an_expired_question_in_words_begins_anew(home: Path) 
 
 
 async def test_a_second_press_of_the_same_button_is_passed_over(home: Path) -> None:
-    """S142, S149: two presses are two messages on some platforms; the first one counts and nobody
+    """S142, S149: two presses are two messages on some platforms; the first one counts and no one
     is bothered. Another choice comes too late, and that is said."""
     async with lives(home) as life:
         person = life.person(CHAT)

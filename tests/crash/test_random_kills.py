@@ -17,7 +17,7 @@ from tests.harness.rows import read_rows
 from tests.harness.tally import WANTS_ALL, add_to_tally
 
 FIRST = int(os.environ.get("KOBOSHI_SEED", "1"))
-CAMPAIGNS, LIVES = (5, 400) if WANTS_ALL else (1, 60)
+CAMPAIGNS, LIVES = (5, 400) if WANTS_ALL else (1, 32)
 HOMES = 4
 """Side by side: most of a life is waiting, for the disk and for people."""
 
@@ -37,7 +37,7 @@ async def test_nothing_is_lost_or_doubled_by_kills_at_random_instants(
     settings = CampaignSettings(
         seed=seed,
         folder=tmp_path,
-        cradle=fork_server_command(),
+        fork_server=fork_server_command(),
         now_ms=SystemClock().now_ms,
         lives=LIVES,
         aim=Aim.RANDOM,

@@ -37,7 +37,7 @@ def unreached(bot: Bot) -> dict[str, str]:
 
 
 async def test_a_refused_token_leaves_the_others_alone_and_is_tried_again(home: Path) -> None:
-    """Issue 12, B11: the web answers, everybody who asks is told why Telegram does not, and a token
+    """Issue 12, B11: the web answers, each caller is told why Telegram does not, and a token
     that becomes good is used without a restart."""
     async with a_bot(home) as bot:
         refuse(bot)

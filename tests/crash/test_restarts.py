@@ -135,7 +135,7 @@ def test_of_two_turns_only_the_one_goes_on_that_had_not_ended_in_the_killed_drai
 
 
 def test_a_finished_conversation_is_left_alone_by_ten_restarts(home: Path) -> None:
-    """S5, S6, S17, S22, S54: killed and stopped in turn; the model is not asked once, and nobody
+    """S5, S6, S17, S22, S54: killed and stopped in turn; the model is not asked once, and no one
     hears a word."""
     with gateway(home) as one:
         one.wait_state(one.say("a", "echo hello"), "done")
@@ -193,7 +193,7 @@ def test_twenty_kills_inside_a_resumed_turn_are_bounded_and_told_once(home: Path
                 message = one.say("a", script({"sleep_ms": 60_000, "text": "never"}))
             wait_tried(home, folder, boot)
             one.kill()
-        wall.move(seconds=31)  # so that nobody waits for the pause between two tries
+        wall.move(seconds=31)  # so that no caller waits for the pause between two tries
 
     with watched(home, folder) as one:
         assert one.explained(message)["turn"]["state"] == "failed"

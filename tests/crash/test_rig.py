@@ -1,4 +1,4 @@
-"""Killed with SIGKILL on a platform that can not tell repeats apart, with tools that must not be
+"""Killed with SIGKILL on a platform that cannot tell repeats apart, with tools that must not be
 run twice. What happened in the world is read from what was written down before it happened."""
 
 from collections import Counter
@@ -63,7 +63,7 @@ async def test_what_must_not_run_twice_does_not(
 async def test_the_others_are_run_again_or_taken_up(
     home: Path, tool: str, crash_at: str, ran: list[str]
 ) -> None:
-    """S55, S57, S159: as the tool declares; nobody is asked."""
+    """S55, S57, S159: as the tool declares; no question is asked."""
     async with rig(home) as life:
         life.write(uses(tool))
         await life.die_at(crash_at)
@@ -76,15 +76,15 @@ async def test_the_others_are_run_again_or_taken_up(
 @pytest.mark.parametrize(
     "kind, crash_points, sent",
     [
-        # Not sent, and nobody knows: it comes with a label.
+        # Not sent, and the outcome is unknown: it comes with a label.
         ("plain", ["outbox.claim:after"], [True]),
-        # Sent, and nobody knows: the second copy has a label.
+        # Sent, and the outcome is unknown: the second copy has a label.
         ("plain", ["outbox.settle:before"], [False, True]),
         ("plain", ["outbox.settle:after"], [False]),
         # Killed again around the commit of the label: it was not sent a second time yet.
         ("plain", ["outbox.settle:before", "outbox.label:before"], [False, True]),
         ("plain", ["outbox.settle:before", "outbox.label:after"], [False, True]),
-        # Killed again behind the second send: nobody knows again, and it says so again.
+        # Killed again behind the second send: it is unknown again, and it says so again.
         ("plain", ["outbox.settle:before", "outbox.settle:before"], [False, True, True]),
         # The platform recognises a repeat by its key: it never needs a label.
         ("idempotent", ["outbox.settle:before"], [False, False]),
@@ -133,7 +133,7 @@ async def test_a_feed_is_read_to_its_end_and_nothing_of_it_twice(
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_question_that_expires_is_let_go_once(home: Path, moment: str) -> None:
-    """S60, S140: killed around the moment when nobody has answered for too long."""
+    """S60, S140: killed around the moment when no person has answered for too long."""
     async with rig(home) as life:
         life.write("ask me which drink: tea or coffee")
         await life.live_until(life.sent, "the question")

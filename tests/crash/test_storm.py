@@ -1,4 +1,4 @@
-"""Fifty processes that print what is looked for all the time: few reports, and nobody waits."""
+"""Fifty processes that print what is looked for all the time: few reports, and no caller waits."""
 
 import json
 import time
@@ -29,7 +29,7 @@ NOISE = (
 )
 
 
-async def test_a_storm_of_matches_is_a_handful_of_reports_and_delays_nobody(home: Path) -> None:
+async def test_a_storm_of_matches_is_a_handful_of_reports_and_delay_no_message(home: Path) -> None:
     """S117, S170: coalesced per process, bounded per session and in all; other chats are answered,
     and the memory stays what it was."""
     limits = ReportLimits()
@@ -59,7 +59,7 @@ async def test_a_storm_of_matches_is_a_handful_of_reports_and_delays_nobody(home
     assert said, "nothing was reported at all"
     assert max(said.values()) <= limits.session_max * windows
     assert sum(said.values()) <= limits.total_max * windows
-    assert answered >= ANSWERED_MIN, "whoever wrote meanwhile had to wait for the end of it"
+    assert answered >= ANSWERED_MIN, "the one who wrote meanwhile had to wait for the end of it"
     assert grown_mb < GROWTH_MB_MAX
     ends = [row for row in rows.of("inbox", kind="report") if '"kind":"exit"' in row["body"]]
     assert len(ends) == CHATS * PROCESSES, "each end is said, whatever the limits are"

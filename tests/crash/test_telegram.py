@@ -1,6 +1,5 @@
 """Telegram with the real gateway and real kills: nothing lost, nothing twice, in its topic."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,15 +7,7 @@ import pytest
 from tests.harness.polling import until
 from tests.harness.rows import glance
 from tests.harness.telegram import a_bot
-
-LABEL = "may be a duplicate"
-
-
-def script(*items: dict[str, object]) -> str:
-    return f"script: {json.dumps(items)}"
-
-
-LONG = "\n\n".join(f"Paragraph {number} " + "word " * 180 for number in range(12))
+from tests.harness.telegram_words import LABEL, LONG, script
 
 
 async def test_what_is_written_while_it_is_down_is_answered_after_the_start(home: Path) -> None:
@@ -81,7 +72,7 @@ async def test_killed_when_the_platform_has_it_and_we_do_not_know(home: Path) ->
 
 
 async def test_killed_when_the_platform_never_got_it(home: Path) -> None:
-    """S146: nobody can tell, so it is said again and says so; it arrives once."""
+    """S146: it cannot be told, so it is said again and says so; it arrives once."""
     async with a_bot(home) as bot:
         bot.say("echo once")
         bot.start(crash_at="outbox.claim:after")

@@ -51,7 +51,7 @@ async def test_killed_around_the_change_to_a_new_bot(home: Path, moment: str) ->
         second.say("echo two")
         second.start(crash_at=f"inbox.bind:{moment}")
         await second.dies()
-        assert not second.requests(), "nobody is asked before it is stored whose numbers count"
+        assert not second.requests(), "no question is asked before it is stored whose numbers count"
         second.start()
         await second.hears("two")
         await second.comes_to_rest()
@@ -79,7 +79,7 @@ async def test_what_the_first_bot_may_have_sent_is_not_looked_for_by_the_second(
         assert said.reply_to is None
 
 
-@pytest.mark.parametrize("point", ["", "inbox.bind", "inbox.adopt"])
+@pytest.mark.parametrize("point", ["", "inbox.bind", "inbox.connect"])
 async def test_the_bot_of_an_earlier_version_goes_on(home: Path, point: str) -> None:
     """Issue 12, A6: what version 1 stored without an account is the present bot's, wherever the
     first start is killed. A second bot finds nothing of it."""

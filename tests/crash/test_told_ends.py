@@ -1,5 +1,5 @@
 """A background job that ends while a turn of a real gateway is open: the person hears of it once,
-by the model or by the gateway, whoever is killed."""
+by the model or by the gateway, whatever process is killed."""
 
 from pathlib import Path
 

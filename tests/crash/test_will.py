@@ -76,7 +76,7 @@ async def test_a_retry_that_is_killed_in_the_middle_runs_once(home: Path, moment
 
 
 async def test_what_waited_behind_a_turn_that_is_not_continued_is_answered(home: Path) -> None:
-    """S97: recovery is off, the gateway is killed, and nobody writes again."""
+    """S97: recovery is off, the gateway is killed, and no message comes again."""
     async with lives(home, [KILLED_BY_HAND]) as life:
         person = life.person(CHAT)
         await person.say("/resume-policy off", "0")

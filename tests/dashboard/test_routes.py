@@ -2,26 +2,21 @@
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from koboshi.control.context import ControlContext
-from koboshi.control.handle import reply_to
-from koboshi.dashboard.app import Dashboard
 from koboshi.dashboard.describe import paths
 from koboshi.dashboard.files import KINDS, contents
-from koboshi.dashboard.operations import BASE
-from koboshi.domain.ids import DeliveryId, ProcessId
+from koboshi.dashboard.operation import BASE
+from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import DeliveryState
-from koboshi.ports.runners import Seen
-from koboshi.processes.runners import LocalRunners
-from tests.store.homes import BACKENDS, WEB, Home, Limits, a_world
+from tests.harness.asked_page import asked, dashboard
+from tests.harness.backends import BACKENDS, Limits
+from tests.harness.homes import Home, a_world
 
 
 @pytest.fixture
@@ -30,39 +25,6 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
     await one.boot()
     yield one
     await one.store.close()
-
-
-def dashboard(home: Home, troubles: dict[str, str] | None = None, **more: Any) -> Dashboard:
-    async def store_end(_process_id: ProcessId, _seen: Seen) -> None:
-        raise AssertionError("nothing runs here")
-
-    async def output_of(process_id: ProcessId, _chars_max: int) -> str:
-        return f"the output of {process_id}"
-
-    jobs = ControlContext(
-        store=home.store,
-        runners=LocalRunners(Path("processes")),
-        store_end=store_end,
-        output_of=output_of,
-        is_running=True,
-        channels=lambda: {**(troubles or {})},
-    )
-    settings: dict[str, Any] = {
-        "channel": WEB,
-        "version": "0",
-        "model": "scripted",
-        "ask": partial(reply_to, jobs),
-    }
-    return Dashboard(**settings | more)
-
-
-async def asked(
-    board: Dashboard, path: str, method: str = "GET", **query: Any
-) -> tuple[int, dict[str, Any]]:
-    transport = httpx2.ASGITransport(app=Starlette(routes=board.routes()))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://page") as client:
-        response = await client.request(method, f"{BASE}/{path}", params=query)
-    return response.status_code, response.json()
 
 
 async def test_sessions_are_paged_and_searched(home: Home) -> None:
@@ -90,7 +52,8 @@ async def test_a_turn_is_told_with_its_steps_calls_and_verdicts(home: Home) -> N
     assert status == 200
     assert [step["kind"] for step in told["steps"]][:3] == ["message", "reply", "result"]
     assert told["calls"][0]["outcome"] == "ok"
-    assert verdict.rule in [line["rule"] for line in told["lines"]]
+    (decided,) = [line for line in told["lines"] if line["rule"] == verdict.rule]
+    assert decided["words"] == "taken up again after the gateway had died (rule fresh)"
 
 
 async def test_the_inbox_says_what_became_of_each_message(home: Home) -> None:
@@ -115,7 +78,7 @@ async def test_what_is_wrong_now_is_told_with_what_helps(home: Home) -> None:
 
     assert well["troubles"] == []
     (trouble,) = down["troubles"]
-    assert trouble["words"] == "telegram:main can not be reached: no route"
+    assert trouble["words"] == "telegram:main cannot be reached: no route"
     assert "koboshi doctor --online" in trouble["remedy"]
 
 
@@ -172,7 +135,7 @@ async def test_questions_chats_and_boots_are_told(home: Home) -> None:
     assert (await asked(board, "journal", open=1))[1]["lines"][0]["subject"] == "worker"
 
 
-async def test_killing_is_offered_only_where_somebody_starts_it_again(home: Home) -> None:
+async def test_killing_is_offered_only_where_a_person_starts_it_again(home: Home) -> None:
     killed: list[bool] = []
     alone, supervised = dashboard(home), dashboard(home, kill=lambda: killed.append(True))
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.deploy.small_yaml import documents
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 COMPOSE = documents((ROOT / "compose.yaml").read_text())[0]["services"]["koboshi"]
-CLAIM, DEPLOYMENT = documents((ROOT / "deploy" / "kubernetes" / "koboshi.yaml").read_text())
+CLAIM, DEPLOYMENT, POLICY = documents((ROOT / "deploy" / "kubernetes" / "koboshi.yaml").read_text())
 POD = DEPLOYMENT["spec"]["template"]["spec"]
 CONTAINER = POD["containers"][0]
 RULES_FILE = ROOT / "deploy" / "prometheus" / "koboshi.rules.yaml"
@@ -83,8 +84,9 @@ def test_everything_durable_is_on_the_volume() -> None:
     (volume,) = instructions("VOLUME")
 
     assert COMPOSE["volumes"] == [f"koboshi:{volume}"]
-    assert CONTAINER["volumeMounts"] == [{"name": "state", "mountPath": volume}]
-    assert POD["volumes"][0]["persistentVolumeClaim"]["claimName"] == CLAIM["metadata"]["name"]
+    assert {"name": "state", "mountPath": volume} in CONTAINER["volumeMounts"]
+    (state,) = [each for each in POD["volumes"] if each["name"] == "state"]
+    assert state["persistentVolumeClaim"]["claimName"] == CLAIM["metadata"]["name"]
     assert Path(variables()["KOBOSHI_HOME"]).parent == Path(volume)
     assert Path(variables()["KOBOSHI__GATEWAY__WORKDIR"]).parent == Path(volume)
 
@@ -95,7 +97,50 @@ def test_the_settings_of_the_image_are_ones_that_we_know(tmp_path: Path) -> None
     assert str(config.gateway.workdir) == variables()["KOBOSHI__GATEWAY__WORKDIR"]
 
 
-def test_it_runs_as_nobody_special() -> None:
+def test_the_image_cannot_be_changed_while_it_runs() -> None:
+    """Issue 15, item 7: what may be written is the volume and a bounded /tmp."""
+    (tmp,) = [each for each in POD["volumes"] if each["name"] == "tmp"]
+
+    assert CONTAINER["securityContext"]["readOnlyRootFilesystem"] is True
+    assert {"name": "tmp", "mountPath": "/tmp"} in CONTAINER["volumeMounts"]
+    assert tmp["emptyDir"]["sizeLimit"]
+    assert COMPOSE["read_only"] is True
+    assert COMPOSE["tmpfs"][0].startswith("/tmp:size=")
+
+
+def test_nothing_of_the_kernel_is_given_that_is_not_needed() -> None:
+    assert POD["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert CONTAINER["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert COMPOSE["cap_drop"] == ["ALL"]
+    assert COMPOSE["security_opt"] == ["no-new-privileges:true"], "the engine's profile stays"
+    assert POD["automountServiceAccountToken"] is False
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & {*POD}
+
+
+def test_commands_cannot_take_the_whole_machine() -> None:
+    assert {"cpu", "memory", "ephemeral-storage"} <= {*CONTAINER["resources"]["limits"]}
+    assert {"mem_limit", "pids_limit", "cpus"} <= {*COMPOSE}
+
+
+def test_the_pod_reaches_public_addresses_and_nothing_of_the_cluster() -> None:
+    spec = POLICY["spec"]
+    names, public = spec["egress"]
+    blocks = [ip_network(each["ipBlock"]["cidr"]) for each in public["to"]]
+    closed = [ip_network(no) for each in public["to"] for no in each["ipBlock"]["except"]]
+
+    assert spec["podSelector"] == DEPLOYMENT["spec"]["selector"]
+    assert (spec["policyTypes"], spec["ingress"]) == (["Ingress", "Egress"], [])
+    assert {each["port"] for each in names["ports"]} == {53}
+    for address in ("10.96.0.1", "172.20.1.1", "192.168.1.1", "169.254.169.254", "fd00:ec2::254"):
+        assert any(ip_address(address) in network for network in closed), address
+    assert all(any(each != no and no.version == each.version for each in blocks) for no in closed)
+
+
+def test_bubblewrap_is_in_the_image() -> None:
+    assert "install --yes --no-install-recommends bubblewrap" in DOCKERFILE
+
+
+def test_it_runs_as_no_one_special() -> None:
     assert instructions("USER") == ["koboshi"]
     assert f"--uid {POD['securityContext']['runAsUser']} " in DOCKERFILE
     assert POD["securityContext"]["runAsNonRoot"] is True
@@ -158,7 +203,7 @@ def test_pip_understands_what_it_is_told() -> None:
     if importlib.util.find_spec("pip") is None:
         pytest.skip("the environment was made without pip")
     installs = [each for each in pip_commands() if each[0] == "install"]
-    assert len(installs) == 2
+    assert len(installs) == 3
     for arguments in pip_commands():
         read = subprocess.run(
             [sys.executable, "-m", "pip", *arguments, "--help"], capture_output=True, text=True
@@ -254,7 +299,7 @@ def test_only_metrics_that_exist_are_looked_at(expression: str) -> None:
         "koboshi_adapter_up == 0",
     ],
 )
-def test_somebody_is_told_of_what_needs_them(expression: str) -> None:
+def test_a_person_is_told_of_what_needs_them(expression: str) -> None:
     assert [rule for rule in RULES["groups"][0]["rules"] if expression in rule["expr"]]
 
 

@@ -9,6 +9,7 @@ import anyio
 from koboshi.domain.errors import BackgroundFull, Fenced
 from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId, WatcherId
 from koboshi.domain.process import Birth, Process, ProcessState
+from koboshi.domain.sandbox import Boundary
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec, WatcherState
 from koboshi.ports.runners import CommandSpec, EndedBy, Ending, Life, LogSlice, Seen
@@ -179,6 +180,7 @@ class FakeProcesses:
         is_foreground: bool,
         watchers: Sequence[WatcherSpec] = (),
         background_max: int | None = None,
+        boundary: Boundary = Boundary.NONE,
     ) -> Process:
         if self.is_fenced:
             raise Fenced(f"the claim on turn {claim.turn_id} is no longer valid")
@@ -206,6 +208,7 @@ class FakeProcesses:
             is_end_asked=False,
             exit_read_by=None,
             turn_log_size=None,
+            boundary=boundary,
         )
         self.rows[process.process_id] = process
         self.asked[process.process_id] = tuple(watchers)

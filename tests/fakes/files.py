@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from koboshi.boundary.enclosure import ON_HOST, Enclosure, Exceptions
 from koboshi.domain.ids import CallId, ChannelName, Epoch, Generation, SessionId, TurnId, WorkerId
 from koboshi.domain.route import Route
+from koboshi.domain.sandbox import Boundary, Sandbox
 from koboshi.domain.turn import Claim
 from koboshi.ports.tool import Tool, ToolContext, ToolFailed
 from koboshi.tools.files.tools import file_tools
@@ -27,9 +29,17 @@ CONTEXT = ToolContext(
 
 
 class Files:
-    """The file tools on a working folder and a home of their own."""
+    """The file tools on a working folder and a home of their own, on the host or inside a
+    boundary."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(
+        self,
+        root: Path,
+        boundary: Boundary = Boundary.NONE,
+        *,
+        readable: str = "",
+        hidden: str = "",
+    ) -> None:
         self.root = root
         self.workdir = root / "work"
         self.home = root / "home"
@@ -37,9 +47,18 @@ class Files:
             folder.mkdir()
         (self.home / "koboshi.db").write_bytes(b"rows")
         (self.home / "web-token").write_text("secret\n")
-        self.tools: dict[str, Tool] = {
-            tool.spec.name: tool for tool in file_tools(workdir=self.workdir, home=self.home)
-        }
+        self.enclosure = ON_HOST
+        if boundary is not Boundary.NONE:
+            self.enclosure = Enclosure(
+                sandbox=Sandbox.WORKSPACE,
+                boundary=boundary,
+                workdirs=(str(self.workdir),),
+                kept=str(self.home / "inside"),
+                hidden=(str(self.home), *((hidden,) if hidden else ())),
+                exceptions=Exceptions(readable=(readable,) if readable else ()),
+            )
+        found = file_tools(workdir=self.workdir, home=self.home, enclosure=self.enclosure)
+        self.tools: dict[str, Tool] = {tool.spec.name: tool for tool in found}
 
     async def run(self, tool: str, **arguments: object) -> dict[str, Any]:
         answer = await self.tools[tool].run(json.dumps(arguments), CONTEXT)

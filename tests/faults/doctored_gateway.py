@@ -3,7 +3,7 @@
 
     lies       acknowledges a message before it is stored
     forgets    stores without flushing
-    faints     ends when it can not have a descriptor
+    faints     ends when it cannot have a descriptor
 """
 
 import os
@@ -25,7 +25,7 @@ keep_beating = Heartbeat.keep_beating
 
 
 async def beat_once(heartbeat: Heartbeat) -> None:
-    """A later beat would meet the fault and end the gateway before anybody is lied to."""
+    """A later beat would meet the fault and end the gateway before any caller is lied to."""
     heartbeat.every_seconds = 3_600
     await keep_beating(heartbeat)
 

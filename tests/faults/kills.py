@@ -7,7 +7,7 @@ bring everything to its end.
 
 The calls are seen by a tracer (tests/harness/tracer.py). strace could do `before` as well; it can
 neither kill behind a call nor carry out a part of one. Writes by mapped memory (the `-shm` file)
-are no calls, and are not needed by anybody after a death.
+are no calls, and are not needed by any person after a death.
 """
 
 import shutil

@@ -46,7 +46,7 @@ async def serving(
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Where the gateway is, for somebody who has read the token before its disk went away."""
+    """Where the gateway is, for a person who has read the token before its disk went away."""
 
     gateway: GatewayProcess
     token: str
@@ -54,6 +54,10 @@ class _Known:
     @property
     def address(self) -> str | None:
         return self.gateway.address
+
+    @property
+    def home(self) -> Path:
+        return self.gateway.home
 
 
 async def is_taken(person: Client, number: int) -> bool:

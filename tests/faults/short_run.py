@@ -1,7 +1,7 @@
 """A short run of the store: a new home, whole turns of a few messages, two lives, a clean end.
 
 What the store has answered is told in a ledger, a file beside the home: a line is written after the
-answer, never before. A doctored run does what a store must never do, so that whoever looks for
+answer, never before. A doctored run does what a store must never do, so that the one who looks for
 losses can be seen to find them.
 """
 
@@ -18,10 +18,10 @@ from anyio import create_task_group
 from koboshi.domain.turn import Claim
 from koboshi.domain.witness import Reached, gap_words, is_behind
 from koboshi.stores.sqlite.witness import read_witness
+from tests.harness.homes import Home, a_call
 from tests.harness.invariants import check_rows
 from tests.harness.rows import Rows, read_rows
-from tests.store.homes import Home, a_call
-from tests.store.victim import open_here, warnings_of
+from tests.harness.victim import open_here, warnings_of
 
 MESSAGES = 4
 """The first half one after the other, the second half at once, in a life of its own."""

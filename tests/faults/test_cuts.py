@@ -45,7 +45,7 @@ def test_a_store_that_flushes_less_is_seen_to_lose(level: str) -> None:
         assert any("broken" in words or "damage" in words for words in tally.violations)
 
 
-def test_a_token_that_somebody_may_have_read_is_not_lost_by_a_power_cut() -> None:
+def test_a_token_that_a_person_may_have_read_is_not_lost_by_a_power_cut() -> None:
     """The name of a new file is sure only when its folder was flushed, too."""
     tally = campaign("token", "--name=power cut after the first token")
 

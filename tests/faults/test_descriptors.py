@@ -21,7 +21,7 @@ STANDARD = 3
 OPEN_WITH_FEW = """
 import asyncio, gc, os, resource, sys
 from pathlib import Path
-from tests.store.victim import open_here
+from tests.harness.victim import open_here
 
 async def main():
     home = Path(sys.argv[1])
@@ -46,8 +46,8 @@ asyncio.run(main())
 
 
 def test_a_store_that_gets_too_few_is_no_wrong_set_up(tmp_path: Path) -> None:
-    """S15: whichever of its files can not be opened for want of a descriptor, that passes: exit 74
-    and not 78, which nobody would start again."""
+    """S15: whichever of its files cannot be opened for want of a descriptor, that passes: exit 74
+    and not 78, which no one would start again."""
     said = subprocess.run(
         [sys.executable, "-c", OPEN_WITH_FEW, str(tmp_path / "home")],
         capture_output=True,
@@ -63,7 +63,7 @@ def test_a_store_that_gets_too_few_is_no_wrong_set_up(tmp_path: Path) -> None:
 
 
 async def test_a_gateway_without_descriptors_goes_on_when_there_are_some(home: Path) -> None:
-    """S15: whoever comes has to wait and is not acknowledged; those who are there are served, and
+    """S15: a new client has to wait and is not acknowledged; those who are there are served, and
     the others when there is room again."""
     async with serving(home) as (gateway, person):
         address = await gateway.wait_listening()
@@ -81,7 +81,7 @@ async def test_a_gateway_without_descriptors_goes_on_when_there_are_some(home: P
 
 
 async def test_a_gateway_that_does_not_live_through_it_is_found_out(home: Path) -> None:
-    """The same want of descriptors, and a doctored one that ends over it: somebody is turned away
+    """The same want of descriptors, and a doctored one that ends over it: a person is turned away
     for good."""
     command = (sys.executable, "-m", "tests.faults.doctored_gateway", "faints", "run")
     async with serving(home, command=(*command, "--home", str(home))) as (gateway, _):
@@ -93,17 +93,17 @@ async def test_a_gateway_that_does_not_live_through_it_is_found_out(home: Path) 
 
 
 @pytest.mark.parametrize("error", ["EMFILE", "ENFILE"] if WANTS_ALL else ["ENFILE"])
-async def test_connections_that_can_not_be_accepted_are_taken_later(
+async def test_connections_that_cannot_be_accepted_are_taken_later(
     home: Path, tmp_path: Path, error: str
 ) -> None:
-    """S15: the fault is over, and whoever kept trying is acknowledged; nobody was before."""
+    """S15: the fault is over, and a client that kept trying is acknowledged; none was before."""
     async with serving(home) as (gateway, person), create_task_group() as tasks:
         with failing_calls(
             gateway.pid, tmp_path / "strace", calls="accept4,accept", error=error
         ) as strace:
             await strace.attached()
             tasks.start_soon(person.say, "echo 3", "3")
-            await until(lambda: strace.faults, "somebody is turned away")
+            await until(lambda: strace.faults, "a person is turned away")
             assert "3" not in person.acks
             assert gateway.is_running
         await works_again(gateway, person, 5)

@@ -1,8 +1,8 @@
-"""Campaign: the file system below a serving gateway goes away, fills up, or is somebody else's.
+"""Campaign: the file system below a serving gateway goes away, fills up, or is foreign.
 
 The cut is made by the kernel: an ext4 of our own is shut down without a last flush, as if its disk
 had been pulled, and mounted again. What was not flushed is gone, as after a loss of power. A file
-system that is in use for writing can not be remounted read-only by hand, so what ext4 does by
+system that is in use for writing cannot be remounted read-only by hand, so what ext4 does by
 itself after an error stands for it: EROFS, in test_gateway.py.
 """
 
@@ -75,8 +75,8 @@ async def test_a_gateway_that_does_not_flush_is_seen_to_lose(tmp_path: Path) -> 
 
 
 async def test_a_disk_that_fills_up_while_many_write(tmp_path: Path) -> None:
-    """S162, S166: room for a while, none for a while: whoever is acknowledged is stored, and
-    everybody is acknowledged in the end."""
+    """S162, S166: room for a while, none for a while: the one who is acknowledged is stored, and
+    every person is acknowledged in the end."""
     with small_disk(tmp_path / "disk") as disk:
         async with serving(disk / "home", log=tmp_path / "log") as (gateway, person):
             keys = map(str, count(3))
@@ -154,7 +154,7 @@ async def test_a_database_that_another_program_holds_is_waited_for(home: Path) -
     write_down("locked by another program")
 
 
-async def test_a_gateway_that_acknowledges_what_it_can_not_store_is_found_out(home: Path) -> None:
+async def test_a_gateway_that_acknowledges_what_it_cannot_store_is_found_out(home: Path) -> None:
     """The same look at a doctored one, whose database is held: what it took is nowhere."""
     command = (sys.executable, "-m", "tests.faults.doctored_gateway", "lies", "run")
     async with serving(home, command=(*command, "--home", str(home))) as (gateway, person):

@@ -1,8 +1,8 @@
 """Campaign: the calls of a gateway that serves begin to fail.
 
-strace makes them fail, and lets go when the fault is over; it can not do a part of a write (that
+strace makes them fail, and lets go when the fault is over; it cannot do a part of a write (that
 is in test_kills.py) nor remount a file system that is in use (EROFS stands for it here; a real one
-that goes away is in test_file_system.py). Nobody here calls fallocate, and ftruncate only while
+that goes away is in test_file_system.py). No one here calls fallocate, and ftruncate only while
 the files are opened or closed. What holds in every case: what was acknowledged is on the disk,
 the file is whole, and everything is taken and answered once when the fault is over.
 """
@@ -109,8 +109,8 @@ async def test_a_disk_without_room_is_waited_for(home: Path, tmp_path: Path) -> 
     write_down("ENOSPC at pwrite64")
 
 
-async def test_a_file_that_can_not_be_read_ends_it(home: Path, tmp_path: Path) -> None:
-    """S15: whoever asks is told that the store failed, not that there is a bug; it is not ready
+async def test_a_file_that_cannot_be_read_ends_it(home: Path, tmp_path: Path) -> None:
+    """S15: the caller is told that the store failed, not that there is a bug; it is not ready
     any more, and ends with 74."""
     async with serving(home) as (gateway, person):
         address = await gateway.wait_listening()
@@ -131,7 +131,7 @@ async def test_a_file_that_can_not_be_read_ends_it(home: Path, tmp_path: Path) -
                     assert ready.status_code == 503, ready.text
             code = await gateway.wait_exit()
         assert code == STORAGE_FAILED, gateway.log
-        assert "the database can not be read" in gateway.log
+        assert "the database cannot be read" in gateway.log
         assert "Traceback" not in gateway.log
         assert lost(home, [0, 1, 2, *taken]) == []
         gateway.start()
@@ -143,7 +143,7 @@ async def test_a_file_that_can_not_be_read_ends_it(home: Path, tmp_path: Path) -
 async def test_a_file_that_fails_at_the_start_is_a_storage_failure(
     home: Path, tmp_path: Path, call: str, error: str, names: tuple[str, ...]
 ) -> None:
-    """S15: the set-up is not wrong, so whoever started it shall try again; nothing is set aside."""
+    """S15: the set-up is not wrong, so its starter shall try again; nothing is set aside."""
     async with serving(home) as (gateway, person):
         gateway.kill()
         files = [home / name for name in names]

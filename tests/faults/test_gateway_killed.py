@@ -1,4 +1,4 @@
-"""A gateway is killed at the calls that change its home, while somebody talks to it.
+"""A gateway is killed at the calls that change its home, while a person talks to it.
 
 The store alone is killed at every call in test_kills.py, with fewer seconds for each; here it is
 the whole program, from the making of its home to the delivery of an answer, with all invariants of

@@ -12,7 +12,7 @@ from tests.harness.tracer import trace
 
 
 def token_cut(folder: Path, *, forgets: bool = False) -> Tally:
-    """Whoever has read the token must be able to use it after a power cut, on every file system:
+    """A reader of the token must be able to use it after a power cut, on every file system:
     the least that the disk may hold is looked at. A doctored one that forgets flushes nothing."""
     tally = Tally(campaign="token-cut", cases=1, is_control=forgets)
     home = folder / "home"

@@ -4,11 +4,15 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, cast
 
 import httpx2
-from anyio import fail_after, sleep
+from anyio import fail_after, sleep, to_thread
 
+from koboshi.cli.ask_owner import ask_gateway
+from koboshi.control.requests import SayInChat
+from koboshi.domain.approver import APPROVAL_NEEDS_PERSON
 from tests.harness.http import connection
 from tests.harness.polling import LOOK_EVERY_S, WITHIN_S, until
 
@@ -26,6 +30,9 @@ class Address(Protocol):
 
     @property
     def token(self) -> str: ...
+
+    @property
+    def home(self) -> Path: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +110,23 @@ class Client:
                     continue
                 if response.status_code == 202:
                     break
+                if response.status_code == 403:
+                    # An approval is a person's to answer: at the terminal, as `koboshi chat` does.
+                    assert response.json()["error"]["type"] == APPROVAL_NEEDS_PERSON
+                    said = SayInChat(
+                        what=self.chat,
+                        message=key,
+                        text=text,
+                        thread=thread,
+                        question=question,
+                        choice=choice,
+                    )
+                    answer = await to_thread.run_sync(ask_gateway, self.gateway.home, said)
+                    if answer is not None and answer.pop("ok"):
+                        ack = self.acks[key] = Ack(key=key, tries=tries, **cast("Any", answer))
+                        return ack
+                    await sleep(LOOK_EVERY_S)
+                    continue
                 assert response.status_code == 503, response.text
                 await sleep(LOOK_EVERY_S)
         ack = Ack(key=key, tries=tries, **response.json())

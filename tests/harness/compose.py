@@ -28,6 +28,7 @@ from koboshi.processes.ends import ProcessEnds
 from koboshi.processes.runners import LocalRunners
 from koboshi.processes.supervise import ProcessRetention, Supervise
 from koboshi.processes.watch import WatchLogs
+from koboshi.runtime.approvals import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.deliver import Deliver
@@ -137,7 +138,7 @@ def compose(
         shipping=Shipping(channels=by_name, home=home),
         log_size_of=runners.log_size,
         limits=bounds.turns,
-        question_age_ms_max=bounds.question_age_ms_max,
+        cards=ApprovalCards(clock=clock, age_ms_max=bounds.question_age_ms_max),
         poll_seconds=5,
         release_seconds=2,
         drain=drain,

@@ -22,14 +22,14 @@ MEGABYTE = 1_000_000
 def small_disk(folder: Path, megabytes: int = 8) -> Iterator[Path]:
     """A file system of its own for the length of the block. Skips where none can be mounted."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("a small file system can not be mounted: that needs root and `mount`")
+        pytest.skip("a small file system cannot be mounted: that needs root and `mount`")
     folder.mkdir(parents=True)
     size = f"size={megabytes}m"
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], capture_output=True, text=True
     )
     if mounted.returncode:
-        pytest.skip(f"a small file system can not be mounted: {mounted.stderr.strip()}")
+        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
     try:
         yield folder
     finally:
@@ -50,7 +50,7 @@ class RealDisk:
             text=True,
         )
         if mounted.returncode:
-            pytest.skip(f"a file system in a file can not be mounted: {mounted.stderr.strip()}")
+            pytest.skip(f"a file system in a file cannot be mounted: {mounted.stderr.strip()}")
 
     def cut(self) -> None:
         """From now on nothing reaches the disk, not even the file system's buffers: every call
@@ -79,7 +79,7 @@ _EXT4_SHUTDOWN = 0x8004587D
 def real_disk(folder: Path, megabytes: int = 24) -> Iterator[RealDisk]:
     """Such a file system, mounted, for the length of the block. Skips where that is impossible."""
     if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
-        pytest.skip("a file system in a file can not be made: that needs root and `mkfs.ext4`")
+        pytest.skip("a file system in a file cannot be made: that needs root and `mkfs.ext4`")
     image = folder.with_suffix(".img")
     folder.mkdir(parents=True)
     with image.open("wb") as file:
@@ -129,7 +129,7 @@ def failing_calls(
     some are named, and of each thread's those that `when` tells. Skips where strace cannot do
     that."""
     if shutil.which("strace") is None:
-        pytest.skip("system calls can not be made to fail: strace is not installed")
+        pytest.skip("system calls cannot be made to fail: strace is not installed")
     command = ["strace", "-f", "-o", str(log), *failing(calls, error, files, when)]
     with (log.parent / f"{log.name}.said").open("wb") as said:
         process = subprocess.Popen([*command, "-p", str(pid)], stdout=said, stderr=said)
@@ -152,7 +152,7 @@ def killed_at_flush(number: int) -> list[str]:
     n-th time: up to 7 while the file is made, beyond that in the n-th commit. Skips where strace
     cannot do that."""
     if shutil.which("strace") is None:
-        pytest.skip("it can not be killed within a commit: strace is not installed")
+        pytest.skip("it cannot be killed within a commit: strace is not installed")
     flush = "trace=fdatasync"
     fault = f"inject=fdatasync:signal=SIGKILL:when={number}"
     return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", flush, "-e", fault]
@@ -177,7 +177,7 @@ class Strace:
         """Wait until it holds every thread. Skips where it may not."""
         await until(lambda: "attached" in self.said or self._is_over, "strace attaches")
         if "attached" not in self.said:
-            pytest.skip(f"system calls can not be made to fail: {self.said.strip()}")
+            pytest.skip(f"system calls cannot be made to fail: {self.said.strip()}")
 
     @property
     def said(self) -> str:

@@ -70,6 +70,10 @@ class Lives:
     """Whether this life was asked to stop."""
 
     @property
+    def home(self) -> Path:
+        return self.gateway.home
+
+    @property
     def seen(self) -> Seen | None:
         """What its model and its tools saw, if it is watched."""
         return None if self.folder is None else read_seen(self.folder / SEEN)
@@ -81,7 +85,7 @@ class Lives:
 
     def hold(self, point: str) -> Hold:
         """Hold a watched one at a point (tests/harness/holds.py) until that is lifted."""
-        assert self.folder is not None, "nobody watches it"
+        assert self.folder is not None, "it is not watched"
         return Hold(self.folder, point)
 
     async def comes_to(self, hold: Hold, times: int = 1) -> None:
@@ -97,7 +101,7 @@ class Lives:
     def verbs_of_last_lives(self, ended: int) -> set[str]:
         """The verbs of the store after the first so many lives."""
         seen = self.seen
-        assert seen is not None, "nobody watches it"
+        assert seen is not None, "it is not watched"
         before = self.verbs_seen[ended - 1] if ended else Counter()
         return set(seen.verbs - before)
 

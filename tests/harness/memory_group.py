@@ -59,7 +59,7 @@ def _made(bytes_max: int) -> MemoryGroup | str:
         try:
             folder.mkdir()
         except OSError as error:
-            why = f"{parent} can not be written: {error.strerror}"
+            why = f"{parent} cannot be written: {error.strerror}"
             continue
         if (folder / limit).exists():
             (folder / limit).write_text(str(bytes_max))

@@ -40,6 +40,7 @@ LOADED = (
     "koboshi.cli.run",
     "koboshi.cli.torture",
     "koboshi.logs",
+    "koboshi.models.scripted",
     "koboshi.runtime.notify",
     "koboshi.runtime.host",
 )
@@ -136,9 +137,20 @@ def _nursery(loads: tuple[str, ...]) -> str:
     return f"\0{name}"
 
 
+def _compile_addresses() -> None:
+    """Every gateway compiles the addresses of its page; a copy finds them compiled."""
+    operations = import_module("koboshi.dashboard.operations").OPERATIONS
+    compile_path = import_module("starlette.routing").compile_path
+    for each in operations:
+        compile_path(
+            each.path.replace("{what}", "{what:path}") if each.takes_slashes else each.path
+        )
+
+
 def main() -> None:
     for name in (*LOADED, *sys.argv[2:]):
         import_module(name)
+    _compile_addresses()
     gc.collect()
     gc.freeze()
     deaths, writer = os.pipe()

@@ -8,8 +8,15 @@ from anyio import current_time, sleep
 Found = TypeVar("Found")
 
 LOOK_EVERY_S = 0.01
+PAUSE_S_MAX = 0.2
 WITHIN_S = 100.0
 """Only a hang reaches it: a busy machine takes half a minute to start a program."""
+
+
+def pause_after(look_s: float) -> float:
+    """How long to wait after a look that took so long. What is waited for needs the processor, too:
+    a look at all rows of a database takes more than one at a file."""
+    return min(max(LOOK_EVERY_S, 3 * look_s), PAUSE_S_MAX)
 
 
 async def until(
@@ -21,11 +28,14 @@ async def until(
 ) -> Found:
     """What `look` finds, as soon as it finds something. Fails when the time is up, naming `what`
     was waited for and what `otherwise` tells about it."""
-    limit = current_time() + within_s
+    begun = current_time()
+    limit = begun + within_s
     while not (found := look()):
-        if current_time() > limit:
+        now = current_time()
+        if now > limit:
             raise AssertionError(f"{what}: not within {within_s:g} s. {otherwise()}")
-        await sleep(LOOK_EVERY_S)
+        await sleep(pause_after(now - begun))
+        begun = current_time()
     return found
 
 

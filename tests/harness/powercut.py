@@ -88,7 +88,7 @@ class Disk:
             case "truncate" | "ftruncate":
                 self._names[change.path].unsure.append(_Cut(change.size))
             case call:
-                raise NotImplementedError(f"{call} of {change.path} can not be replayed")
+                raise NotImplementedError(f"{call} of {change.path} cannot be replayed")
 
     def after_a_cut(self, number: int, dice: random.Random) -> Image:
         """One possible content after the cut. The first is the least, the second the most."""

@@ -239,7 +239,7 @@ class _Tracer:
             case "open" | "openat" | "creat" if not change.is_new and change.size < 0:
                 return
             case "writev" | "pwritev" | "pwritev2" | "sendfile" | "copy_file_range":
-                raise NotImplementedError(f"{change.call} of {change.path} can not be replayed")
+                raise NotImplementedError(f"{change.call} of {change.path} cannot be replayed")
             case _:
                 pass
         self._traced.changes.append(change)

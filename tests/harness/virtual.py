@@ -40,7 +40,7 @@ class _JumpingSelector(selectors.DefaultSelector):
             return super().select(0)
         if self._loop.under_way or timeout is None:
             found = super().select(STUCK_SECONDS)
-            assert found, "nobody does anything any more, and nothing is due"
+            assert found, "nothing works any more, and nothing is due"
             return found
         found = super().select(0)
         if not found:
@@ -87,7 +87,7 @@ class TrackedStore:
 
     def __getattr__(self, name: str) -> Any:
         part = getattr(self.store, name)
-        groups = "sessions inbox turns outbox processes workers people views".split()
+        groups = "sessions inbox turns outbox processes workers people browsers views".split()
         is_group = name in groups
         return _TrackedVerbs(self, name, part) if is_group else part
 

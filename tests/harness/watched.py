@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from koboshi.cli.main import main
+from koboshi.domain.approval import Approval
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.kernel.transaction import NO_KEYS, Keys, Transaction
 from koboshi.models.plugin import PluginModel
 from koboshi.models.scripted import ScriptedModel
 from koboshi.ports.model import Model, ModelReply, OnText, Request, ToolSpec
-from koboshi.ports.tool import Load, Tool, ToolAnswer, ToolContext, load_of
+from koboshi.ports.tool import Load, Tool, ToolAnswer, ToolContext, approval_of, load_of, need_of
 from koboshi.stores.sqlite.writer import SqliteWriter
 from koboshi.tools.registry import Toolbox
 from tests.harness.holds import MODEL, pass_by, tool
@@ -71,6 +72,12 @@ class NotedTool:
 
     def complaint_about(self, arguments: str) -> str | None:
         return self._tool.complaint_about(arguments)
+
+    async def approval_of(self, arguments: str) -> Approval:
+        return await approval_of(self._tool, arguments)
+
+    async def need_now(self, arguments: str) -> Need:
+        return await need_of(self._tool, arguments)
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
         return self._tool.question_of(arguments)

@@ -84,7 +84,7 @@ def lists() -> None:
     assert operation("list_questions")().questions == []
     assert operation("list_troubles")().troubles == []
     assert operation("get_ready")().ok
-    assert {each.name for each in operation("get_readiness")().neighbours} == {"model"}
+    assert {each.name for each in operation("get_readiness")().neighbours} == {"model", "boundary"}
     assert operation("get_alive")().ok
     assert operation("get_status")().worker.pid
     assert "koboshi_build_info" in operation("get_metrics")()

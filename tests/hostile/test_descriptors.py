@@ -1,4 +1,4 @@
-"""File descriptors run out: whoever comes has to wait, and whoever looks is told why."""
+"""File descriptors run out: a client that comes has to wait, and the one who looks is told why."""
 
 import errno
 import json
@@ -17,6 +17,7 @@ from anyio import create_task_group
 
 from koboshi.channels.common.acceptor import AGAIN_S
 from koboshi.cli.run import ending_of
+from koboshi.control.key import shown_key
 from koboshi.control.socket import SOCKET_NAME, short_name
 from koboshi.domain.errors import ChannelUnusable
 from tests.faults.serving import serving
@@ -59,8 +60,8 @@ async def reasons(there: httpx2.AsyncClient) -> dict[str, str]:
     return {each["name"]: each["reason"] for each in told["checks"] if not each["ok"]}
 
 
-async def test_a_gateway_that_can_take_nobody_in_says_so_until_it_can(home: Path) -> None:
-    """S15: in the log and to whoever asks, once when it begins and once when it is over."""
+async def test_a_gateway_that_can_take_no_one_in_says_so_until_it_can(home: Path) -> None:
+    """S15: in the log and to every caller, once when it begins and once when it is over."""
     async with known(home) as (gateway, there), create_task_group() as tasks:
         address, answers = await gateway.wait_listening(), list[httpx2.Response]()
         give_back = take_descriptors(gateway)
@@ -73,10 +74,10 @@ async def test_a_gateway_that_can_take_nobody_in_says_so_until_it_can(home: Path
             return WORDS in (await reasons(there)).get("web:main", "")
 
         tasks.start_soon(come)
-        await until_asked(is_told, "readiness tells that nobody can come in")
+        await until_asked(is_told, "readiness tells that no one can come in")
         assert not answers
         give_back()
-        await until(lambda: answers, "whoever had to wait is served")
+        await until(lambda: answers, "the one who had to wait is served")
 
         assert answers[0].status_code == 200
         assert await reasons(there) == {}
@@ -84,7 +85,7 @@ async def test_a_gateway_that_can_take_nobody_in_says_so_until_it_can(home: Path
 
 
 async def test_waiting_for_descriptors_is_no_busy_loop(home: Path, tmp_path: Path) -> None:
-    """S15: a connection that can not be taken stays in the queue, and is not tried for without
+    """S15: a connection that cannot be taken stays in the queue, and is not tried for without
     end."""
     async with known(home) as (gateway, there), create_task_group() as tasks:
         with failing_calls(
@@ -102,7 +103,7 @@ async def test_waiting_for_descriptors_is_no_busy_loop(home: Path, tmp_path: Pat
 
 
 async def test_the_control_socket_outlives_want_of_descriptors(home: Path) -> None:
-    """S15: somebody who asks from a terminal has to wait, and does not end the gateway."""
+    """S15: a person who asks from a terminal has to wait, and does not end the gateway."""
     async with known(home) as (gateway, there):
         give_back = take_descriptors(gateway)
         with _asked(home, {"ask": "status"}) as asking:
@@ -146,7 +147,7 @@ async def test_a_machine_without_descriptors_is_worth_another_start(
         gateway.bury()
 
 
-def test_what_was_missing_is_told_whoever_was_told_first() -> None:
+def test_what_was_missing_is_told_in_any_order() -> None:
     without = OSError(errno.ENFILE, "Too many open files in system")
     wrapped = ChannelUnusable("something else")
     wrapped.__cause__ = without
@@ -162,7 +163,8 @@ def _asked(home: Path, question: dict[str, str]) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(short_name(folder, home / SOCKET_NAME))
         os.close(folder)
-        asking.sendall(json.dumps(question).encode() + b"\n")
+        shown = {**question, "key": shown_key(home)}
+        asking.sendall(json.dumps(shown).encode() + b"\n")
         asking.setblocking(False)
         yield asking
 

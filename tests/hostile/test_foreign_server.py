@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from anyio import create_task_group, fail_after, sleep_forever
 from starlette.applications import Starlette
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from koboshi.channels.common.listening import ListenAddress, listen
 from koboshi.channels.common.serving import EmbeddedServer
 from koboshi.channels.web.codec import Post
+from koboshi.channels.web.identity import IDENTITY_PATH, Identity, identity_of
 from koboshi.cli.chat.link import ChatLink, ChatOver
 from tests.hostile.wire import BOUND_S
 
@@ -45,9 +47,15 @@ async def something_else(said: bytes) -> AsyncIterator[str]:
     async def found(_request: Request) -> Response:
         return Response(said, 200)
 
+    async def identity(request: Request) -> Response:
+        """It has the token; its words make no sense all the same."""
+        made = identity_of("token", request.headers["host"], request.query_params["challenge"])
+        return Response(msgspec.json.encode(Identity(identity=made)))
+
     base = "/api/v1/sessions/a"
     app = Starlette(
         routes=[
+            Route(IDENTITY_PATH, identity),
             Route(f"{base}/events", events),
             Route(f"{base}/messages", posted, methods=["POST"]),
             Route(f"{base}/messages/m1", found),

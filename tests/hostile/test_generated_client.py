@@ -1,4 +1,4 @@
-"""A client that somebody else's program makes of our OpenAPI document, used against a gateway."""
+"""A client that a foreign program makes of our OpenAPI document, used against a gateway."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def generator() -> Path:
         check=False,
     )
     if made.returncode:
-        pytest.fail(f"the generator can not be had:\n{made.stderr[-2000:]}")
+        pytest.fail(f"the generator cannot be had:\n{made.stderr[-2000:]}")
     return FOLDER / "openapi-python-client"
 
 

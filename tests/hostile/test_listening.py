@@ -1,4 +1,4 @@
-"""The gateway listens where nobody else can come, unless a proxy in front of it is stated."""
+"""The gateway listens where no other can come, unless a proxy in front of it is stated."""
 
 import json
 from contextlib import closing

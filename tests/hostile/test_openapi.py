@@ -18,11 +18,11 @@ from tests.hostile.conftest import CAMPAIGN_S
 pytestmark = pytest.mark.crash
 
 CHECKS_LEFT_OUT = (
-    # What may be in a name is said in words: JSON Schema can not express "printable".
+    # What may be in a name is said in words: JSON Schema cannot express "printable".
     "positive_data_acceptance",
 )
 SETTINGS = """
-# A body may be refused for its length before anybody looks at what is wrong with it.
+# A body may be refused for its length before any caller looks at what is wrong with it.
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 413, 421]
 """

@@ -126,7 +126,7 @@ KINDS = ["message", "reply", "result", "note", "summary"]
 @fuzzed(60)
 @given(kind=st.sampled_from(KINDS), body=JSON.map(lambda value: as_bytes(value).decode()) | TEXTS)
 def test_a_step_that_is_none_is_an_error_that_names_itself(kind: str, body: str) -> None:
-    """A database that somebody wrote into by hand."""
+    """A database that a person wrote into by hand."""
     try:
         assert isinstance(body_of(kind, body), get_args(Body))
     except (msgspec.MsgspecError, ValueError, KeyError):
@@ -152,7 +152,7 @@ RESULTS = objects(
 
 
 def is_plain(text: str) -> bool:
-    """Nothing in it that a terminal obeys, that hides or turns text, or that can not be sent."""
+    """Nothing in it that a terminal obeys, that hides or turns text, or that cannot be sent."""
     return visible(text) == text
 
 
@@ -205,7 +205,7 @@ def test_words_of_others_stand_in_one_line(words: str) -> None:
 
 @fuzzed(60)
 @given(words=TEXTS)
-def test_what_is_printed_at_a_terminal_can_not_control_it(words: str) -> None:
+def test_what_is_printed_at_a_terminal_cannot_control_it(words: str) -> None:
     said = safe(words)
 
     assert all(char in "\n\t" or unicodedata.category(char) != "Cc" for char in said)

@@ -12,9 +12,10 @@ from koboshi.domain.files import OutFile, Parcel, safe_name
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.transcript import Result, ResultStatus
 from tests.channels.fakes import TOKEN
+from tests.harness.backends import BACKENDS, Limits
+from tests.harness.homes import Home, a_call, a_world
 from tests.harness.rows import read_rows
 from tests.hostile.whole_api import WholeApi
-from tests.store.homes import BACKENDS, Home, Limits, a_call, a_world
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 CONTENT = b"<script>alert(1)</script>\x00\xff"
@@ -87,7 +88,7 @@ async def test_only_the_size_is_told_to_who_asks_for_no_more(whole: WholeApi) ->
 async def test_the_page_gets_it_with_its_cookie_and_others_do_not(whole: WholeApi) -> None:
     """Issue 13, B15: with the token or the page's cookie; red before, the cookie alone got 401, and
     a link that was opened in a tab of its own showed an error."""
-    path, page = await sent(whole, "a.txt"), whole.let_in()
+    path, page = await sent(whole, "a.txt"), (await whole.let_in())
     cookie = {"Cookie": page["Cookie"]}
 
     assert (await got(whole, path, page)).status_code == 200
@@ -106,7 +107,7 @@ async def test_the_page_gets_it_with_its_cookie_and_others_do_not(whole: WholeAp
 
 async def test_the_cookie_alone_opens_files_and_nothing_else(whole: WholeApi) -> None:
     """Issue 13, B15: a page of another site, or of another port, makes a browser send it."""
-    path, page = await sent(whole, "a.txt"), whole.let_in()
+    path, page = await sent(whole, "a.txt"), (await whole.let_in())
     cookie = {"Cookie": page["Cookie"]}
 
     for site in ("same-site", "cross-site"):
@@ -181,7 +182,7 @@ async def test_a_file_of_another_chat_is_not_given(whole: WholeApi) -> None:
 async def test_words_without_a_file_and_a_file_that_was_not_delivered_are_not_given(
     whole: WholeApi,
 ) -> None:
-    """Issue 13, B15: what is owed still, or was given up, was sent to nobody."""
+    """Issue 13, B15: what is owed still, or was given up, was sent to no one."""
     (whole.folder / "files" / "kept").write_bytes(CONTENT)
     number = await owe(whole, OutFile(path="files/kept", name="kept", size=len(CONTENT)))
     rows = read_rows(whole.folder).of("outbox")

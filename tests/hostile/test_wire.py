@@ -1,5 +1,5 @@
 """Clients that are slow, endless, many, or make no sense: each costs a bounded amount of time and
-memory, and everybody else is served."""
+memory, and every other person is served."""
 
 from dataclasses import replace
 from functools import partial
@@ -65,7 +65,7 @@ async def test_what_is_begun_and_not_finished_is_hung_up_on(begin: str) -> None:
     ],
     ids=["body", "chunk", "login"],
 )
-async def test_whoever_is_slow_with_a_body_is_told_so_and_hung_up_on(begin: str) -> None:
+async def test_one_who_is_slow_with_a_body_is_told_so_and_hung_up_on(begin: str) -> None:
     limits = WebLimits(body_s=0.1, patience=HttpLimits(request_s=2 * BOUND_S))
     async with impatient_server(limits) as url, caller(url) as stream:
         await stream.send(begin.encode())
@@ -121,14 +121,14 @@ async def test_what_has_no_end_is_not_listened_to(
     assert status_of(said[0]) in (0, 400, 401, 413)
 
 
-async def test_whoever_does_not_read_is_hung_up_on() -> None:
-    """What nobody takes is not kept for ever; closing a connection waits for it to be read."""
+async def test_one_who_does_not_read_is_hung_up_on() -> None:
+    """What no one takes is not kept for ever; closing a connection waits for it to be read."""
 
     async def big(_request: Request) -> Response:
         return Response(b"a" * 12_000_000)
 
     pages = Pages(routes=[Route("/big", big)], open_paths=frozenset({"/big"}))
-    limits = replace(IMPATIENT, connections_max=2)  # somebody who asks is the second
+    limits = replace(IMPATIENT, connections_max=2)  # a person who asks is the second
     async with impatient_server(limits, pages) as url, caller(url, receive_buffer=4_096) as stream:
         await stream.send(b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert (await stream.receive(100)).startswith(b"HTTP/1.1 200")
@@ -155,7 +155,7 @@ async def test_a_few_requests_may_come_before_the_first_is_answered() -> None:
 
 
 async def test_connections_that_say_nothing_give_way_to_those_that_do() -> None:
-    """More than there is room for, from somebody without the token."""
+    """More than there is room for, from a person without the token."""
     async with impatient_server() as url, create_task_group() as tasks:
 
         async def hang_around() -> None:

@@ -89,7 +89,7 @@ def answer_to(url: str, said: bytes) -> bytes:
     return bytes(answer)
 
 
-def test_what_is_no_request_is_refused_and_harms_nobody(url: str) -> None:
+def test_what_is_no_request_is_refused_and_harms_no_other(url: str) -> None:
     for said in MALFORMED:
         answer = answer_to(url, said)
         assert status_of(answer) in ANNOUNCED, (said[:80], answer[:200])

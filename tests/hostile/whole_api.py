@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlencode
 
 import httpx2
+from starlette.datastructures import Headers
 from starlette.routing import Route
 
 from koboshi.channels.web.api import Api, no_metrics
@@ -23,8 +24,8 @@ from koboshi.dashboard.app import Ask, Dashboard
 from koboshi.dashboard.describe import SHAPES, paths
 from koboshi.dashboard.files import FOLDER, PAGE_PATHS
 from koboshi.ports.channel import Inbound, Receipt
-from tests.channels.fakes import TOKEN, FakeClock, FakeHealth
-from tests.store.homes import WEB, Home
+from tests.channels.fakes import TOKEN, FakeBrowsers, FakeClock, FakeHealth
+from tests.harness.homes import WEB, Home
 
 ADDRESS = "http://localhost:8642"
 EXAMPLES = {"chat": "ann", "message": "m1", "what": "t1", "name": "app.js", "delivery": "d1"}
@@ -41,7 +42,11 @@ class WholeApi:
     done: list[str] = field(default_factory=list)
     ask: Ask | None = None
     """Answers the page's questions; without it they are only written down."""
-    logins: Logins = field(default_factory=lambda: Logins(token=TOKEN, clock=FakeClock()))
+    logins: Logins = field(
+        default_factory=lambda: Logins(
+            token=TOKEN, clock=FakeClock(), browsers=FakeBrowsers(FakeClock())
+        )
+    )
 
     def api(self) -> Api:
         return Api(
@@ -76,7 +81,7 @@ class WholeApi:
         headers: Mapping[str, str],
         body: bytes,
     ) -> tuple[int, bytes]:
-        """The status and body of an answer to somebody with the token. No client stands in
+        """The status and body of an answer to a person with the token. No client stands in
         between that would put the request right."""
         words, raw_path = urlencode(query, errors="replace").encode(), path.encode(errors="replace")
         named = {"host": "localhost", "authorization": f"Bearer {TOKEN}", **headers}
@@ -110,9 +115,9 @@ class WholeApi:
             path = route.path.replace(":path}", "}").format(**EXAMPLES)
             yield from ((method, path) for method in sorted(route.methods or ()))
 
-    def let_in(self) -> dict[str, str]:
+    async def let_in(self) -> dict[str, str]:
         """The headers of a page that was let in."""
-        ticket = self.logins.redeem(self.logins.make_code())
+        ticket = await self.logins.redeem(self.logins.make_code(), Headers())
         assert ticket is not None
         cookie = f"{self.logins.cookie_name}={ticket.cookie}"
         return {"Cookie": cookie, "X-Koboshi-Proof": ticket.proof}

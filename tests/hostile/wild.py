@@ -1,4 +1,4 @@
-"""What a fuzzer feeds us: texts, JSON and bytes that nobody meant to send."""
+"""What a fuzzer feeds us: texts, JSON and bytes that no one meant to send."""
 
 import json
 from typing import Any
@@ -85,6 +85,6 @@ def objects(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any
 
 
 def as_bytes(value: object) -> bytes:
-    """As JSON that says the same to everybody, or with halves of characters and numbers that only
-    some can read."""
+    """As JSON that says the same to every reader, or with halves of characters and numbers that
+    only some can read."""
     return json.dumps(value, ensure_ascii=True).encode()

@@ -116,7 +116,7 @@ async def test_what_a_call_brings_along_goes_back_with_it(opened: Opened) -> Non
         ("many", (0, 0)),
     ],
 )
-async def test_a_use_of_tokens_that_nobody_understands_costs_nothing(
+async def test_a_use_of_tokens_that_no_one_understands_costs_nothing(
     opened: Opened, usage: object, tokens: tuple[int, int]
 ) -> None:
     reply = await reply_to(opened, *form.text("A"), form.chunk({}, "stop", usage=usage))

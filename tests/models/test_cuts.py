@@ -7,19 +7,16 @@ well-formed is checked in `test_real_clients`.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from koboshi.domain.errors import ModelBusy
 from tests.fakes.model_servers.server import Answer, Framing
+from tests.harness.model_streams import STREAMS, stream_in
 from tests.harness.tally import WANTS_ALL
 from tests.models.asking import HELLO, KEY, Line
 from tests.models.conftest import Opened, Place
 from tests.models.forms import OPENAI
-
-FOLDER = Path(__file__).parent.parent / "fakes" / "model_servers" / "streams"
-STREAMS = sorted(path.name for path in FOLDER.glob("*.sse"))
 
 # What the provider's last word about a reply looks like. Before it, nothing counts.
 LAST_WORDS = {
@@ -28,10 +25,6 @@ LAST_WORDS = {
     "anthropic": b'"stop_reason":"',
     "google": b'"finishReason":"',
 }
-
-
-def stream_in(name: str) -> bytes:
-    return (FOLDER / name).read_bytes()
 
 
 @dataclass

@@ -49,7 +49,7 @@ async def test_a_date_that_has_passed_is_now(place: Place) -> None:
 
 
 @pytest.mark.parametrize("words", ["soon", "-5", ""])
-async def test_a_time_that_nobody_understands_is_none(place: Place, words: str) -> None:
+async def test_a_time_that_no_one_understands_is_none(place: Place, words: str) -> None:
     model = place.model(place.form.error(429, "slow down", retry_after=words))
 
     with pytest.raises(ModelBusy) as caught:
@@ -87,7 +87,7 @@ async def test_an_overloaded_provider_is_called_so(place: Place) -> None:
         (422, "the provider rejected the request (status 422): mind your words"),
     ],
 )
-async def test_what_asking_again_can_not_mend_is_refused(
+async def test_what_asking_again_cannot_mend_is_refused(
     place: Place, status: int, words: str
 ) -> None:
     model = place.model(place.form.error(status, "mind your words"))
@@ -358,7 +358,7 @@ async def test_a_failed_request_does_not_spoil_the_next(place: Place) -> None:
     assert (await model.respond(HELLO)).text == "Hello again"
 
 
-async def test_a_closed_model_asks_nobody(place: Place) -> None:
+async def test_a_closed_model_asks_nothing(place: Place) -> None:
     model = place.model(place.form.text("Hello"), place.form.text("again"))
     await model.respond(HELLO)
 

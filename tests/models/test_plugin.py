@@ -78,7 +78,7 @@ async def test_it_is_made_once_and_with_its_setting_when_it_is_first_asked() -> 
         lambda: lambda _: "not a model",
     ],
 )
-async def test_one_that_can_not_be_loaded_refuses_and_says_whose_it_is(
+async def test_one_that_cannot_be_loaded_refuses_and_says_whose_it_is(
     load: Callable[[], Any],
 ) -> None:
     with pytest.raises(ModelRefused, match=r"plug-in parrot \(parrots 3\).*could not be loaded"):

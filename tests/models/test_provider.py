@@ -158,7 +158,7 @@ def test_a_library_that_is_broken_is_refused_in_plain_words() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
 
-    assert "the library for anthropic:m can not be loaded" in done.stdout
+    assert "the library for anthropic:m cannot be loaded" in done.stdout
 
 
 async def test_openai_is_asked_at_its_own_address(opened: Opened) -> None:
@@ -183,12 +183,12 @@ async def test_ollama_is_asked_on_this_machine(opened: Opened) -> None:
 async def test_the_key_of_openai_does_not_go_to_a_server_without_a_key(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
     line = openai_line()
 
     await opened("openai:m", base_url="http://127.0.0.1:8000/v1", transport=line).respond(HELLO)
 
-    assert "sk-of-somebody" not in str(line.requests)
+    assert "sk-of-another" not in str(line.requests)
 
 
 def anthropic_line() -> Line:

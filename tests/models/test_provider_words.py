@@ -7,7 +7,7 @@ import pytest
 from koboshi.cli.doctor.online import remedy_for_model
 from koboshi.config import ModelConfig
 from koboshi.domain.errors import ModelBusy, ModelRefused
-from koboshi.domain.notes import MARK
+from koboshi.domain.marks import MARK
 from koboshi.models.endpoint import Endpoint, Provider
 from koboshi.models.wording import QUOTED_CHARS_MAX, quoted
 from tests.cli.process import koboshi
@@ -62,7 +62,7 @@ def test_the_page_of_a_proxy_has_no_sentence() -> None:
 
 
 def test_what_is_quoted_holds_no_secret_no_mark_and_no_end() -> None:
-    """Issue 13, C19: our mark is how the model knows our words, so nobody else may write it."""
+    """Issue 13, C19: our mark is how the model knows our words, so no other may write it."""
     password = "pass-word-of-the-proxy"
     endpoint = Endpoint(
         provider=Provider.OPENAI, model="m", api_key=KEY, base_url=f"http://u:{password}@host/v1"

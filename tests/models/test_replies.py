@@ -82,7 +82,7 @@ async def test_calls_count_also_when_the_server_says_that_it_just_stopped(place:
     assert [each.tool for each in reply.calls] == ["pause"]
 
 
-async def test_an_ending_that_nobody_knows_is_an_ending(place: Place) -> None:
+async def test_an_ending_unknown_is_an_ending(place: Place) -> None:
     reply = await place.model(place.form.reply(("Hello",), (), "tired")).respond(HELLO)
 
     assert reply.text == "Hello"

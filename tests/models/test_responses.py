@@ -254,7 +254,7 @@ async def test_a_model_that_speaks_responses_only_is_recognised(
     ]
 
 
-async def test_a_model_that_nobody_knows_is_not_asked_again_in_another_way(opened: Opened) -> None:
+async def test_a_model_unknown_is_not_asked_again_in_another_way(opened: Opened) -> None:
     """Issue 13, C19."""
     async with serving(both) as server:
         model = opened("openai:m1", base_url=f"{server.url}/v1", api_key=KEY)

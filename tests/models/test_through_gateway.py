@@ -67,7 +67,7 @@ async def test_a_person_is_answered_with_words_and_with_what_a_command_said(
 
 
 @pytest.mark.parametrize("hindrance", ["asked-to-wait", "cut"])
-async def test_a_passing_failure_is_tried_again_and_nobody_sees_it(
+async def test_a_passing_failure_is_tried_again_and_no_one_sees_it(
     home: Path, form: Form, hindrance: str
 ) -> None:
     """S149: the same request is sent again; a command whose stream broke off is not run, although
@@ -115,8 +115,8 @@ async def test_the_same_words_have_the_same_time_before_and_after_a_kill(
 async def test_a_gateway_that_ends_while_the_model_speaks_asks_again(
     home: Path, form: Form, how: str
 ) -> None:
-    """S56, S145, S149: half of an answer is no answer. Nobody sees it, and the model is asked once
-    more, with a note that says why."""
+    """S56, S145, S149: half of an answer is no answer. No reader sees it, and the model is asked
+    once more, with a note that says why."""
     async with modelled(home, form) as it:
         words = it.says("one whole answer")
         begun = Event()

@@ -1,4 +1,4 @@
-"""Trying a model before anybody depends on it: one tiny request, and plain words if it fails."""
+"""Trying a model before any caller depends on it: one tiny request, and plain words if it fails."""
 
 from pathlib import Path
 

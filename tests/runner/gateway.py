@@ -1,6 +1,6 @@
 """A gateway as far as runners are concerned: starts one command and dies where it is told.
 
-python -m tests.runner.gateway <folder> <workdir> <moment> <command>
+python -m tests.runner.gateway <folder> <workdir> <boundary> <moment> <command>
 """
 
 import os
@@ -12,14 +12,16 @@ from typing import Any
 import anyio
 
 from koboshi.domain.ids import ProcessId
+from koboshi.domain.sandbox import Boundary
 from koboshi.ports.runners import CommandSpec
 from koboshi.processes.runners import LocalRunners
+from tests.runner.insides import confining
 
 PROCESS = ProcessId(1)
 BEFORE_SPAWN, AFTER_SPAWN, AFTER_BIRTH, AT_ANY_TIME = "before", "after", "birth", "any"
 
 
-def main(folder: str, workdir: str, moment: str, command: str) -> None:
+def main(folder: str, workdir: str, boundary: str, moment: str, command: str) -> None:
     spawn = os.posix_spawn
 
     def dying_spawn(*arguments: Any, **options: Any) -> int:
@@ -31,17 +33,19 @@ def main(folder: str, workdir: str, moment: str, command: str) -> None:
         return pid
 
     os.posix_spawn = dying_spawn
-    anyio.run(start, LocalRunners(Path(folder)), workdir, moment, command)
-
-
-async def start(runners: LocalRunners, workdir: str, moment: str, command: str) -> None:
+    confine = confining(Boundary(boundary), Path(workdir), Path(workdir).with_name("kept"))
     spec = CommandSpec(
         command=command,
         workdir=workdir,
         environment={"PATH": os.environ["PATH"]},
         timeout_seconds=60,
         takes_input=False,
+        confinement=confine(workdir),
     )
+    anyio.run(start, LocalRunners(Path(folder)), moment, spec)
+
+
+async def start(runners: LocalRunners, moment: str, spec: CommandSpec) -> None:
     await runners.start(PROCESS, spec)
     if moment == AFTER_BIRTH:
         die()

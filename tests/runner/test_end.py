@@ -1,4 +1,4 @@
-"""Ending a command: its whole tree, and nobody else."""
+"""Ending a command: its whole tree, and no other."""
 
 import os
 import signal
@@ -12,12 +12,14 @@ from koboshi.ports.runners import EndedBy, EndReason, Life, Seen
 from koboshi.processes.ends import status_of, why_ended
 from koboshi.runner.tree import PARENT, stat_of
 from tests.harness.polling import until
+from tests.runner.insides import everywhere
 from tests.runner.yard import Yard
 
 GRACE_S = 2.0
 """Time enough for a shell to begin, or to hear a signal, beside many others."""
 
 
+@everywhere
 async def test_term_ends_a_polite_command_at_once(yard: Yard) -> None:
     process_id = await yard.start(
         "trap 'echo bye; exit 9' TERM; echo up; while :; do sleep 0.01; done"
@@ -31,6 +33,7 @@ async def test_term_ends_a_polite_command_at_once(yard: Yard) -> None:
     assert yard.output(process_id).endswith(b"bye\n")
 
 
+@everywhere
 async def test_kill_ends_a_stubborn_one_after_the_grace(yard: Yard) -> None:
     process_id = await yard.start("trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
     await yard.until_said(process_id, b"up")
@@ -44,6 +47,7 @@ async def test_kill_ends_a_stubborn_one_after_the_grace(yard: Yard) -> None:
     assert yard.output(process_id).count(b"no\n") == 1, "TERM is sent once"
 
 
+@everywhere
 async def test_a_stopped_command_is_ended_too(yard: Yard) -> None:
     process_id = await yard.start("echo up; kill -STOP $$")
     await yard.until_said(process_id, b"up")
@@ -54,6 +58,7 @@ async def test_a_stopped_command_is_ended_too(yard: Yard) -> None:
     assert (seen.ending.by, seen.ending.signal) == (EndedBy.REQUEST, signal.SIGTERM)
 
 
+@everywhere
 async def test_ending_one_that_has_ended_tells_its_real_end(yard: Yard) -> None:
     """S108."""
     process_id = await yard.start("exit 3")
@@ -64,6 +69,7 @@ async def test_ending_one_that_has_ended_tells_its_real_end(yard: Yard) -> None:
     assert (before.ending.by, before.ending.exit_code) == (EndedBy.ITSELF, 3)
 
 
+@everywhere
 async def test_a_time_limit_ends_the_whole_tree(yard: Yard) -> None:
     yard.runners.timeout_grace_s = 0.1
     seen, output = await yard.run(
@@ -77,6 +83,7 @@ async def test_a_time_limit_ends_the_whole_tree(yard: Yard) -> None:
     assert not yard.tree(ProcessId(1))
 
 
+@everywhere
 @pytest.mark.parametrize("trap", ["trap '' TERM", "true"])
 async def test_nothing_of_an_ended_tree_goes_on_because_another_has_ended(
     yard: Yard, trap: str
@@ -101,6 +108,7 @@ async def test_no_time_limit_is_no_trouble(yard: Yard) -> None:
     assert output == b"fine\n"
 
 
+@everywhere
 @pytest.mark.parametrize(
     "daemon",
     [
@@ -123,6 +131,7 @@ async def test_a_daemon_does_not_escape(yard: Yard, daemon: str) -> None:
     assert not yard.tree(process_id)
 
 
+@everywhere
 async def test_a_tree_of_fifty_that_ignores_term_is_ended(yard: Yard) -> None:
     branch = "trap '' TERM; for i in 1 2 3 4 5 6 7 8 9; do (setsid sleep 1000 &) ; done; sleep 1000"
     process_id = await yard.start(
@@ -137,6 +146,7 @@ async def test_a_tree_of_fifty_that_ignores_term_is_ended(yard: Yard) -> None:
     assert not yard.tree(process_id)
 
 
+@everywhere
 async def test_one_that_keeps_forking_is_ended(yard: Yard) -> None:
     process_id = await yard.start("echo up; while :; do (setsid sleep 3 &); sleep 0.005; done")
     await yard.until_said(process_id, b"up")
@@ -160,6 +170,7 @@ async def test_a_daemon_left_on_purpose_lives_on_after_the_end(yard: Yard) -> No
     assert len(yard.tree(process_id)) == 1, "harmless when it has ended"
 
 
+@everywhere
 async def test_a_daemon_that_never_stops_writing_does_not_keep_it_running(yard: Yard) -> None:
     process_id = await yard.start("echo first; yes & exit 6")
 
@@ -185,7 +196,7 @@ async def test_a_runner_that_does_not_react_is_killed_with_its_tree(yard: Yard) 
 
 
 def deaf_runner(folder: Path) -> Path:
-    """A program that is born as a runner is, and then listens to nobody."""
+    """A program that is born as a runner is, and then listens to no one."""
     path = folder / "deaf"
     path.write_text(
         """#!/bin/sh
@@ -204,6 +215,7 @@ sleep 1000
     return path
 
 
+@everywhere
 async def test_a_runner_put_to_sleep_wakes_up_and_obeys(yard: Yard) -> None:
     process_id = await yard.start("echo up; sleep 1000")
     await yard.until_said(process_id, b"up")
@@ -234,8 +246,9 @@ async def test_a_stop_that_reaches_command_and_runner_at_once_is_no_normal_end(y
     assert (seen.ending.reason, seen.ending.exit_code) == (EndReason.TOLD_TO_STOP, 0)
 
 
+@everywhere
 @pytest.mark.parametrize("code, trap", [(0, "exit 0"), (None, "-")])
-async def test_a_stop_by_somebody_else_is_no_normal_end(
+async def test_a_stop_by_another_program_is_no_normal_end(
     yard: Yard, code: int | None, trap: str
 ) -> None:
     """S171: a service manager that ends everything tells the runner, too. A command that then says
@@ -263,6 +276,7 @@ async def test_a_runner_is_not_ended_by_a_terminal(yard: Yard, number: int) -> N
     assert yard.output(process_id) == b"alive\n"
 
 
+@everywhere
 @pytest.mark.parametrize("_", range(5))
 async def test_one_asked_to_end_while_it_is_being_born_ends(yard: Yard, _: int) -> None:
     process_id = yard.next_id()
@@ -281,6 +295,7 @@ async def test_one_asked_to_end_while_it_is_being_born_ends(yard: Yard, _: int) 
     assert not yard.tree(process_id)
 
 
+@everywhere
 async def test_ending_one_twice_at_a_time_is_ending_it_once(yard: Yard) -> None:
     process_id = await yard.start("echo up; sleep 1000")
     await yard.until_said(process_id, b"up")

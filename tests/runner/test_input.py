@@ -3,9 +3,11 @@
 from anyio import current_time
 
 from koboshi.ports.runners import EndedBy, Life
+from tests.runner.insides import everywhere
 from tests.runner.yard import Yard
 
 
+@everywhere
 async def test_a_command_reads_what_it_is_given(yard: Yard) -> None:
     process_id = await yard.start(
         'while read -r line; do echo "got $line"; [ "$line" = end ] && exit 2; done; exit 99',
@@ -30,6 +32,7 @@ async def test_input_can_be_given_as_soon_as_it_is_born(yard: Yard) -> None:
         assert yard.output(process_id) == b"early\n"
 
 
+@everywhere
 async def test_more_than_a_pipe_holds_arrives_whole(yard: Yard) -> None:
     content = b"0123456789abcde\n" * 20_000
     process_id = await yard.start(f"head -c {len(content)} | cksum", takes_input=True)
@@ -41,6 +44,7 @@ async def test_more_than_a_pipe_holds_arrives_whole(yard: Yard) -> None:
     assert yard.output(process_id) == expected
 
 
+@everywhere
 async def test_a_command_without_input_sees_the_end_of_it(yard: Yard) -> None:
     process_id = await yard.start("cat; echo done")
 

@@ -22,12 +22,14 @@ from tests.runner.gateway import (
     BEFORE_SPAWN,
     PROCESS,
 )
+from tests.runner.insides import everywhere
 from tests.runner.yard import Yard
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLED = -9
 
 
+@everywhere
 async def test_a_gateway_killed_before_the_spawn_has_started_nothing(yard: Yard) -> None:
     assert run_gateway(yard, BEFORE_SPAWN, "echo ran >> ran") == KILLED
 
@@ -35,6 +37,7 @@ async def test_a_gateway_killed_before_the_spawn_has_started_nothing(yard: Yard)
     assert times_run(yard) == 0
 
 
+@everywhere
 @pytest.mark.parametrize("moment", [AFTER_SPAWN, AFTER_BIRTH])
 async def test_a_command_outlives_its_gateway_and_nothing_of_it_is_lost(
     yard: Yard, moment: str
@@ -42,7 +45,7 @@ async def test_a_command_outlives_its_gateway_and_nothing_of_it_is_lost(
     """The gateway is killed right after; the next one waits, and gets code and output."""
     command = "echo ran >> ran; seq 1000; until [ -e go ]; do sleep 0.01; done; seq 2000; exit 3"
     assert run_gateway(yard, moment, command) == KILLED
-    await until(lambda: times_run(yard) or None, "it runs, with nobody to look at it")
+    await until(lambda: times_run(yard) or None, "it runs, with no one to look at it")
 
     found = yard.runners.look(PROCESS)
     assert found.life is Life.ALIVE
@@ -57,7 +60,8 @@ async def test_a_command_outlives_its_gateway_and_nothing_of_it_is_lost(
     assert times_run(yard) == 1
 
 
-async def test_a_command_that_ended_while_nobody_looked_is_known(yard: Yard) -> None:
+@everywhere
+async def test_a_command_that_ended_while_no_one_looked_is_known(yard: Yard) -> None:
     """S134."""
     assert run_gateway(yard, AFTER_SPAWN, "echo ran >> ran; echo out; exit 3") == KILLED
     await until((yard.files(PROCESS).folder / "exit.json").exists, "it has ended")
@@ -69,6 +73,7 @@ async def test_a_command_that_ended_while_nobody_looked_is_known(yard: Yard) -> 
     assert yard.output(PROCESS) == b"out\n"
 
 
+@everywhere
 async def test_an_adopted_command_can_be_ended(yard: Yard) -> None:
     """S136."""
     assert run_gateway(yard, AFTER_BIRTH, "(setsid sleep 1000 &); echo up; sleep 1000") == KILLED
@@ -81,6 +86,7 @@ async def test_an_adopted_command_can_be_ended(yard: Yard) -> None:
     assert not yard.tree(PROCESS)
 
 
+@everywhere
 @pytest.mark.parametrize(
     "sign", ["", "spec", "lock", "runner.err", "log", "born.json", "exit.json"]
 )
@@ -136,7 +142,7 @@ async def agrees_with_the_truth(yard: Yard) -> None:
             await until(lambda: not yard.tree(PROCESS), "what was left has ended")
             assert times_run(yard) <= 1
         case Life.ALIVE:
-            raise AssertionError("nobody holds the lock")
+            raise AssertionError("the lock is free")
     assert yard.runners.look(PROCESS) == seen
     with pytest.raises(FileExistsError):
         await yard.runners.start(PROCESS, yard.spec("echo again >> ran"))
@@ -146,7 +152,7 @@ def python_killed_at(folder: Path, call: str, number: int) -> Path:
     """An interpreter that is killed at the given system call."""
     strace = shutil.which("strace")
     if strace is None:
-        pytest.skip("a runner can not be killed at a system call: strace is not installed")
+        pytest.skip("a runner cannot be killed at a system call: strace is not installed")
     path = folder / "python"
     fault = f"inject={call}:signal=SIGKILL:when={number}"
     path.write_text(
@@ -166,7 +172,8 @@ def run_gateway(yard: Yard, moment: str, command: str) -> int:
 
 def gateway_command(yard: Yard, moment: str, command: str) -> list[str]:
     paths = [str(yard.folder), str(yard.workdir)]
-    return [sys.executable, "-m", "tests.runner.gateway", *paths, moment, command]
+    boundary = yard.confine(str(yard.workdir)).boundary
+    return [sys.executable, "-m", "tests.runner.gateway", *paths, boundary, moment, command]
 
 
 def times_run(yard: Yard) -> int:

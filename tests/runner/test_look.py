@@ -1,4 +1,4 @@
-"""What the files tell, whoever died in between. Nothing rests on a bare pid."""
+"""What the files tell, whatever process died in between. Nothing rests on a bare pid."""
 
 import ctypes
 import fcntl
@@ -26,7 +26,7 @@ from tests.harness.polling import until
 from tests.runner.yard import Yard
 
 
-async def test_what_nobody_began_never_begins(yard: Yard) -> None:
+async def test_what_no_one_began_never_begins(yard: Yard) -> None:
     process_id = yard.next_id()
 
     assert yard.runners.look(process_id) == Seen(life=Life.UNBORN)
@@ -56,7 +56,7 @@ async def test_a_look_that_comes_before_the_lock_is_taken_wins(
     assert not (yard.workdir / "ran").exists()
 
 
-async def test_what_can_not_be_read_for_want_of_a_descriptor_is_not_missing(yard: Yard) -> None:
+async def test_what_cannot_be_read_for_want_of_a_descriptor_is_not_missing(yard: Yard) -> None:
     """Issue 12, A4: a command that has ended was taken for one that was lost, or never began."""
     seen, _ = await yard.run("exit 7")
     files = ProcessFiles(yard.folder / "1")
@@ -76,7 +76,7 @@ async def test_what_can_not_be_read_for_want_of_a_descriptor_is_not_missing(yard
 
 
 async def test_a_killed_runner_is_lost_and_its_command_is_not_blocked(yard: Yard) -> None:
-    """Nobody reads its output any more; it dies of that instead of waiting for ever."""
+    """No reader takes its output any more; it dies of that instead of waiting for ever."""
     process_id = await yard.start("yes")
     await yard.until_said(process_id, b"y\n")
 
@@ -131,12 +131,12 @@ async def test_a_process_of_an_earlier_boot_of_the_machine_is_lost(yard: Yard) -
     seen = after.look(process_id)
     assert (seen.life, seen.is_other_boot) == (Life.LOST, True)
     assert (await after.end(process_id, grace_s=0)) == seen
-    assert yard.tree(process_id), "its marker is of another boot: nobody here can carry it"
+    assert yard.tree(process_id), "its marker is of another boot: no one here can carry it"
 
 
 @pytest.fixture
 def bystander() -> Iterator["subprocess.Popen[bytes]"]:
-    """A process of somebody else, and one that it needs."""
+    """A process of another user, and one that it needs."""
     process = subprocess.Popen(["sh", "-c", "sleep 1000; exit 1"], start_new_session=True)
     yield process
     os.killpg(process.pid, signal.SIGKILL)
@@ -171,7 +171,7 @@ def orphans_fall_to_us() -> Iterator[None]:
 
 
 async def test_a_zombie_does_not_count_as_alive(yard: Yard) -> None:
-    """S135: the runner was killed and nobody has buried it; its pid is still its own."""
+    """S135: the runner was killed and no one has buried it; its pid is still its own."""
     process_id = await yard.start("sleep 1000")
     birth = yard.files(process_id).read_birth()
     assert birth is not None
@@ -191,7 +191,7 @@ async def test_a_zombie_does_not_count_as_alive(yard: Yard) -> None:
 async def test_a_lock_held_by_a_stranger_makes_no_pid_trustworthy(
     yard: Yard, bystander: "subprocess.Popen[bytes]"
 ) -> None:
-    """The lock is held, the pid of the birth belongs to somebody else: nobody is signalled."""
+    """The lock is held, the pid of the birth belongs to another person: no one is signalled."""
     process_id = await yard.start("true")
     await yard.until_free(process_id)
     (yard.files(process_id).folder / "exit.json").unlink()
@@ -210,7 +210,7 @@ async def test_a_lock_held_by_a_stranger_makes_no_pid_trustworthy(
     assert yard.runners.look(process_id).life is Life.LOST
 
 
-async def test_files_that_can_not_be_read_stop_nobody(yard: Yard) -> None:
+async def test_files_that_cannot_be_read_stop_nothing(yard: Yard) -> None:
     """S138: a disk may break anything. What is not known is not made up."""
     process_id = await yard.start("exit 3")
     await yard.until_free(process_id)
@@ -218,7 +218,7 @@ async def test_files_that_can_not_be_read_stop_nobody(yard: Yard) -> None:
 
     (folder / "exit.json").write_bytes(b'{"by": "its\xff')
     # The keeper of the runner ends a moment after it.
-    await until(lambda: yard.runners.look(process_id).life is Life.LOST, "nobody holds the lock")
+    await until(lambda: yard.runners.look(process_id).life is Life.LOST, "the lock is free")
     (folder / "born.json").write_bytes(b"")
     assert yard.runners.look(process_id) == Seen(life=Life.LOST)
     (folder / "spec").write_bytes(b"")

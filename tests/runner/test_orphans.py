@@ -18,6 +18,7 @@ from koboshi.ports.runners import Life, Seen
 from koboshi.processes.runners import LocalRunners
 from koboshi.runner.tree import PARENT, SESSION, START, family, stat_of
 from tests.harness.polling import until
+from tests.runner.insides import everywhere
 from tests.runner.yard import Yard
 
 # Ways to leave the session, the group, the environment and the parents behind; `it` is the command.
@@ -81,6 +82,7 @@ def command_line(pid: int) -> bytes:
         return b""
 
 
+@everywhere
 @pytest.mark.parametrize("escape", ESCAPES)
 async def test_a_command_does_not_outlive_its_killed_runner(yard: Yard, escape: str) -> None:
     """Issue 13, A1: `kill -9` of a runner; the command lived on, and nothing could end it. No
@@ -95,6 +97,7 @@ async def test_a_command_does_not_outlive_its_killed_runner(yard: Yard, escape: 
     assert (seen.life, seen.ending) == (Life.LOST, None)
 
 
+@everywhere
 @pytest.mark.parametrize("escape", ESCAPES)
 async def test_an_escaped_process_is_ended_with_its_command(yard: Yard, escape: str) -> None:
     """Issue 13, A1: the runner lives, and what left session and environment behind is still its
@@ -128,6 +131,7 @@ async def test_a_process_is_alive_until_nothing_of_it_lives(
     assert (yard.workdir / "heard").exists() == bool(heard)
 
 
+@everywhere
 async def test_a_runner_does_without_its_killed_keeper(yard: Yard) -> None:
     """Issue 13, A1: the keeper alone is killed. Nothing happens to the command."""
     process_id = await yard.start("echo up; read -r word; echo $word; exit 3", takes_input=True)
@@ -173,8 +177,9 @@ async def test_what_lost_its_marker_is_known_by_birth_and_session(yard: Yard) ->
     assert orphan.living() == []
 
 
+@everywhere
 async def test_a_keeper_that_was_put_to_sleep_holds_nothing_up(yard: Yard) -> None:
-    """Issue 13, A1: the keeper is stopped and the runner is killed: the lock is held, and nobody
+    """Issue 13, A1: the keeper is stopped and the runner is killed: the lock is held, and no one
     acts. Asking for the end ends all of it."""
     yard.runners.reacts_within_s = 0.2
     orphan = Orphan(yard, "session-and-environment")
@@ -190,7 +195,7 @@ async def test_a_keeper_that_was_put_to_sleep_holds_nothing_up(yard: Yard) -> No
 
 
 async def test_a_daemon_left_on_purpose_survives_runner_and_keeper(yard: Yard) -> None:
-    """Issue 13, A1: a keeper whose runner has written its record ends nobody."""
+    """Issue 13, A1: a keeper whose runner has written its record ends nothing."""
     orphan = Orphan(yard, "session-and-environment")
     orphan.process_id = await yard.start(f"(setsid env -i sleep {orphan.token} &); exit 0")
     seen = await yard.until_free(orphan.process_id)
@@ -224,6 +229,7 @@ def raw_stat(pid: int) -> list[bytes]:
         return []
 
 
+@everywhere
 async def test_killing_and_ending_at_once_ends_it_once(yard: Yard) -> None:
     """Issue 13, A1: the runner is killed while the gateway asks for the end, at any moment."""
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""The output: bounded, mapped by offsets, readable at any time by anybody."""
+"""The output: bounded, mapped by offsets, readable at any time by any person."""
 
 import random
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from koboshi.ports.runners import Life
 from tests.harness.disk import filled, small_disk
 from tests.harness.polling import until
+from tests.runner.insides import everywhere
 from tests.runner.yard import Yard
 
 LINE = 16
@@ -92,6 +93,7 @@ async def test_reading_on_and_on_gives_everything_once(yard: Yard) -> None:
     assert dropped < offset
 
 
+@everywhere
 async def test_binary_output_is_kept_as_it_is(yard: Yard) -> None:
     seen, output = await yard.run(r"for i in 0 1 2 3; do printf '\0\377\200\n\r\033'; done")
 
@@ -99,6 +101,7 @@ async def test_binary_output_is_kept_as_it_is(yard: Yard) -> None:
     assert output == b"\0\xff\x80\n\r\x1b" * 4
 
 
+@everywhere
 async def test_output_is_there_as_soon_as_it_is_written(yard: Yard) -> None:
     """S104: nothing waits in a buffer."""
     process_id = await yard.start("printf half; read -r _; echo ' whole'", takes_input=True)
@@ -109,6 +112,7 @@ async def test_output_is_there_as_soon_as_it_is_written(yard: Yard) -> None:
     assert yard.output(process_id) == b"half whole\n"
 
 
+@everywhere
 async def test_a_command_may_close_its_output_and_go_on(yard: Yard) -> None:
     process_id = await yard.start("echo last; exec >&- 2>&-; read -r _; exit 8", takes_input=True)
     await yard.until_said(process_id, b"last")
@@ -125,6 +129,7 @@ async def test_a_command_may_close_its_output_and_go_on(yard: Yard) -> None:
     assert seen.ending.exit_code == 8
 
 
+@everywhere
 async def test_what_was_written_just_before_the_end_is_kept(yard: Yard) -> None:
     """More than one read takes, and the command is gone before it is read."""
     _, output = await yard.run("head -c 65536 /dev/zero; exit 0")
@@ -170,6 +175,7 @@ async def test_an_end_on_a_full_disk_is_recorded(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         yard = Yard(disk / "processes", workdir=tmp_path)
         process_id = await yard.start("read -r _; seq 10000; exit 3", takes_input=True)
+        await until(lambda: yard.files(process_id).read_child(), "the command is recorded")
         with filled(disk):
             await yard.runners.write(process_id, b"\n")
             seen = await yard.until_free(process_id)

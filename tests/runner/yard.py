@@ -1,17 +1,18 @@
 """Where runners play: a folder of processes, and what a test wants to know about them."""
 
 import os
+import select
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from koboshi.domain.ids import ProcessId
-from koboshi.ports.runners import CommandSpec, Life, LogSlice, Seen
+from koboshi.ports.runners import UNCONFINED, CommandSpec, Confinement, Life, LogSlice, Seen
 from koboshi.processes.files import ProcessFiles
 from koboshi.processes.runners import LocalRunners
 from koboshi.runner.tree import START, find_tree, send, stat_of
-from tests.harness.polling import until
+from tests.harness.polling import WITHIN_S, until
 
 
 class Options(TypedDict, total=False):
@@ -22,19 +23,28 @@ class Options(TypedDict, total=False):
 
 
 class Yard:
-    def __init__(self, folder: Path, *, workdir: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        workdir: Path,
+        confine: Callable[[str], Confinement] = lambda _: UNCONFINED,
+    ) -> None:
         self.folder = folder
         self.workdir = workdir
+        self.confine = confine
         self.runners = LocalRunners(folder)
         self._last = 0
 
     def spec(self, command: str, **options: Unpack[Options]) -> CommandSpec:
+        workdir = options.get("workdir", str(self.workdir))
         return CommandSpec(
             command=command,
-            workdir=options.get("workdir", str(self.workdir)),
+            workdir=workdir,
             environment={"PATH": os.environ["PATH"], **options.get("environment", {})},
             timeout_seconds=options.get("timeout_seconds", 60.0),
             takes_input=options.get("takes_input", False),
+            confinement=self.confine(workdir),
         )
 
     def next_id(self) -> ProcessId:
@@ -92,12 +102,18 @@ class Yard:
         return keeper.pid
 
     def kill_runner_and_keeper(self, process_id: ProcessId) -> None:
-        """The keeper first: it would end the tree."""
-        os.kill(self.keeper_pid(process_id), signal.SIGKILL)
+        """The keeper first: it would end the tree. It is waited for: a keeper that is in the middle
+        of a wait when it is killed still buries a runner that dies meanwhile."""
+        keeper = os.pidfd_open(self.keeper_pid(process_id))
+        try:
+            signal.pidfd_send_signal(keeper, signal.SIGKILL)
+            assert select.select([keeper], [], [], WITHIN_S)[0], "the keeper does not die"
+        finally:
+            os.close(keeper)
         self.kill_runner(process_id)
 
     async def until_free(self, process_id: ProcessId) -> Seen:
-        """What is seen once nobody holds the lock."""
+        """What is seen once the lock is free."""
         seen = await self.runners.wait(process_id, 30)
         assert seen.life is not Life.ALIVE
         return seen

@@ -134,7 +134,7 @@ async def test_a_session_hears_everything_in_order(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("abilities, at_once", [(NON_IDEMPOTENT, 1), (IDEMPOTENT, 3)])
-async def test_where_repeats_can_not_be_told_apart_one_send_is_under_way_in_a_chat(
+async def test_where_repeats_cannot_be_told_apart_one_send_is_under_way_in_a_chat(
     setting: Setting, abilities: Abilities, at_once: int
 ) -> None:
     """S146: so at most one is ever of unknown outcome there; others are not held up by that."""
@@ -208,7 +208,7 @@ async def test_what_is_found_is_not_sent_again(setting: Setting) -> None:
     assert (row["state"], row["platform_id"], row["labelled"]) == ("delivered", "found", 0)
 
 
-async def test_what_can_not_be_found_is_sent_with_a_label(setting: Setting) -> None:
+async def test_what_cannot_be_found_is_sent_with_a_label(setting: Setting) -> None:
     """S146: the outcome is unknown, and the person is told so."""
     setting.platform.abilities = FINDING
     setting.platform.outcomes = in_turn(LOST)
@@ -217,7 +217,7 @@ async def test_what_can_not_be_found_is_sent_with_a_label(setting: Setting) -> N
         await life.shows("room", f"{DUPLICATE_LABEL}hello")
 
 
-async def test_a_search_that_fails_is_made_again_and_harms_nobody(setting: Setting) -> None:
+async def test_a_search_that_fails_is_made_again_and_harms_no_other(setting: Setting) -> None:
     """S52, S146: it is neither an answer nor a reason to send a second copy."""
     setting.platform.abilities = FINDING
     setting.platform.outcomes = only_in("room", in_turn(ARRIVED))

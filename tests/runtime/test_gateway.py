@@ -38,7 +38,7 @@ async def test_who_died_is_told_by_its_successor(setting: Setting) -> None:
     assert killed == ["killed", "killed", None]
 
 
-async def test_a_restart_that_somebody_asked_for_is_noticed(setting: Setting) -> None:
+async def test_a_restart_that_a_person_asked_for_is_noticed(setting: Setting) -> None:
     """At the next heartbeat; the turn that runs is given back."""
     setting.world.hangs = {"do_none"}
     async with living(setting) as life:
@@ -72,7 +72,7 @@ async def test_what_is_not_for_us_is_kept_with_its_reason_and_opens_nothing(
     assert rows.turns == rows.outbox == []
 
 
-async def test_nobody_who_is_not_allowed_commands(setting: Setting) -> None:
+async def test_no_one_who_is_not_allowed_commands(setting: Setting) -> None:
     """S162: /stop of a stranger stops nothing."""
     setting.is_allowed = lambda _channel, person: person != "eve"
     setting.world.hangs = {"do_none"}
@@ -86,7 +86,7 @@ async def test_nobody_who_is_not_allowed_commands(setting: Setting) -> None:
     check_rows(setting.rows())
 
 
-async def test_a_channel_that_breaks_comes_back_and_harms_nobody(
+async def test_a_channel_that_breaks_comes_back_and_harms_no_other(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S52: it is taken up again after a pause that grows; deliveries and turns go on meanwhile."""
@@ -108,7 +108,7 @@ async def test_a_channel_that_breaks_comes_back_and_harms_nobody(
     assert [round(pause, 1) for pause in pauses] == [0.5, 1.0, 2.0]
 
 
-async def test_a_channel_that_can_not_work_as_configured_ends_the_gateway(
+async def test_a_channel_that_cannot_work_as_configured_ends_the_gateway(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A restart would not help: a person has to change something."""

@@ -93,7 +93,7 @@ async def test_only_what_was_cut_off_goes_on(setting: Setting) -> None:
     assert set(news) == {rows.session("slow")}
 
 
-async def test_a_turn_that_nobody_had_begun_is_not_called_interrupted(setting: Setting) -> None:
+async def test_a_turn_that_no_worker_had_begun_is_not_called_interrupted(setting: Setting) -> None:
     """S27: it waits for a place when the stop comes. It does not hold the drain up, it is not said
     to be interrupted, neither to the model nor to the person, and its message is answered."""
     setting.bounds = Bounds(drain_seconds=DRAIN_S, turns_max=1)
@@ -112,7 +112,7 @@ async def test_a_turn_that_nobody_had_begun_is_not_called_interrupted(setting: S
     assert not rows.of("steps", kind="note")
 
 
-async def test_each_thread_at_work_is_told_once_and_nobody_else(setting: Setting) -> None:
+async def test_each_thread_at_work_is_told_once_and_no_other(setting: Setting) -> None:
     """S32: two threads of one chat are two places; one without a running turn hears nothing."""
     async with living(setting) as life:
         await life.says("idle", "echo hello")

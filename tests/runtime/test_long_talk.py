@@ -10,7 +10,7 @@ from anyio import Event
 from koboshi.agent.size import tokens_in
 from koboshi.agent.summary import ContextLimits
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
-from koboshi.domain.outage import Patience, told
+from koboshi.domain.outage import Patience, outage_notice
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.transcript import HeardMessage, Message, Note, Reply, Result, Summary
 from koboshi.models.scripted import ScriptedModel
@@ -80,7 +80,7 @@ async def test_a_long_conversation_is_summed_up_and_goes_on_in_the_same_session(
     check_rows(rows)
     assert len(rows.sessions) == 1
     assert rows.sessions[0]["generation"] == 1
-    assert len(setting.platform.texts("room")) == 6, "nobody is told of it"
+    assert len(setting.platform.texts("room")) == 6, "no notice is sent of it"
     assert len(model.summaries) == len(rows.of("steps", kind="summary")) >= 1
     assert all(tokens_in(each) <= SMALL.tokens_max for each in model.replies)
     last = model.replies[-1]
@@ -329,7 +329,7 @@ async def test_a_long_wait_for_the_model_leaves_its_place_to_others(
         await life.says("other", "echo hello")
         await life.shows("other", "hello")
         assert life.clock.monotonic() - began < 60
-        await life.shows("room", told(Patience()), "late")
+        await life.shows("room", outage_notice(Patience()), "late")
         assert 299 < life.clock.monotonic() - began < 310
 
     rows = setting.rows()
@@ -362,7 +362,7 @@ async def test_a_death_keeps_the_wait_and_needs_no_recovery(
     setting.time_passes(minutes=2)
     async with living(setting) as life:
         began = life.clock.monotonic()
-        await life.shows("room", told(Patience()), "late")
+        await life.shows("room", outage_notice(Patience()), "late")
         assert 60 <= life.clock.monotonic() - began < 300
 
     rows = setting.rows()
@@ -372,7 +372,7 @@ async def test_a_death_keeps_the_wait_and_needs_no_recovery(
     assert rows.of("steps", kind="note") == []
 
 
-async def test_whoever_waits_can_be_stopped(setting: Setting, model: LimitedModel) -> None:
+async def test_a_waiting_caller_can_be_stopped(setting: Setting, model: LimitedModel) -> None:
     model.before = lambda number: ModelBusy("full", 300_000) if number == 1 else None
     async with living(setting) as life:
         await life.says("room", "echo late")

@@ -61,7 +61,7 @@ def test_what_is_no_label_of_ours_is_not_one() -> None:
     assert list(counted_as(line)) == [("koboshi_inbox_refused_total", labelled(reason="other"))]
 
 
-def test_the_text_can_not_be_broken_by_what_is_in_it() -> None:
+def test_the_text_cannot_be_broken_by_what_is_in_it() -> None:
     samples = {labelled(a='quote " slash \\ line\n'): 1.5}
     page = render([Metric("koboshi_draining", samples)])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from koboshi.domain.errors import ModelBusy, ModelRefused
-from koboshi.domain.outage import Patience, told
+from koboshi.domain.outage import Patience, outage_notice
 from tests.harness.compose import Bounds
 from tests.harness.invariants import answers, check_rows
 from tests.runtime.gateway import Life, Setting, living
@@ -14,7 +14,7 @@ from tests.runtime.models import WatchedModel
 from tests.runtime.scripts import calls, says, script
 
 SILENT = "the provider could not be reached"
-TOLD = told(Patience())
+TOLD = outage_notice(Patience())
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_why_says_that_the_model_does_not_answer(
 
 
 @pytest.mark.parametrize("after_s", [2, 25, 100])
-async def test_a_death_in_an_outage_keeps_what_was_waited_and_tells_nobody_again(
+async def test_a_death_in_an_outage_keeps_what_was_waited_and_tells_nothing_again(
     setting: Setting, model: WatchedModel, after_s: int
 ) -> None:
     """Issue 12, B13: ten minutes altogether; the time between two lives does not count."""

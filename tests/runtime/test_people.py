@@ -49,7 +49,7 @@ async def let_in_by_first_code(life: Life) -> None:
     assert await life.tracked.people.approve(await code_in(life, "eve"))
 
 
-async def test_work_for_somebody_stops_when_their_right_is_taken_and_goes_on_with_it(
+async def test_work_for_a_person_stops_when_their_right_is_taken_and_goes_on_with_it(
     setting: Setting,
 ) -> None:
     """Also over a kill in between: the right to resume is checked at recovery."""

@@ -257,7 +257,7 @@ async def test_killed_while_a_notice_is_sent_it_is_not_sent_again(setting: Setti
 
 
 @pytest.mark.parametrize("how", ["fails", "hangs"])
-async def test_a_platform_that_can_not_show_it_does_the_work_no_harm(
+async def test_a_platform_that_cannot_show_it_does_the_work_no_harm(
     setting: Setting, how: str
 ) -> None:
     """S101: neither an error nor a call that never returns holds the answer up."""

@@ -9,7 +9,7 @@ import pytest
 from anyio import create_task_group
 
 from koboshi.domain.errors import Fenced
-from koboshi.domain.outage import Failure
+from koboshi.domain.outage import ModelFailure
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.domain.transcript import Note, Reply, Result, ResultStatus
 from koboshi.domain.turn import Claim
@@ -71,7 +71,7 @@ async def test_a_call_that_must_not_be_repeated_is_not(
         assert rows.body(result)["status"] == ResultStatus.UNKNOWN
 
 
-async def test_where_nobody_can_be_asked_the_model_is_told_that_the_outcome_is_unknown(
+async def test_where_no_person_can_be_asked_the_model_is_told_that_the_outcome_is_unknown(
     setting: Setting,
 ) -> None:
     """S65, S68, S159: it is still not repeated."""
@@ -113,7 +113,7 @@ async def test_a_call_that_was_only_proposed_runs_once(setting: Setting) -> None
     assert setting.world.ran == ["do_once"]
 
 
-async def test_a_message_that_nobody_took_up_is_taken_up(setting: Setting) -> None:
+async def test_a_message_that_no_worker_took_up_is_taken_up(setting: Setting) -> None:
     """S50, S58: accepted, acknowledged, and then the power failed. Its age does not matter."""
     async with living(setting) as life:
         await life.passes(1)
@@ -315,7 +315,7 @@ async def test_a_turn_without_a_channel_waits_for_it(setting: Setting) -> None:
         await life.shows("room", "through")
 
 
-async def test_a_turn_of_somebody_who_is_no_longer_allowed_is_set_aside(setting: Setting) -> None:
+async def test_a_turn_of_a_person_who_is_no_longer_allowed_is_set_aside(setting: Setting) -> None:
     """S43: nothing runs for them, and their messages are not taken. A person who is allowed brings
     the conversation back by writing in it."""
     await _die_within(setting, "do_none")
@@ -475,7 +475,7 @@ async def _is_fenced(life: Life, old: Claim) -> None:
         turns.finish_call(old, result),
         turns.ask(old, call.call.call_id, "late?", (), 1_000),
         turns.fail(old, "late"),
-        turns.retry_model(old, Failure(reason="late")),
+        turns.retry_model(old, ModelFailure(reason="late")),
         turns.release(old),
     ):
         with pytest.raises(Fenced):

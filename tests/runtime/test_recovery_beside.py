@@ -91,7 +91,7 @@ async def test_recovery_takes_its_share_of_the_places_and_people_come_first(
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-async def test_as_many_slow_recoveries_as_there_are_places_delay_nobody(
+async def test_as_many_slow_recoveries_as_there_are_places_delay_no_message(
     setting: Setting, how: str
 ) -> None:
     """S52, S164: sixteen turns were at work when the gateway was stopped or killed, and each is

@@ -8,13 +8,13 @@ import pytest
 from anyio import Event, create_task_group, sleep
 
 from koboshi.domain.ids import Epoch, Generation, SessionId, TurnId, WorkerId
-from koboshi.domain.slots import Room, slots_kept
+from koboshi.domain.slots import FreeSlots, slots_kept
 from koboshi.domain.turn import Claim
 from koboshi.ports.tool import Load
 from koboshi.runtime.slots import Slot, Slots, lone_slot
 from tests.harness.polling import until
 
-WIDE = Room(turns=10_000, recovered=10_000)
+WIDE = FreeSlots(turns=10_000, recovered=10_000)
 
 
 def claim(number: int, *, is_recovered: bool = False) -> Claim:
@@ -180,10 +180,10 @@ async def test_recovered_turns_that_come_back_leave_the_kept_slots_alone() -> No
         slots.line_up(slot)
 
     assert sum(slot.is_held for slot in recovered) == 12
-    assert slots.set_aside(WIDE) == Room(turns=4, recovered=0)
+    assert slots.set_aside(WIDE) == FreeSlots(turns=4, recovered=0)
 
 
-async def test_a_gateway_that_leaves_lets_everybody_go_on_without_a_slot() -> None:
+async def test_a_gateway_that_leaves_lets_every_turn_go_on_without_a_slot() -> None:
     slots = Slots(slots_max=1)
     _, waiting = await _open(slots, [claim(1), claim(2)])
     async with create_task_group() as tasks:

@@ -134,7 +134,7 @@ async def test_the_next_life_goes_on_with_the_trying(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("effect", [Effect.ONCE, Effect.RESUMABLE])
-async def test_words_that_can_not_be_shown_are_an_unknown_outcome(
+async def test_words_that_cannot_be_shown_are_an_unknown_outcome(
     setting: Setting, effect: Effect
 ) -> None:
     """Taking it up again would bring the same words."""

@@ -69,7 +69,7 @@ async def test_one_chat_does_not_hold_up_the_others() -> None:
     assert await speak(manners, clock, "8", 1) == [before]
 
 
-async def test_without_limits_of_our_own_nobody_waits() -> None:
+async def test_without_limits_of_our_own_no_one_waits() -> None:
     clock = VirtualClock()
 
     assert set(await speak(RateLimiter(clock, 0), clock, "7", 1_000)) == {0.0}

@@ -7,12 +7,13 @@ import pytest
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.outage import Patience
+from koboshi.domain.phrases import excerpt
 from koboshi.domain.transcript import Result
 from koboshi.ports.tool import ToolFailed
 from tests.harness.compose import Bounds
 from tests.harness.invariants import answers, check_rows
 from tests.harness.rows import Rows
-from tests.runtime.gateway import Setting, living
+from tests.runtime.gateway import Life, Setting, living
 from tests.runtime.models import WatchedModel
 from tests.runtime.scripts import calls, says, script
 
@@ -20,6 +21,14 @@ from tests.runtime.scripts import calls, says, script
 @pytest.fixture
 def setting(home: Path) -> Setting:
     return Setting(home=home)
+
+
+async def asks(setting: Setting, life: Life) -> str:
+    """The person is asked; in which words."""
+    await life.until(lambda: setting.platform.texts("room"), "the question")
+    (asked,) = setting.platform.texts("room")
+    assert asked.startswith("May I run guarded?\n\n{}\n\n")
+    return asked
 
 
 async def test_a_turn_is_done_when_its_answer_was_delivered(setting: Setting) -> None:
@@ -203,7 +212,7 @@ async def test_a_result_without_end_is_cut(setting: Setting) -> None:
     assert result.text.endswith("… 98000 more characters left out")
 
 
-async def test_text_that_can_not_be_stored_does_no_harm(setting: Setting) -> None:
+async def test_text_that_cannot_be_stored_does_no_harm(setting: Setting) -> None:
     """Half a character, as broken encodings leave behind."""
     setting.world.results["do_none"] = "half \ud800 a character"
     async with living(setting) as life:
@@ -262,11 +271,11 @@ async def test_a_call_that_needs_consent_runs_only_with_it(
     """S143, S162: not before the answer, not without it, and once."""
     async with living(setting) as life:
         await life.says("room", script(calls("guarded"), says("through")))
-        await life.shows("room", "May I run guarded?")
+        asked = await asks(setting, life)
         assert setting.world.ran == []
         await life.presses("room", choice, key="button")
         await life.presses("room", choice, key="button")
-        await life.shows("room", "May I run guarded?", "through")
+        await life.shows("room", asked, "through")
 
     assert setting.world.ran == ran
     check_rows(setting.rows())
@@ -281,23 +290,22 @@ async def test_a_command_gives_or_refuses_consent_over_a_loss_of_power(
 ) -> None:
     """S143: also when it comes twice, and only from a person who is allowed."""
     setting.is_allowed = lambda _channel, person: person == "ann"
-    asked = "May I run guarded?"
     async with living(setting) as life:
         await life.says("room", script(calls("guarded"), says("through")))
-        await life.shows("room", asked)
+        asked = await asks(setting, life)
     async with living(setting) as life:
         await life.says("room", "/approve", sender="mallory")
         await life.passes(60)
         assert setting.world.ran == []
         await life.says("room", command, key="command")
         await life.says("room", command, key="command")
-        await life.shows("room", asked, f"{said}«{asked}».", "through")
+        await life.shows("room", asked, f"{said}«{excerpt(asked, 200)}».", "through")
 
     assert setting.world.ran == ran
     check_rows(setting.rows())
 
 
-async def test_a_question_that_nobody_answers_is_let_go(setting: Setting) -> None:
+async def test_a_question_without_an_answer_is_let_go(setting: Setting) -> None:
     """S60, S140: it expires with one notice; the next message is a new turn, not the answer."""
     setting.bounds = Bounds(question_age_ms_max=60_000)
     async with living(setting) as life:
@@ -308,7 +316,7 @@ async def test_a_question_that_nobody_answers_is_let_go(setting: Setting) -> Non
         await life.passes(100)
 
     assert setting.platform.texts("room")[1:] == [
-        "Nobody answered «Which drink?», so I have let it go.",
+        "«Which drink?» was not answered in time, so I have closed it.",
         "tea",
     ]
     rows = setting.rows()

@@ -1,6 +1,6 @@
 """Source 001: which sessions were at work when the gateway died? There, a separate file of runs in
 flight, with its own durability, races and losses; here, the rows themselves. That each write is
-whole whatever instant the power fails (S10) is in tests/store/test_crash_points.py, and what
+whole whatever instant the power fails (S10) is in tests/sqlite/test_crash_points.py, and what
 happens where nothing can be written (S15) in tests/crash/test_disk.py."""
 
 from pathlib import Path
@@ -113,8 +113,8 @@ async def test_a_damaged_file_is_kept_and_the_person_decides(setting: Setting) -
     assert str(kept) in warning
 
 
-async def test_news_of_a_run_that_nobody_knows_changes_nothing(setting: Setting) -> None:
-    """S9: an unknown turn can not be completed, recovered or stopped, and nothing breaks."""
+async def test_news_of_a_run_that_no_one_knows_changes_nothing(setting: Setting) -> None:
+    """S9: an unknown turn cannot be completed, recovered or stopped, and nothing breaks."""
     unknown = Claim(
         turn_id=TurnId(99),
         session_id=SessionId(99),
@@ -135,7 +135,7 @@ async def test_news_of_a_run_that_nobody_knows_changes_nothing(setting: Setting)
     assert setting.rows().turns == []
 
 
-async def test_a_second_gateway_can_not_touch_the_first_ones_runs(setting: Setting) -> None:
+async def test_a_second_gateway_cannot_touch_the_first_ones_runs(setting: Setting) -> None:
     """S11, S167: the home has one owner; the other is told who it is."""
     setting.world.hangs = {"do_none"}
     async with living(setting) as life:

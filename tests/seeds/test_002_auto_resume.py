@@ -72,7 +72,7 @@ async def test_a_run_that_was_interrupted_softly_does_not_look_finished(
 
 
 async def test_what_interrupted_a_run_is_kept_with_its_reason_and_time(setting: Setting) -> None:
-    """S35: it survives any number of boots that can not go on, and is never guessed."""
+    """S35: it survives any number of boots that cannot go on, and is never guessed."""
     await die_at_work(setting, "room")
     setting.is_known = False
     for _ in range(3):
@@ -203,7 +203,7 @@ async def test_of_four_sessions_the_stale_and_the_suspended_one_do_not_go_on(
     setting: Setting,
 ) -> None:
     """S37, S38, S39, S76: the end-to-end check of the report in one boot: a crash and a message
-    that nobody had begun go on; one was given back seventy minutes ago, one is switched off."""
+    that no worker had begun go on; one was given back seventy minutes ago, one is switched off."""
     setting.bounds = Bounds(drain_seconds=60)
     setting.world.hangs = {"do_none"}
     async with living(setting) as life:

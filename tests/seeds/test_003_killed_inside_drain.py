@@ -42,7 +42,7 @@ async def test_a_task_of_many_hours_killed_while_stopping_is_resumed(
     setting: Setting, writes: bool
 ) -> None:
     """S4, S24, S36: the steps of the report, in a topic. However long ago the person wrote, it was
-    worked on until the kill. It goes on by itself, and whoever writes there meanwhile finds the
+    worked on until the kill. It goes on by itself, and the one who writes there meanwhile finds the
     session at work and not a new one."""
     setting.bounds = Bounds(drain_seconds=60)
     setting.world.hangs = {"do_none"}

@@ -39,7 +39,7 @@ async def test_a_fresh_restart_does_not_revive_an_old_transcript(setting: Settin
 
 
 async def test_every_line_of_the_transcript_has_its_time(setting: Setting) -> None:
-    """S49: "no time, so it must be fresh" can not be said of anything that is stored."""
+    """S49: "no time, so it must be fresh" cannot be said of anything that is stored."""
     await die_at_work(setting, "room")
 
     rows = setting.rows()

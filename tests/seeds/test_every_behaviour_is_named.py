@@ -12,7 +12,7 @@ KERNEL = frozenset(
 DOES_NOT_APPLY = {
     121: "no session is ever pruned or reset by itself, so that nothing has to keep one from it",
     125: "whatever is said goes through the outbox, and every channel has one: there is no place "
-    "that can not be told later",
+    "that cannot be told later",
 }
 """Statements about processes that this version has nothing to show for, and why."""
 PROCESSES = frozenset(range(104, 140)) - set(DOES_NOT_APPLY)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import Ended, as_nobody, passable_folder
+from tests.cli.process import Ended, as_other_user, passable_folder
 from tests.service.desk import Desk
 
 
@@ -88,7 +88,7 @@ def test_a_unit_of_an_earlier_koboshi_is_written_again(tmp_path: Path, name: str
         ("ExecStart=:\\S+", "ExecStart=:/opt/elsewhere/bin/koboshi", True),
         ("run --home", "run --verbose --home", True),
     ],
-    ids=["changed by somebody", "of another installation", "started in another way"],
+    ids=["changed by hand", "of another installation", "started in another way"],
 )
 def test_a_unit_that_is_not_understood_is_left_alone(
     desk: Desk, change: str, into: str, is_signed: bool
@@ -126,15 +126,15 @@ def test_a_fix_that_fails_is_told_and_its_finding_stays(desk: Desk) -> None:
     assert "failed   service: " in desk.run("doctor", "--fix").out
 
 
-def test_the_home_of_somebody_else_is_not_touched() -> None:
+def test_the_home_of_another_user_is_not_touched() -> None:
     if os.geteuid() != 0:
-        pytest.skip("needs root to have somebody else")
+        pytest.skip("needs root to have another person")
     with passable_folder() as folder:
         home = folder / "home"
         home.mkdir()
         home.chmod(0o777)
 
-        told = as_nobody("doctor", "--fix", "--json", home=home, HOME=str(folder))
+        told = as_other_user("doctor", "--fix", "--json", home=home, HOME=str(folder))
 
         assert told.code == 78, told.err
         assert "home" not in [check for check, _, _ in mended(told)]

@@ -107,7 +107,7 @@ def files_in(home: Path) -> list[str]:
 
 
 def test_the_reserve_of_a_real_home_is_told_with_its_size(home_of_old: Path) -> None:
-    """Issue 13, A2: red before, nobody said whether there is one."""
+    """Issue 13, A2: red before, no one said whether there is one."""
     kept = reserve_finding(home_of_old)
     assert (kept["severity"], kept["words"]) == ("ok", "8.0 MB are kept back for a full disk")
 
@@ -213,7 +213,7 @@ CALLED = WebhookStanding(registered=HOOK, error="", answered=403)
 @pytest.mark.parametrize(
     "standing, words",
     [
-        (replace(CALLED, registered=""), "Telegram calls nobody"),
+        (replace(CALLED, registered=""), "Telegram calls no address"),
         (replace(CALLED, error="Connection refused"), "could not call"),
         (replace(CALLED, answered=None, why="ConnectError"), "not reached from here: ConnectError"),
         (replace(CALLED, answered=502), "answered with 502"),

@@ -39,7 +39,7 @@ def test_every_message_arrives_as_systemd_expects_it(tmp_path: Path, is_abstract
         ]
 
 
-@pytest.mark.parametrize("address", ["", "/nowhere/at/all", "@nobody-listens", "/" + "x" * 200])
+@pytest.mark.parametrize("address", ["", "/nowhere/at/all", "@not-listened-to", "/" + "x" * 200])
 def test_a_manager_that_is_not_there_does_no_harm(address: str) -> None:
     notifier = Notifier(address=address)
     for _ in range(3):
@@ -105,7 +105,7 @@ def test_a_watchdog_is_fed_only_if_it_waits_for_this_process(
 
 
 @pytest.mark.parametrize("address", ["", "relative", "vsock:2:1234"])
-def test_an_address_of_another_kind_is_nobody(address: str) -> None:
+def test_an_address_of_another_kind_is_none(address: str) -> None:
     environ = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "1"}
 
     assert Notifier.taken_from(environ, PID) == Notifier()
@@ -178,10 +178,12 @@ def test_a_frozen_gateway_starves_the_watchdog(tmp_path: Path) -> None:
 
 def test_commands_do_not_inherit_the_right_to_speak(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    shown = tmp_path / "shown"
+    work = tmp_path / "work"
+    shown = work / "shown"
+    env = {"WATCHDOG_USEC": "9000000", "KOBOSHI__GATEWAY__WORKDIR": str(work)}
     with (
         ear(tmp_path) as manager,
-        gateway(home, NOTIFY_SOCKET=manager.address, WATCHDOG_USEC="9000000") as one,
+        gateway(home, NOTIFY_SOCKET=manager.address, **env) as one,
     ):
         one.wait_state(one.say("a", f"run env > {shown}"), "done")
         runner_and_below = shown.read_text()

@@ -42,7 +42,7 @@ def person(tmp_path: Path) -> "Person":
 
 
 class Person:
-    """Somebody with a home of their own and a systemctl that writes down what it is asked."""
+    """A person with a home of their own and a systemctl that writes down what it is asked."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -169,7 +169,7 @@ def test_words_are_quoted_as_systemd_reads_them(word: str, written: str) -> None
 )
 @pytest.mark.parametrize("text_of", [systemd_unit, launchd_plist])
 def test_a_path_that_would_forge_a_line_is_refused(path: str, text_of: TextOf) -> None:
-    with pytest.raises(ValueError, match="can not be written"):
+    with pytest.raises(ValueError, match="cannot be written"):
         text_of(described(home=Path(path)))
 
 
@@ -270,7 +270,7 @@ def test_a_changed_file_is_left_alone_unless_forced(person: Person) -> None:
     for command in ("install", "uninstall"):
         refused = person.service(command, "--user")
         assert refused.code == 1
-        assert "was changed by somebody; --force" in refused.err
+        assert "was changed by hand; --force" in refused.err
         assert person.unit.read_text() == mine
     assert person.asked() == []
 
@@ -312,7 +312,7 @@ def test_a_command_that_fails_is_named_with_what_is_left(person: Person) -> None
     assert "Traceback" not in done.err
 
 
-def test_a_folder_that_can_not_be_written_is_named(person: Person) -> None:
+def test_a_folder_that_cannot_be_written_is_named(person: Person) -> None:
     (person.folder / ".config").write_text("a file")
 
     done = person.service("install", "--user")
@@ -324,17 +324,17 @@ def test_a_folder_that_can_not_be_written_is_named(person: Person) -> None:
 
 
 def test_a_system_service_needs_its_user(person: Person) -> None:
-    done = person.service("install", "--system", "--run-as", "nobody-of-that-name")
+    done = person.service("install", "--system", "--run-as", "no-such-user-here")
 
     assert done.code == 1
-    assert "there is no user nobody-of-that-name yet; make one: useradd" in done.err
+    assert "there is no user no-such-user-here yet; make one: useradd" in done.err
 
 
 def test_a_system_service_takes_its_users_home(person: Person) -> None:
-    done = person.service("show", "--system", "--run-as", "nobody")
+    done = person.service("show", "--system", "--run-as", "daemon")
 
     assert done.code == 0, done.err
-    assert "User=nobody" in done.out
+    assert "User=daemon" in done.out
     assert str(person.folder / ".koboshi") not in done.out
 
 
@@ -342,7 +342,7 @@ def test_a_wrong_configuration_does_not_keep_the_unit_from_being_shown(person: P
     done = person.service("show", "--user", KOBOSHI__GATEWAY__BUSY="nonsense")
 
     assert done.code == 0
-    assert "note: the configuration can not be used" in done.err
+    assert "note: the configuration cannot be used" in done.err
     assert "TimeoutStopSec=90" in done.out
 
 

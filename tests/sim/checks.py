@@ -43,7 +43,7 @@ def check_run(setting: Setting, rows: Rows) -> list[Violation]:
     if not setting.unrest:
         checks += [
             lambda: check_rows(rows),
-            lambda: _everybody_is_answered_or_told(setting, rows),
+            lambda: _every_person_is_answered_or_told(setting, rows),
             lambda: what_is_owed_arrives(setting, rows),
             lambda: _what_was_read_is_not_announced(rows),
             lambda: ends_are_told_once(setting, rows),
@@ -77,8 +77,8 @@ def _nothing_is_lost(platform: SimPlatform, rows: Rows) -> None:
         assert stored == 1, f"{update.key} is stored {stored} times"
 
 
-def _everybody_is_answered_or_told(setting: Setting, rows: Rows) -> None:
-    """Each message has an answer, or somebody heard why it has none; strangers are not heard."""
+def _every_person_is_answered_or_told(setting: Setting, rows: Rows) -> None:
+    """Each message has an answer, or a person heard why it has none; strangers are not heard."""
     platform = setting.platform
     for update in platform.updates:
         if update.is_message:
@@ -94,7 +94,8 @@ def _everybody_is_answered_or_told(setting: Setting, rows: Rows) -> None:
 
 
 def _is_answered_itself(entry: Row, rows: Rows) -> None:
-    """The answer of a turn with a backlog is an answer to each of its messages."""
+    """The answer of a turn with a backlog is an answer to each of its messages. What came later,
+    such as a reply to a question, is none of them."""
     steps = rows.of("steps", turn_id=entry["turn_id"]) if entry["turn_id"] else []
     joined = [step for step in steps if step["cause"] == "backlog"]
     answers = [step for step in steps if step["kind"] == "answer"]
@@ -103,6 +104,8 @@ def _is_answered_itself(entry: Row, rows: Rows) -> None:
     newest = [step for step in steps if step["kind"] == "message"][-1]
     if newest["seq"] > joined[0]["seq"]:
         return  # newer words have taken the place of older ones
+    if not any(step["cause"] == f"entry:{entry['entry_id']}" for step in steps):
+        return
     for key in MESSAGE.findall(rows.body(entry)["text"]):
         said = MESSAGE.findall(rows.body(answers[0])["text"])
         assert key in said, f"{key} was joined to t{entry['turn_id']} and not answered"
@@ -151,7 +154,7 @@ def _is_told(entry: Row, rows: Rows) -> bool:
 
 
 def _was_cut_short(session_id: int, rows: Rows) -> bool:
-    """Somebody said so, and had a reply."""
+    """A person said so, and had a reply."""
     commands = rows.of("inbox", session_id=session_id, kind="command")
     return any(rows.of("outbox", cause=f"command:{row['entry_id']}") for row in commands)
 
@@ -220,7 +223,7 @@ def _messages_are_taken_in_order(setting: Setting, rows: Rows) -> None:
 
 
 def _every_try_is_counted(platform: SimPlatform, rows: Rows) -> None:
-    """What is counted only after it was done is not counted when somebody dies over it."""
+    """What is counted only after it was done is not counted when a person dies over it."""
     attempts = {row["delivery_id"]: row["attempts"] for row in rows.outbox}
     for delivery_id, count in platform.tried.items():
         counted = attempts[delivery_id]
@@ -254,9 +257,17 @@ def _what_was_read_is_not_announced(rows: Rows) -> None:
         is_said = is_answered(rows.one("steps", seq=seq)["turn_id"], rows)
         told = rows.of("outbox", cause=f"report:{entry['entry_id']}") if is_said else []
         is_after = any(step["seq"] > seq for step in heard) or any(
-            row["created_ms"] > rows.one("steps", seq=seq)["at_ms"] for row in told
+            _is_owed_after(rows, row, seq) for row in told
         )
         assert not is_after, f"process {report['process_id']} was announced after it was read"
+
+
+def _is_owed_after(rows: Rows, delivery: Row, seq: int) -> bool:
+    """Whether a delivery was stored in a later commit than a step. Clocks are set, so the journal
+    tells: what was stored in one commit has one time."""
+    lines = [line["seq"] for line in rows.of("journal", at_ms=delivery["created_ms"])]
+    stored = rows.one("journal", subject="step", number=seq)["seq"]
+    return min(lines, default=0) > stored
 
 
 def _no_line_is_reported_twice(rows: Rows, history: History) -> None:

@@ -94,7 +94,7 @@ class Circle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What the operator does at a moment: lets in whoever has a code, or takes a right away."""
+    """What the operator does at a moment: lets in the one who has a code, or takes a right away."""
 
     at_s: float
     revoke: str = ""

@@ -1,5 +1,5 @@
 """The real store on a real file, without threads and without waiting: a verb is committed when it
-is asked for, and a look sees the file as it is. For whoever carries out thousands of verbs one
+is asked for, and a look sees the file as it is. For the one who carries out thousands of verbs one
 after the other, and has no use for an event loop."""
 
 from collections.abc import Callable, Coroutine
@@ -24,8 +24,9 @@ from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.stores.sqlite.transaction import SqliteReading
 from koboshi.stores.sqlite.writer import SqliteWriter
+from tests.harness.backends import Limits, nth_code, run_sql
 from tests.harness.named_keys import CheckedTransaction, checked
-from tests.store.homes import Limits, nth_code
+from tests.harness.rows import Rows, glance
 
 Outcome = TypeVar("Outcome")
 
@@ -113,6 +114,7 @@ class DirectStore(SqliteStore):
     ) -> None:
         self.home_lock, self.writer, self.readers = lock, writer, readers
         super().__init__(
+            path=home / DATABASE_NAME,
             lock=lock,
             writer=writer,
             readers=readers,
@@ -146,7 +148,7 @@ class DirectBackend:
         lock = await take_lock(self.path, wait_seconds=0, clock=clock, who="a machine")
         file = self.path / DATABASE_NAME
         connection = open_writer(file)
-        # Nobody pulls the plug of the machine.
+        # No one pulls the plug of the machine.
         connection.pragma("synchronous", "OFF")
         context = VerbContext(
             world=world,
@@ -165,6 +167,12 @@ class DirectBackend:
     async def kill(self, store: Store) -> None:
         """Nothing is moved or flushed at an end here, so each one is as good as a kill."""
         await store.close()
+
+    def rows(self) -> Rows:
+        return glance(self.path)
+
+    def sql(self, *statements: str) -> list[tuple[object, ...]]:
+        return run_sql(self.path, statements)
 
     def _next_code(self) -> str:
         self._codes += 1

@@ -13,7 +13,7 @@ LINES = 3
 
 @dataclass(slots=True)
 class Program:
-    """A command that runs under its runner, whoever is there to see it."""
+    """A command that runs under its runner, watched or not."""
 
     command: str
     born_s: float

@@ -8,7 +8,7 @@ from tests.sim.life import Setting
 
 
 def ends_are_told_once(setting: Setting, rows: Rows) -> None:
-    """Issue 13, B11: by the model or by the gateway, unless somebody has asked for the end."""
+    """Issue 13, B11: by the model or by the gateway, unless a person has asked for the end."""
     for process in rows.processes:
         is_silent = process["foreground"] or process["end_asked_ms"] is not None
         if process["ended_ms"] is None or is_silent:

@@ -52,7 +52,7 @@ NARROW = replace(BOUNDS, turns_max=4, in_flight_max=2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How a life is to end: at a moment, at a commit, as somebody asks, or only when all is said
+    """How a life is to end: at a moment, at a commit, as a person asks, or only when all is said
     and done."""
 
     after_s: float = PATIENCE_SECONDS
@@ -86,7 +86,7 @@ class Setting:
     set_while_down: list[float] = field(default_factory=list)
     """When the clock on the wall was set between two lives."""
     kept_waiting: list[Violation] = field(default_factory=list)
-    """Messages of people who are allowed, held up by somebody who is not."""
+    """Messages of people who are allowed, held up by a person who is not."""
     unrest: str = ""
     """What was still open when the last life had run out of patience."""
 
@@ -113,7 +113,7 @@ class Setting:
 
 
 class _NoControl(ControlSocket):
-    """Nobody asks from outside: there are no sockets here."""
+    """No one asks from outside: there are no sockets here."""
 
     async def keep_serving(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         task_status.started()
@@ -131,7 +131,7 @@ def live(setting: Setting, end: End) -> bool:
 def live_beside(setting: Setting, end: End, other: End, after_s: float) -> None:
     """One life, and after a while another one, since the first is cut off from everything but the
     store and is thought to be dead. Both believe to be the only one; what the first does to the
-    store must change nothing for anybody."""
+    store must change nothing for any caller."""
 
     async def both(loop: SeededLoop) -> float:
         ends: list[float] = []
@@ -259,7 +259,7 @@ async def _end_it(
         setting.unrest = _what_is_open(rows_in(opened.readers.connection))
     is_last = end.after_s == PATIENCE_SECONDS
     if is_last or end.is_kind:
-        setting.history.tell("somebody asks the gateway to stop")
+        setting.history.tell("a person asks the gateway to stop")
         gateway.drain.ask(Leave.STOP)
     else:
         power.go_off("at its time")
@@ -274,7 +274,7 @@ def _is_at_rest(tx: Reading) -> bool:
 def _what_is_open(rows: Rows) -> str:
     turns = [f"t{row['turn_id']} {row['state']}" for row in rows.turns if not row["closed_ms"]]
     owed = [f"d{row['delivery_id']}" for row in rows.outbox if not row["settled_ms"]]
-    return ", ".join([*turns, *owed]) or "something that nobody knows"
+    return ", ".join([*turns, *owed]) or "something that is unknown"
 
 
 async def _set_clocks(setting: Setting, clock: SimClock) -> None:

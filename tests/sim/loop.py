@@ -83,7 +83,7 @@ class _NoSelector(selectors.SelectSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        assert timeout is not None, "nobody does anything any more, and nothing is due"
+        assert timeout is not None, "nothing works any more, and nothing is due"
         self._loop.now_s += max(timeout, STEP_SECONDS)
         return []
 

@@ -16,7 +16,6 @@ import apsw
 from koboshi.domain.errors import Fenced
 from koboshi.domain.ids import CallId, DeliveryId, ProcessId, WorkerId
 from koboshi.domain.outbox import (
-    COMMAND_REPLY,
     Delivery,
     DeliveryState,
     GivenUp,
@@ -27,12 +26,13 @@ from koboshi.domain.outbox import (
 from koboshi.domain.turn import Claim
 from koboshi.domain.worker import EndedHow
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader
+from tests.harness.fake_time import DAY_MS, SECOND_MS
+from tests.harness.homes import Home
 from tests.harness.invariants import check_growth, check_rows
 from tests.harness.rows import Row, Rows, read_rows, rows_in
 from tests.sim.direct import DirectBackend, close_as_it_is, done
 from tests.sim.reference import ChatModel
 from tests.sim.run import SHARED_MEMORY
-from tests.store.homes import DAY_MS, SECOND_MS, Home
 
 Outcome = TypeVar("Outcome")
 CHATS = ("ann", "bob")
@@ -121,7 +121,7 @@ class Machine:
         self.tally["drains"] += 1
 
     def recover(self) -> None:
-        """Every turn that nobody works on gets its verdict."""
+        """Every turn that no worker holds gets its verdict."""
         turns = self.home.store.turns
         for turn_id in self.do(turns.unowned(with_suspended=True)):
             before = self.look().one("turns", turn_id=turn_id)
@@ -220,8 +220,8 @@ class Machine:
         return [*self.old_claims, *self.claims]
 
     def claimed(self, pick: int) -> tuple[Claim, ChatModel] | None:
-        """One of the claims that are good, with its chat. Where there is none, somebody writes and
-        is claimed; None if what is open can not be worked on now."""
+        """One of the claims that are good, with its chat. Where there is none, a person writes and
+        is claimed; None if what is open cannot be worked on now."""
         if not self._good_claims():
             if all(model.turn is None for model in self.chats.values()):
                 self.says(CHATS[pick % len(CHATS)], "hello")
@@ -245,7 +245,7 @@ class Machine:
         return f"key-{len(self.keys) + len(self.held_back)}"
 
     def comes(self, chat: str, key: str, text: str) -> None:
-        """The platform brings what somebody wrote."""
+        """The platform brings what a person wrote."""
         self.chats[chat].hears(key, text, self.home.worker.worker_id)
         self.do(self.home.say(text, chat=self.places[chat], key=key))
         self.keys.append((chat, key, text))
@@ -282,7 +282,7 @@ class Machine:
             return None
         owed = self.rows.of("outbox", session_id=session_id)
         unsettled = [row["delivery_id"] for row in owed if row["settled_ms"] is None]
-        is_reply = taken.cause.startswith(COMMAND_REPLY)
+        is_reply = taken.cause.startswith("command:")
         assert taken.delivery_id == unsettled[0] or is_reply, "not the oldest one"
         before = self.rows.one("outbox", delivery_id=taken.delivery_id)
         after = self.look().one("outbox", delivery_id=taken.delivery_id)
@@ -298,7 +298,7 @@ class Machine:
         await self.home.store.outbox.settle(delivery, worker_id, change)
 
     def is_refused(self, write: Coroutine[Any, Any, object]) -> None:
-        """A write of somebody whose claim is over changes nothing, and they are told so."""
+        """A write of a person whose claim is over changes nothing, and they are told so."""
         before = self.look()
         try:
             is_taken = self.do(write) is not False

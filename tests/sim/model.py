@@ -25,7 +25,7 @@ PLANNED = (
 )
 """What a message may ask for; a plan is some of these."""
 STEADY = ("none", "once", "twice", "repeatable", "resumable", "run", "none", "repeatable")
-"""Those of them that need nobody and leave nothing behind."""
+"""Those of them that need no person and leave nothing behind."""
 AGAIN = "again: "
 """How a reply begins that repeats a call which is said to have failed."""
 
@@ -78,7 +78,7 @@ def reply_to(steps: Sequence[Step]) -> ModelReply:
     planned = [place for place, body in enumerate(bodies) if _plan_of(body) is not None]
     if not planned:
         return ModelReply(text=f"noted: {_heard(bodies)}")
-    # What came while nobody was there is done as a whole; newer words take the place of older ones.
+    # What came while no gateway ran is done as a whole; newer words take the place of older ones.
     told = [place for place, body in enumerate(bodies) if _is_backlog(body)]
     is_backlog = bool(told) and planned[-1] < told[0]
     plans = [plan for place in planned if (plan := _plan_of(bodies[place])) is not None]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from koboshi.domain.transcript import Message, Note
+from koboshi.domain.worker import HALF_BOOTS
 from tests.harness.rows import Row, Rows
 from tests.sim.crowd import Circle, Update
 from tests.sim.effects import Asked
@@ -26,8 +27,9 @@ CAUSES = (
 """What deliveries are for. Any other cause tells that something was not said."""
 ENDED_EARLY = {"cut", "dropped", "interrupted", "cleared", "declined", "expired"}
 """How turns end whose words need not be said any more."""
-STOPPED = "stopped by the person"
-"""Why the rest of an answer is not sent (issue 12, B15)."""
+UNSENT = {"stopped by the person": "/stop", "resumed by the person": "/resume"}
+"""Why words are not sent any more, and what the person has said: the rest of an answer (issue 12,
+B15), and a question that they did not wait for."""
 LONG_AGO_S = 3_600.0 + 60.0
 """Longer than what counts as fresh."""
 MOMENT_S = 1.0
@@ -79,7 +81,7 @@ def what_is_owed_arrives(setting: Setting, rows: Rows) -> None:
         turn = turns.get(row["turn_id"])
         if turn is not None and turn["event"] in ENDED_EARLY:
             continue
-        if row["reason"] == STOPPED and _is_stopped(platform, session):
+        if row["reason"] in UNSENT and _has_said(platform, session, UNSENT[row["reason"]]):
             continue
         if _is_told(platform, rows, row):
             continue
@@ -123,7 +125,7 @@ def unknown_outcomes_are_looked_for(setting: Setting, rows: Rows) -> None:
         for before, _ in pairwise(mine):
             is_unknown = before.heard in ("", "Unsure")
             if is_unknown and not before.is_looked_for:
-                raise Violated(f"d{delivery_id} was repeated, and nobody looked whether it came")
+                raise Violated(f"d{delivery_id} was repeated, and it was not looked for")
 
 
 def turns_stand_apart(setting: Setting, rows: Rows) -> None:
@@ -152,22 +154,46 @@ def nothing_runs_for_strangers(setting: Setting, rows: Rows) -> None:
                 raise Violated(words, number)
 
 
-def nobody_waits_for_the_banned(setting: Setting, rows: Rows) -> None:
-    """A3: the message of a person who is allowed is not held up by somebody who is not. Told at the
-    end of a life in which nothing else was in the way. What the boot breaker leaves as it was found
-    is in the way: a turn of a person who is allowed, under a worker that is gone."""
+def no_one_waits_for_the_banned(setting: Setting, rows: Rows) -> None:
+    """A3: the message of a person who is allowed is not held up by a person who is not. Told at the
+    end of a life in which nothing else was in the way but what the boot breaker holds."""
     authors = {update.key: update.sender for update in setting.platform.updates}
-    newest = max(worker["worker_id"] for worker in rows.of("workers"))
-    left = {
-        turn["session_id"]
-        for turn in rows.of("turns", state="running")
-        if turn["worker_id"] != newest and setting.circle.is_allowed(turn["person"])
-    }
+    held = _held_by_the_breaker(setting, rows)
     for entry in rows.of("inbox", kind="message", state="waiting"):
         sender = authors.get(entry["external_id"], "")
-        if entry["session_id"] not in left and sender and setting.circle.is_allowed(sender):
-            words = f"{entry['external_id']} of {sender} waits behind somebody who is not allowed"
+        turn = held.get(entry["session_id"])
+        is_excused = turn is not None and not _is_written_since(turn, entry)
+        if sender and setting.circle.is_allowed(sender) and not is_excused:
+            words = f"{entry['external_id']} of {sender} waits behind a person who is not allowed"
             setting.kept_waiting.append(Violation(words, "A3"))
+
+
+def _held_by_the_breaker(setting: Setting, rows: Rows) -> dict[int, Row]:
+    """By session, the turns that the boot breaker may leave as they were found: their worker is
+    gone, or they were to be taken up again; several boots have found turns of dead workers; and all
+    whose messages are in them are allowed."""
+    unclean = [worker for worker in rows.of("workers") if worker["found_dead"]]
+    if not setting.policy.has_breaker or len(unclean) < HALF_BOOTS:
+        return {}
+    newest = max(worker["worker_id"] for worker in rows.of("workers"))
+    left = [turn for turn in rows.of("turns", state="running") if turn["worker_id"] != newest]
+    left += [turn for turn in rows.of("turns", state="queued") if turn["epoch"]]
+    return {
+        turn["session_id"]: turn
+        for turn in left
+        if all(
+            setting.circle.is_allowed(entry["sender"])
+            for entry in rows.of("inbox", turn_id=turn["turn_id"], kind="message")
+        )
+    }
+
+
+def _is_written_since(turn: Row, entry: Row) -> bool:
+    """Whether a boot accepted the message that came after the death of the turn: it opens a turn
+    of its own, and the breaker is no reason to wait."""
+    is_newer = entry["entry_id"] > turn["newest_entry"]
+    is_of_its_worker = entry["accepted_by"] in (None, turn["worker_id"])
+    return is_newer and (turn["state"] == "queued" or not is_of_its_worker)
 
 
 def _why_not(setting: Setting, update: Update, at_s: float) -> str | None:
@@ -200,11 +226,11 @@ def _keys_of(update: Update) -> list[str]:
     return MESSAGE.findall(update.text)
 
 
-def _is_stopped(platform: SimPlatform, session: Row) -> bool:
-    """Whether a person of the chat has said `/stop`."""
+def _has_said(platform: SimPlatform, session: Row, command: str) -> bool:
+    """Whether a person of the chat has said the command."""
     chats = (session["chat"], *_olds_of(platform, session["chat"]))
-    stops = [each for each in platform.updates if each.text.startswith("/stop")]
-    return any(each.chat in chats and each.thread == session["thread"] for each in stops)
+    said = [each for each in platform.updates if each.text.startswith(command)]
+    return any(each.chat in chats and each.thread == session["thread"] for each in said)
 
 
 def nothing_stale_goes_on(setting: Setting, rows: Rows) -> None:
@@ -225,7 +251,9 @@ def nothing_stale_goes_on(setting: Setting, rows: Rows) -> None:
             if idle_s > LONG_AGO_S and not _is_heard_from(
                 setting, places[turn_id], before.at_s, after.at_s
             ):
-                raise Violated(f"t{turn_id} went on after {idle_s:.0f} s, and nobody was asked")
+                raise Violated(
+                    f"t{turn_id} went on after {idle_s:.0f} s, and no question was asked"
+                )
 
 
 def _places_of_turns(setting: Setting, rows: Rows) -> dict[int, set[tuple[str, str, str]]]:
@@ -290,7 +318,7 @@ def outages_are_ridden_out(setting: Setting, rows: Rows) -> None:
             raise Violated(f"t{turn['turn_id']} failed: {turn['reason']}", "B13")
 
 
-def nobody_waits_for_a_place(setting: Setting, rows: Rows) -> None:
+def no_one_waits_for_a_place(setting: Setting, rows: Rows) -> None:
     """B10: turns that only wait for a command hold no place, and a turn that has ended holds
     none."""
     if setting.weather.plot is not Plot.SIDE:
@@ -362,5 +390,5 @@ SEEN_FROM_OUTSIDE: tuple[Callable[[Setting, Rows], None], ...] = (
     only_the_living_generation_is_heard,
     outages_are_ridden_out,
     channels_do_not_wait_for_each_other,
-    nobody_waits_for_a_place,
+    no_one_waits_for_a_place,
 )

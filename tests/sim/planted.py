@@ -16,22 +16,24 @@ from anyio import CapacityLimiter
 
 from koboshi.agent.context import build_request
 from koboshi.domain import backlog, outbox, recovery
-from koboshi.domain.backlog import Accepted
+from koboshi.domain.backlog import AcceptedMessage
 from koboshi.domain.errors import ModelBusy, ModelRefused
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ChannelName, Generation, ProcessId, TurnId
 from koboshi.domain.inbox import Admission, Entry, admit
 from koboshi.domain.outbox import Delivery, DeliveryState, Later, SendOutcome, Settle, Unsure
 from koboshi.domain.recovery import TurnFacts
+from koboshi.domain.role import Role
 from koboshi.domain.telling import Teller
 from koboshi.domain.transcript import Note, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
-from koboshi.kernel import joining, record, telling, turns
+from koboshi.kernel import joining, next_turn, record, telling, turns
 from koboshi.kernel import recovery as kernel_recovery
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.facts import facts_of
-from koboshi.kernel.transaction import NO_KEYS, QUERIES, Keys, Transaction
+from koboshi.kernel.queries import QUERIES
+from koboshi.kernel.transaction import NO_KEYS, Keys, Transaction
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.ports.channel import Channel
 from koboshi.ports.model import ModelReply, Request
@@ -49,7 +51,7 @@ Outcome = TypeVar("Outcome")
 
 @contextmanager
 def no_epoch_in_claimed_writes() -> Iterator[None]:
-    """Whoever once held a turn may write to it for ever."""
+    """The one who once held a turn may write to it for ever."""
     claimed = "turn_progress turn_held turn_tried_model turn_move call_start".split()
     blind = {name: QUERIES[name].replace("epoch = :epoch", ":epoch = :epoch") for name in claimed}
     with _queries(blind):
@@ -65,7 +67,7 @@ def answer_and_outbox_apart() -> Iterator[None]:
 
 @contextmanager
 def disarmed_apart() -> Iterator[None]:
-    """The result that shows how a process ended is stored; that nobody needs to be told any more,
+    """The result that shows how a process ended is stored; that no one needs to be told any more,
     a moment later."""
     with _done_later("mark_exit_read"):
         yield
@@ -76,7 +78,13 @@ def started_after_the_effect() -> Iterator[None]:
     """That a call has begun is stored when it has ended."""
     start_call, finish_call = TurnVerbs.start_call, TurnVerbs.finish_call
 
-    async def not_yet(self: TurnVerbs, claim: Claim, call_id: CallId) -> bool:
+    async def not_yet(
+        self: TurnVerbs,
+        claim: Claim,
+        call_id: CallId,
+        seal: str | None = None,
+        role: Role = Role.MEMBER,
+    ) -> bool:
         return True
 
     async def start_and_finish(
@@ -185,13 +193,13 @@ def old_generations_are_heard() -> Iterator[None]:
     def as_if_new(entry: Entry, *, generation: Generation, **named: Any) -> Admission:
         return admit(replace(entry, generation=generation), generation=generation, **named)
 
-    with patch.object(record, "admit", as_if_new):
+    with patch.object(next_turn, "admit", as_if_new):
         yield
 
 
 @contextmanager
-def everybody_is_allowed() -> Iterator[None]:
-    """Nobody is checked."""
+def every_person_is_allowed() -> Iterator[None]:
+    """No person is checked."""
     with patch.object(VerbContext, "allows", lambda self, tx, channel, person: True):
         yield
 
@@ -200,7 +208,7 @@ def everybody_is_allowed() -> Iterator[None]:
 
 
 @contextmanager
-def nobody_looks_before_a_repeat() -> Iterator[None]:
+def no_one_looks_before_a_repeat() -> Iterator[None]:
     """A1: a send of unknown outcome is repeated at once, where the platform could tell."""
 
     async def no_look(self: Deliver, channel: Channel, delivery: Delivery) -> SendOutcome:
@@ -252,7 +260,7 @@ def others_speak_for_the_revoked() -> Iterator[None]:
 
 @contextmanager
 def unknown_outcomes_are_errors() -> Iterator[None]:
-    """A4: a call of which nobody knows how it ended is said to have failed."""
+    """A4: a call of which it is unknown how it ended is said to have failed."""
     real = TurnVerbs.finish_call
 
     async def finish(
@@ -325,7 +333,7 @@ def an_outage_fails_the_turn() -> Iterator[None]:
 
 
 @contextmanager
-def nobody_tells_of_an_end() -> Iterator[None]:
+def no_one_tells_of_an_end() -> Iterator[None]:
     """Issue 13, B11: the model says nothing of it, and neither do we."""
     with patch.object(telling, "teller_of", lambda end, is_answered: Teller.WORDS):
         yield
@@ -333,14 +341,14 @@ def nobody_tells_of_an_end() -> Iterator[None]:
 
 @contextmanager
 def a_backlog_of_two_people() -> Iterator[None]:
-    """B10: whoever wrote before the boot, it is all one request."""
+    """B10: by whatever person it was written before the boot, it is all one request."""
 
-    def everybodys(begun: Sequence[Accepted], waiting: Any, *rest: Any) -> Any:
+    def all_peoples(begun: Sequence[AcceptedMessage], waiting: Any, *rest: Any) -> Any:
         one = begun[0].entry.sender if begun else ""
         others = [replace(each, entry=replace(each.entry, sender=one)) for each in waiting]
         return backlog.joined(begun, others, *rest)
 
-    with patch.object(joining, "joined", everybodys):
+    with patch.object(joining, "joined", all_peoples):
         yield
 
 

@@ -2,7 +2,7 @@
 
 What people write is kept until it was acknowledged, and is brought again after that now and then.
 Some batches come out of order. A send may be refused, put off, or break with the words arrived
-or lost; then nobody is told which.
+or lost; then it is not told which.
 """
 
 import random
@@ -41,7 +41,7 @@ ABILITIES = (
     Abilities(threads=True, finds_sent=True),
 )
 LOOK_SECONDS = 5.0
-"""What somebody writes in answer to something is seen after so long at most."""
+"""What a person writes in answer to something is seen after so long at most."""
 HANG_SECONDS = 30.0
 """After so long a channel gives up on a send that does not come back."""
 
@@ -142,7 +142,7 @@ class SimPlatform:
         return batch
 
     def quiet_seconds(self, now_s: float) -> float:
-        """How long nobody does anything, as far as anybody knows."""
+        """How long no one does anything, as far as any person knows."""
         coming = (update.at_s for update in self.updates if update.at_s > now_s)
         return min(LOOK_SECONDS, max(0.05, min(coming, default=now_s + LOOK_SECONDS) - now_s))
 

@@ -16,7 +16,7 @@ CLOSED = ("answered", "done", "stopped", "failed")
 class TurnModel:
     state: str = "queued"
     key: str = ""
-    """The message that opened it, as long as nobody has claimed it."""
+    """The message that opened it, as long as no worker has claimed it."""
     question: str = ""
     """What an open question wants: an `answer`, an `approval`, or whether to go on (`offer`)."""
 
@@ -31,7 +31,7 @@ class ChatModel:
     boots: dict[str, int] = field(default_factory=dict)
     """Which boot has accepted each message."""
     joins_for: int = 0
-    """The boot that claimed a turn of which nobody knew yet what had opened it."""
+    """The boot that claimed a turn of which no one knew yet what had opened it."""
     may_open: bool = False
     """A report waits, too: it may have opened the turn in the place of a message."""
 
@@ -64,7 +64,7 @@ class ChatModel:
             self.turn = TurnModel(key=self.waiting.pop(0))
 
     def is_claimed_first(self, boot: int) -> None:
-        """A turn is claimed that nobody has claimed before: a backlog joins it."""
+        """A turn is claimed that no worker has claimed before: a backlog joins it."""
         if self.turn is None:
             self.joins_for = boot
         else:
@@ -84,7 +84,7 @@ class ChatModel:
 
     def is_judged(self, state: str, *, is_new: bool = False) -> None:
         """Recovery, or a claim, has brought the open turn into this state. It is new as long as
-        nobody has claimed it."""
+        no worker has claimed it."""
         if state in CLOSED:
             self.closes()
         elif state == "waiting":

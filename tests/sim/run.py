@@ -25,7 +25,7 @@ from tests.sim.crowd import (
 )
 from tests.sim.effects import Effects
 from tests.sim.life import End, Setting, live, live_beside
-from tests.sim.outside import nobody_waits_for_the_banned
+from tests.sim.outside import no_one_waits_for_the_banned
 from tests.sim.platform import ABILITIES, SimPlatform
 from tests.sim.plots import Plot, plot_of
 from tests.sim.power import History
@@ -37,9 +37,9 @@ CRASHES_MAX = 4
 LAST_LIVES_MAX = 12
 """What kills its gateway is given up long before."""
 LONG_ENOUGH_S = 400.0
-"""For all that is not held up by somebody."""
+"""For all that is not held up by a person."""
 CALM_ENDS = (Plot.OUTAGE, Plot.CLOCK)
-"""Plots in which a life mostly goes on until somebody asks it to stop."""
+"""Plots in which a life mostly goes on until a person asks it to stop."""
 COMMITS_MAX = 60
 VERBS = (
     *("", "inbox.accept", "inbox.accept", "turns.claim", "turns.recover", "turns.ask"),
@@ -68,7 +68,7 @@ class Run:
         self.awaited = {each.number: each.words for each in found if each.is_awaited}
 
     def told(self) -> str:
-        """For whoever has to find out why."""
+        """For a developer who has to find out why."""
         return "\n".join(
             [
                 f"seed {self.seed}: {self.violation or 'nothing is wrong'}",
@@ -191,10 +191,10 @@ def _list_people(setting: Setting) -> None:
 
 
 def _live_without_some(setting: Setting) -> None:
-    """All who are allowed are served, whoever is not; then everybody is let in."""
+    """All who are allowed are served, also beside others; then every person is let in."""
     setting.orders.clear()
     live(setting, End(after_s=LONG_ENOUGH_S))
-    nobody_waits_for_the_banned(setting, read_rows(setting.home))
+    no_one_waits_for_the_banned(setting, read_rows(setting.home))
     setting.circle.listed = {"ann", "bob", "cid"}
 
 
@@ -232,7 +232,7 @@ def _an_early_end(dice: random.Random) -> End:
 
 
 def _time_passes(setting: Setting) -> None:
-    """Between two lives; sometimes a long time, and sometimes somebody sets the clock."""
+    """Between two lives; sometimes a long time, and sometimes a person sets the clock."""
     plot, dice = setting.weather.plot, setting.dice
     is_long = dice.random() < (0.7 if plot is Plot.AWAY else 0.1)
     setting.now_s += 2 * 3_600.0 if is_long else dice.uniform(0.0, 20.0)

@@ -19,6 +19,7 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.watch import Notify, ReportLimits
+from koboshi.kernel.clocks import JumpWatch
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.transaction import NO_KEYS, Keys, Reading, Transaction
 from koboshi.ports.wakeups import Wakeups
@@ -75,6 +76,7 @@ class SimWriter(SqliteWriter):
         self.connection = connection
         self.transaction = CheckedTransaction(connection)
         self.clock = clock
+        self.jumps = JumpWatch(clock)
         self.wakeups = wakeups
         self.power = power
         self.promises = promises
@@ -135,9 +137,10 @@ class SimWriter(SqliteWriter):
         if self.power.is_off:
             return
         self.connection.execute("BEGIN IMMEDIATE")
-        self.transaction.now_ms = self.clock.now_ms()
+        self.jumps.begin(self.transaction)
         self._carry_out_all(batch)
         self.connection.execute("COMMIT")
+        self.jumps.committed()
         self.commits += 1
         self.power.history.count("commits")
         self.power.history.tell("commit " + " ".join(_told(submitted) for submitted in batch))
@@ -154,6 +157,7 @@ class SimWriter(SqliteWriter):
             self.connection.execute("ROLLBACK")
             self.transaction.hints = set()
             self.connection.execute("BEGIN IMMEDIATE")
+            self.jumps.begin(self.transaction)
             for submitted in batch:
                 self._carry_out_one(submitted)
 
@@ -182,7 +186,7 @@ class SimWriter(SqliteWriter):
         self._begin()
 
     def fail_all(self) -> None:
-        """Nobody is told anything any more."""
+        """No notice is sent anything any more."""
         for submitted in self.unanswered:
             if submitted.is_awaited and not submitted.future.done():
                 submitted.future.set_exception(StoreFailed("the power is off"))
@@ -248,14 +252,14 @@ async def open_sim_store(
     new_code: Callable[[], str],
     is_second: bool,
 ) -> Opened:
-    """Own the home, as `open_store` does, with the power in somebody's hands. A second one has a
-    lock of its own: nobody keeps it out."""
+    """Own the home, as `open_store` does, with the power in a person's hands. A second one has a
+    lock of its own: nothing keeps it out."""
     place = home / "second" if is_second else home
     place.mkdir(exist_ok=True)
     lock = await take_lock(place, wait_seconds=0, clock=clock, who="a simulation")
     path = home / DATABASE_NAME
     connection = open_writer(path)
-    # The file outlives the lives of a run, and nobody pulls the plug of the machine.
+    # The file outlives the lives of a run, and no one pulls the plug of the machine.
     connection.pragma("synchronous", "OFF")
     readers = SimReaders(open_reader(path), clock=clock, power=power, dice=power.dice)
     writer = SimWriter(connection, clock=clock, wakeups=wakeups, power=power, promises=promises)
@@ -270,6 +274,7 @@ async def open_sim_store(
         new_code=new_code,
     )
     store = SqliteStore(
+        path=path,
         lock=lock,
         writer=writer,
         readers=readers,

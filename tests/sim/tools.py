@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anyio import sleep, sleep_forever
 
+from koboshi.boundary.enclosure import ON_HOST
 from koboshi.domain.ids import ProcessId, SessionId
 from koboshi.domain.process import Birth
 from koboshi.ports.runners import (
@@ -20,6 +21,7 @@ from koboshi.ports.runners import Life as ProcessLife
 from koboshi.processes.ends import ProcessEnds
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.tools.ask import ASK
+from koboshi.tools.asking import Asking
 from koboshi.tools.patterns import matcher
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.registry import Toolbox
@@ -151,10 +153,11 @@ def sim_tools(runners: SimRunners, store: SqliteStore, workdir: Path) -> Toolbox
         processes=store.processes,
         runners=runners,
         clock=clock,
-        approval="never",
+        asking=Asking(approval="never"),
         workdir=str(workdir),
         timeout_seconds=60,
         background_seconds=600,
+        enclosure=ON_HOST,
         environment={},
         store_end=ends.store,
     )
@@ -165,6 +168,7 @@ def sim_tools(runners: SimRunners, store: SqliteStore, workdir: Path) -> Toolbox
         store_end=ends.store,
         until_written_to=_never,
         booted_ms=clock.now_ms(),
+        asking=Asking(approval="never"),
     )
     return Toolbox([*fake_tools(work), terminal, process, ASK])
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from tests.sim.plots import Plot
 
 Span: TypeAlias = tuple[float, float]
-"""From one moment to another, on the clock that nobody sets."""
+"""From one moment to another, on the clock that no one sets."""
 
 FOR_GOOD_S = 1_000_000.0
 MINUTE_MS, DAY_MS = 60_000, 86_400_000

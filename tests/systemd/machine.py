@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.cli.process import KOBOSHI, Gateway, ended, environment, until
 USER = "koboshi"
 UID = 59_123
 UNIT = "koboshi.service"
+SHARED = Path("/run/shared")
 HOME = Path("/var/lib/koboshi/.koboshi")
 BOOT = Path(__file__).with_name("boot.sh")
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +35,7 @@ BESIDES = """\
 StandardOutput=append:{out}
 StandardError=append:{err}
 Environment=KOBOSHI_LOG=json KOBOSHI__CHANNELS__WEB__MAIN__PORT=0 KOBOSHI__GATEWAY__DRAIN_SECONDS=2
+Environment=KOBOSHI__TOOLS__WRITABLE=/run/shared
 RestartSec=200ms
 """
 
@@ -114,11 +117,19 @@ class Machine:
         return dict(line.split("=", 1) for line in told.splitlines())
 
     def shared_folder(self) -> Path:
-        """A new folder that everybody may use, as the machine names it."""
-        folder = Path("/run/shared") / uuid.uuid4().hex[:8]
+        """A new folder that every person and every command may use, as the machine names it."""
+        folder = SHARED / uuid.uuid4().hex[:8]
         self.inside(folder).mkdir(parents=True)
         self.inside(folder).chmod(0o777)
         return folder
+
+    def command_lines(self) -> list[bytes]:
+        """With what each living process of the machine was started; a dead one shows nothing."""
+        found = []
+        for file in self.inside(Path("/proc")).glob("[0-9]*/cmdline"):
+            with suppress(OSError):  # gone since the list was made
+                found.append(file.read_bytes())
+        return found
 
     def switch_off(self) -> None:
         """Kill the first process; the kernel ends all others in there."""

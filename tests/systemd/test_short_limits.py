@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.systemd, pytest.mark.timeout(120), only_by_itself]
 
 SHORT = "Environment=KOBOSHI__GATEWAY__DRAIN_SECONDS=45\nTimeoutStopSec=5\n"
 SILENT = "Type=exec\nNotifyAccess=none\nWatchdogSec=0\n"
-"""As somebody would write a unit who does not know of sd_notify."""
+"""As a person would write a unit who does not know of sd_notify."""
 LONG_STEP = f"script: {json.dumps([{'sleep_ms': 8_000, 'text': 'slept'}])}"
 """A step that ends within the drain, and not within the limit."""
 
@@ -54,7 +54,7 @@ def test_a_drain_that_can_ask_gets_its_time(one: UnitGateway) -> None:
 
 
 @pytest.mark.parametrize("one", [(True, SILENT)], ids=["user"], indirect=True)
-def test_a_drain_that_can_not_ask_shrinks_to_the_limit(one: UnitGateway) -> None:
+def test_a_drain_that_cannot_ask_shrinks_to_the_limit(one: UnitGateway) -> None:
     """A user's service may ask what its unit says."""
     message = stopped_in_the_middle(one)
 
@@ -65,7 +65,7 @@ def test_a_drain_that_can_not_ask_shrinks_to_the_limit(one: UnitGateway) -> None
 
 @pytest.mark.parametrize("one", [(False, SILENT)], ids=["system"], indirect=True)
 def test_a_drain_that_does_not_know_the_limit_is_killed_and_recovered(one: UnitGateway) -> None:
-    """Seed 003. A system service without rights can not ask where there is no bus."""
+    """Seed 003. A system service without rights cannot ask where there is no bus."""
     message = stopped_in_the_middle(one)
 
     assert (one.shown("ActiveState"), one.shown("Result")) == ("failed", "timeout")

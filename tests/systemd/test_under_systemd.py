@@ -238,7 +238,7 @@ TOOLS_NEED = {
     "files of the user": "touch ~/one",
     "temporary files": "mktemp /tmp/koboshi-test.XXXXXX | xargs rm",
     "a sandbox": "unshare --user --map-root-user --mount true",
-    "processes of others": "test -e /proc/1/stat",
+    "processes of its own": "test -e /proc/$PPID/stat",
     "code made at run time": "python3 -c 'import ctypes; ctypes.CFUNCTYPE(None)(print)'",
 }
 

@@ -17,7 +17,7 @@ from koboshi.ports.tool import Tool, ToolAnswer
 from koboshi.tools.mcp import McpServers, Program, ServerLimits, ServerSpec
 from koboshi.tools.mcp.endpoint import Endpoint
 from tests.harness.ports import free_port
-from tests.unit.test_tools import CONTEXT
+from tests.harness.tool_context import CONTEXT
 
 FAKES = Path(__file__).resolve().parent.parent / "fakes"
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -120,7 +120,7 @@ def descendants_of(ancestor: int) -> list[int]:
 
 
 class HttpServer:
-    """The counting server as somebody else's process."""
+    """The counting server as a foreign process."""
 
     def __init__(self, count_file: Path, *more: str) -> None:
         self.port = free_port()
@@ -146,3 +146,33 @@ class HttpServer:
     def stop(self) -> None:
         self._process.kill()
         self._process.wait()
+
+
+FAMILY = """
+trap '' TERM HUP
+setsid sh -c 'sleep 600 & echo $! >> "$0"; exec sleep 600' "$1" &
+(setsid sh -c 'trap "" TERM HUP INT; sleep 600 & echo $! >> "$0"; wait' "$1" &)
+sleep 600 &
+echo $! >> "$1"
+shift
+exec "$@"
+"""
+"""A server behind a shell, as `npx` starts it, beside children in sessions of their own and one
+that has lost its parent."""
+
+
+def family(tmp_path: Path) -> tuple[Program, Path]:
+    pids, inner = tmp_path / "pids", counting(tmp_path / "count")
+    args = (
+        "-c",
+        FAMILY,
+        "sh",
+        str(pids),
+        "sh",
+        "-c",
+        '"$@"; exit',
+        "sh",
+        inner.command,
+        *inner.args,
+    )
+    return Program(command="sh", args=args, environment=ENVIRONMENT, workdir="/"), pids

@@ -41,7 +41,7 @@ async def test_an_answer_that_is_none_leaves_the_outcome_unknown(tmp_path: Path)
     told = await outcome(tmp_path, result={"content": "nonsense"})
 
     assert told["is_unknown"]
-    assert "something that can not be read; nobody knows" in told["error"]
+    assert "something that cannot be read; it is unknown" in told["error"]
 
 
 async def test_an_endless_line_ends_the_connection_before_it_fills_the_memory(

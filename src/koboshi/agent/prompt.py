@@ -1,6 +1,6 @@
 """What the model is told about its situation."""
 
-from koboshi.domain.notes import MARK
+from koboshi.domain.marks import MARK
 
 DEFAULT = f"""\
 You are an assistant in a chat. Answer in the language of the person, briefly and plainly.

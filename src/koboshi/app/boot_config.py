@@ -43,6 +43,7 @@ def boot_config_of(config: Config) -> BootConfig:
             if isinstance(bot, TelegramConfig)
         },
         is_owner=named_by(config),
+        owned=_owned(config),
         slots=SlotLimits(
             turns_max=config.gateway.max_turns,
             open_turns_max=config.gateway.max_open_turns,
@@ -59,7 +60,7 @@ def boot_config_of(config: Config) -> BootConfig:
 def allowed_by(config: Config) -> Callable[[ChannelName, str], bool]:
     """Whom the configuration allows; those who were let in by a code are the store's to know.
 
-    Ids are compared as texts, whole and exactly. On the web, whoever has the token is allowed.
+    Ids are compared as texts, whole and exactly. On the web, the bearer of the token is allowed.
     """
     lists = _lists(config)
 
@@ -71,7 +72,7 @@ def allowed_by(config: Config) -> Callable[[ChannelName, str], bool]:
 
 
 def named_by(config: Config) -> Callable[[ChannelName, str], bool]:
-    """Whom the configuration names: its owners. `*` lets everybody in, and names nobody."""
+    """Whom the configuration names: its owners. `*` lets all people in, and names none."""
     lists = _lists(config)
 
     def is_named(channel: ChannelName, person: str) -> bool:
@@ -79,6 +80,16 @@ def named_by(config: Config) -> Callable[[ChannelName, str], bool]:
         return channel.startswith("web:") or (person != EVERYONE and person in people)
 
     return is_named
+
+
+def _owned(config: Config) -> frozenset[ChannelName]:
+    """The channels with a named owner. The web page is always the owner's."""
+    lists = _lists(config)
+    return frozenset(
+        ChannelName(channel.name)
+        for channel in config.channels
+        if channel.name.startswith("web:") or lists.get(channel.name, frozenset()) - {EVERYONE}
+    )
 
 
 def _lists(config: Config) -> dict[str, frozenset[str]]:
@@ -165,8 +176,8 @@ def _model_limits(config: Config) -> "ModelLimits":
 
 
 def redactor_of(config: Config) -> "Redact":
-    """What takes every secret out of a text that is shown to anybody: those of the configuration,
-    and the token that was made for the web."""
+    """What takes every secret out of a text that is shown: those of the configuration, and the
+    token that was made for the web."""
     # A command that shows no such text has no use for what a log needs.
     from koboshi.logs import redactor
 

@@ -14,7 +14,7 @@ from koboshi.config import Config
 from koboshi.control.read import ReadRequests
 from koboshi.control.replies import Done
 from koboshi.control.requests import ControlRequest, Look, cleaned
-from koboshi.stores.sqlite.looking import looked_at
+from koboshi.stores.sqlite.idle_home import idle_home_views
 
 Outcome = TypeVar("Outcome")
 
@@ -35,7 +35,7 @@ def answer_from_home(config: Config, request: ControlRequest) -> Done:
 
 def _looked(config: Config, request: Look) -> Done:
     world = boot_config_of(config)
-    with looked_at(config.home, world=world, clock=SystemClock(), who=WHO) as views:
+    with idle_home_views(config.home, world=world, clock=SystemClock(), who=WHO) as views:
         return _now(ReadRequests(views=views, is_running=False, channels={}).answer(request))
 
 

@@ -1,7 +1,7 @@
 """What other distributions add to this gateway, by entry points.
 
-Looking for them takes some fifty milliseconds, a tenth of a start: nobody looks who does not need
-to, or before messages are accepted.
+Looking for them takes some fifty milliseconds, a tenth of a start: it is done only where it is
+needed, and only after messages are accepted.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Trying what a configuration names, before anybody depends on it: one call each."""
+"""Trying what a configuration names, before anything depends on it: one call each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class WebhookStanding:
     error: str
     """Why its last call failed; empty if it did not."""
     answered: int | None
-    """What a call without the secret is answered with; None if nobody was reached."""
+    """What a call without the secret is answered with; None without an answer."""
     why: str = ""
 
 
@@ -72,7 +72,7 @@ async def clock_ahead_s(base: str, clock: Clock) -> float | None:
 
 
 async def _reached(url: str) -> tuple[int | None, str, datetime | None]:
-    """How an address answers a call of nobody in particular, or why it does not, and its time."""
+    """How an address answers a call without credentials, or why it does not, and its time."""
     import httpx2
 
     try:

@@ -16,9 +16,11 @@ from anyio.abc import TaskStatus
 from koboshi import __version__
 from koboshi.app.birth import UNKNOWN, birth_of
 from koboshi.app.boot_config import boot_config_of, opened_model
+from koboshi.app.boundary import KEPT_NAME, boundary_words, enclosure_of, guard_of, is_held
 from koboshi.app.builders.control import (
     PROCESSES_NAME,
     backlog_limits,
+    erasing_of,
     pairing_limits,
     report_limits,
 )
@@ -27,11 +29,14 @@ from koboshi.app.builders.shared import Shared
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.start_check import usable_model, workdir_warnings
+from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.channels.web.channel import WebChannel
 from koboshi.clock import SystemClock
 from koboshi.config import Config
+from koboshi.config.home_modes import close_files, close_home
 from koboshi.control.neighbours import Neighbours
 from koboshi.domain.errors import StoreFailed, Unusable, is_or_holds
+from koboshi.domain.phrases import members_now
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.shutdown import Leave
 from koboshi.domain.watch import Notify
@@ -54,6 +59,10 @@ from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
 log = structlog.get_logger()
 
 BOOKED_SECONDS = 5.0
+ROOT_REMEDY = (
+    "as root, every command of the agent has the rights of root; give it a user of its own: "
+    "koboshi service install --system --run-as USER"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +70,9 @@ class RunOptions:
     lock_wait_seconds: float
     accepts_loss: bool = False
     holds_outbox: bool = False
-    """Whether nothing owed by now is sent before somebody releases it."""
-    announce: Callable[[str, str], None] = lambda _address, _link: None
-    """Told the address, and the link that lets a browser in, once it serves."""
+    """Whether nothing owed by now is sent before the operator releases it."""
+    announce: Callable[[str, Callable[[], str | None]], None] = lambda _address, _make_link: None
+    """Told the address, and how to make a link that lets a browser in, once it serves."""
     on_stopping: Callable[[], None] = lambda: None
     """Called when the stop begins, to bound it from outside."""
     wrong_configuration: Callable[[], str] = str
@@ -71,6 +80,8 @@ class RunOptions:
     not. It reads files, and is called in a thread."""
     notifier: Notifier = field(default_factory=Notifier)
     surroundings: Surroundings = field(default_factory=Surroundings)
+    listeners: HeldListeners = field(default_factory=HeldListeners)
+    """Sockets that the gateway before this one has left, and that the next one gets."""
     is_supervised: bool = False
     """Whether a parent of ours starts the gateway again whenever it dies."""
 
@@ -93,11 +104,16 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
     store = await _open(config, options, world, clock, wakeups)
     for warning in (*config.warnings, *workdir_warnings(config), *store.warnings):
         log.warning("startup_warning", warning=warning)
+    if os.geteuid() == 0:
+        log.warning("runs_as_root", remedy=ROOT_REMEDY)
+    _say_boundary(config)
     try:
         kills = count_kills()
         worker = await store.workers.start(
             socket.gethostname(), os.getpid(), birth_of(), __version__, kills
         )
+        if members := await store.people.tell_of_roles():
+            log.warning("members_now", reason=members_now(members))
         seconds = options.surroundings.drain_seconds(config.gateway.drain_seconds)
         shared = Shared(
             config=config,
@@ -108,8 +124,10 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
             clock=clock,
             wakeups=wakeups,
             has_recovered=Event(),
-            runners=LocalRunners(config.home / PROCESSES_NAME),
-            neighbours=Neighbours(clock=clock),
+            runners=LocalRunners(config.home / PROCESSES_NAME, guard=guard_of(config)),
+            enclosure=await to_thread.run_sync(enclosure_of, config, os.environ),
+            neighbours=Neighbours(clock=clock, boundary=(is_held(config), boundary_words(config))),
+            listeners=options.listeners,
             is_supervised=options.is_supervised,
             why_not_restart=partial(to_thread.run_sync, options.wrong_configuration),
         )
@@ -148,13 +166,29 @@ async def _live(shared: Shared, options: RunOptions) -> None:
         tasks.start_soon(_say_ready, opening, options.notifier)
         parcels = Parcels(store=shared.store, clock=shared.clock, home=config.home)
         tasks.start_soon(parcels.keep_sweeping)
+        tasks.start_soon(_close_home, config)
         tasks.start_soon(_forgetting(shared).keep_forgetting)
+        tasks.start_soon(erasing_of(config, shared.store).keep_erasing, shared.wakeups)
         # What is not needed to accept messages comes after it.
         before = [opening.is_known] if built.web else []
         tasks.start_soon(keep_connected, built.servers, before)
         tasks.start_soon(load_plugins, built.plugins, [*before, shared.has_recovered])
         await built.gateway.run()
         tasks.cancel_scope.cancel()
+
+
+async def _close_home(config: Config) -> None:
+    """What an earlier version left open to others is closed, beside the work."""
+    folders = ("processes", "files", "backups", "quarantine")
+    for folder in folders:
+        close = partial(close_home, config.home / folder, but=[config.gateway.workdir])
+        count = await to_thread.run_sync(close)
+        if count:
+            log.info("home_closed", folder=folder, count=count)
+    # The files in there are the agent's own, with the modes that it gave them.
+    kept = config.home / KEPT_NAME
+    for each in (kept, kept / "home", kept / "tmp"):
+        await to_thread.run_sync(close_files, each)
 
 
 async def _open(
@@ -185,6 +219,15 @@ async def _open(
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),
     )
+
+
+def _say_boundary(config: Config) -> None:
+    """Said at every start: what keeps the agent inside, or that nothing does."""
+    words = boundary_words(config)
+    if is_held(config):
+        log.info("boundary_holds", boundary=words)
+    else:
+        log.warning("boundary_missing", boundary=words)
 
 
 def _make_workdir(workdir: Path) -> None:
@@ -225,7 +268,7 @@ async def _announce(channel: WebChannel, options: RunOptions, opening: Opening) 
     port = await channel.listening()
     opening.accept()
     options.notifier.ready()
-    options.announce(channel.address or "", channel.login_link() or "")
+    options.announce(channel.address or "", channel.login_link)
     log.info("web_listening", address=channel.address, port=port)
 
 

@@ -1,19 +1,34 @@
 """The MCP servers of the configuration, as a source of tools."""
 
+import shutil
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from anyio import Event
 
+from koboshi.app.boundary import guard_of, server_enclosure
 from koboshi.config import Config, Limits, McpConfig
 from koboshi.tools.mcp import Address, McpServers, Program, ServerLimits, ServerSpec
 
+REMEDY = (
+    "It runs in a sandbox: name what it needs in `readable` or `writable` of [mcp.{name}], or "
+    'write sandbox = "host" there'
+)
+
 
 def open_servers(
-    config: Config, environment: Mapping[str, str], *, taken: Collection[str]
+    config: Config, environment: Mapping[str, str], *, taken: Collection[str], has_boundary: bool
 ) -> McpServers:
     """The enabled servers; nothing is connected yet. Programs get `environment` and what their
-    section gives them; `taken` are names of other tools. Raises ToolUnusable."""
-    specs = [_spec(server, config, environment) for server in config.enabled_mcp]
+    section gives them; `taken` are names of other tools. Without a boundary no program is started
+    but those whose owner put them on the host; those that are called by address are left. Raises
+    ToolUnusable."""
+    servers = [
+        server
+        for server in config.enabled_mcp
+        if has_boundary or server.url or server.sandbox == "host"
+    ]
+    specs = [_spec(server, config, environment) for server in servers]
     return McpServers(specs, _limits(config.limits), taken=taken)
 
 
@@ -36,12 +51,31 @@ def _spec(server: McpConfig, config: Config, environment: Mapping[str, str]) -> 
 
 
 def _program(server: McpConfig, config: Config, environment: Mapping[str, str]) -> Program:
+    """The program, inside its own boundary: a home of its own, and no folder of a session."""
     given = {name: secret.reveal() for name, secret in (*server.passed, *server.env)}
-    return Program(
+    program = Program(
         command=server.command,
         args=server.args,
         environment={**environment, **given},
         workdir=str(config.gateway.workdir),
+    )
+    enclosure, wrong = server_enclosure(config, server, program.environment)
+    view = enclosure.view_of(f"mcp-{server.name}", owner=f"mcp-{server.name}")
+    if wrong or view is None:
+        return replace(program, blocked=wrong)
+    try:
+        started = enclosure.start(view, view.home, environment)
+    except OSError as error:
+        return replace(program, blocked=f"its home cannot be made: {error.strerror}")
+    return replace(
+        program,
+        command=shutil.which(server.command, path=program.environment.get("PATH"))
+        or server.command,
+        environment={**started.environment, **given},
+        workdir=view.home,
+        confinement=started.confinement,
+        ports=guard_of(config).ports,
+        remedy=REMEDY.format(name=server.name),
     )
 
 

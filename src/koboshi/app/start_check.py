@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koboshi.app.boot_config import remote_model
+from koboshi.app.boundary import is_written_down, why_none
 from koboshi.channels.common.listening import (
     ListenAddress,
     complaint_about,
@@ -17,7 +18,7 @@ from koboshi.channels.common.listening import (
     webhook_place,
 )
 from koboshi.config import Config, TelegramConfig, WebConfig
-from koboshi.config.places import check_folder_to_make, check_home
+from koboshi.config.home_paths import check_folder_to_make, check_home
 from koboshi.config.problems import ConfigError, InvalidValue
 from koboshi.domain.errors import KeyMissing, ModelUnusable, ToolUnusable, Unusable
 from koboshi.tools.mcp.library import require_library
@@ -58,6 +59,8 @@ def usable_model(config: Config) -> "RemoteModel | PluginModel | None":
         require_library([server.name for server in config.enabled_mcp])
     except ToolUnusable as error:
         reasons.append(str(error))
+    if is_written_down(config) and (wrong := why_none(config)):
+        reasons.append(f'tools.sandbox = "{config.tools.sandbox}": {wrong}')
     if reasons:
         raise StartRefused(tuple(reasons), lacks_key=lacks_key)
     return model

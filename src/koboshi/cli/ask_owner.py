@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from koboshi.cli.options import FAILED, STORAGE_FAILED, WRONG_SETUP, CommandFailure
-from koboshi.config.places import find_places
+from koboshi.config.home_paths import find_places
 from koboshi.config.problems import ConfigError, escaped
+from koboshi.control.key import KEY_FIELD, NO_KEY, shown_key
 from koboshi.control.requests import ControlRequest
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def loaded(home: Path | None, config_file: Path | None, *, needs_secrets: bool =
 
 
 def ask_owner(config: "Config", request: ControlRequest) -> dict[str, object]:
-    """The answer of whoever owns the home.
+    """The answer of the owner of the home.
 
-    Raises CommandFailure where nobody can be asked (no home, no permission, a gateway that is
+    Raises CommandFailure where no owner can be asked (no home, no permission, a gateway that is
     stuck), and where the owner has no answer.
     """
     _check_home(config.home)
@@ -59,7 +60,7 @@ class Looked:
 
 
 def look(home: Path | None, config_file: Path | None, request: ControlRequest) -> Looked:
-    """The answer of whoever owns the home, as quickly as can be. A gateway that runs is asked
+    """The answer of the owner of the home, as quickly as can be. A gateway that runs is asked
     before the configuration is read: it has one, and the file may be wrong by now. Raises
     Failure."""
     try:
@@ -107,11 +108,21 @@ def ask_gateway(
 
     Raises CommandFailure if one is there and does not answer, or may not be asked.
     """
+    answer = _ask_once(home, request)
+    if answer is not None and _error_type(answer) == NO_KEY:
+        # A gateway whose key file was damaged has written it again by now.
+        answer = _ask_once(home, request)
+    return answer
+
+
+def _ask_once(
+    home: Path, request: ControlRequest | Mapping[str, object]
+) -> dict[str, object] | None:
     try:
         with short_path(home / SOCKET_NAME) as path, socket.socket(socket.AF_UNIX) as link:
             link.settimeout(ANSWER_SECONDS)
             link.connect(path)
-            link.sendall(_line_of(request))
+            link.sendall(_line_of({KEY_FIELD: shown_key(home), **_object_of(request)}))
             with link.makefile("rb") as lines:
                 reply = lines.readline()
     except (FileNotFoundError, ConnectionError):
@@ -127,7 +138,7 @@ def ask_gateway(
 
 
 def _has_socket(home: Path) -> bool:
-    """Whether a gateway may be asked here. Where that can not be told, others say why."""
+    """Whether a gateway may be asked here. Where that cannot be told, others say why."""
     try:
         return (home / SOCKET_NAME).exists()
     except OSError:
@@ -202,19 +213,29 @@ def owner_failures(place: Path, *but: type[Exception]) -> Iterator[None]:
         raise _unusable(place, error) from error
 
 
+def _object_of(request: ControlRequest | Mapping[str, object]) -> dict[str, object]:
+    built: dict[str, object] = msgspec.to_builtins(request)
+    return built
+
+
+def _error_type(answer: Mapping[str, object]) -> object:
+    error = answer.get("error")
+    return error.get("type") if isinstance(error, dict) else None
+
+
 def _line_of(said: object) -> bytes:
     """A request or an answer, as it goes over the socket."""
     return json.dumps(msgspec.to_builtins(said)).encode() + b"\n"
 
 
 def unreadable() -> CommandFailure:
-    words = "the gateway's answer can not be read; it may be another version than this command"
+    words = "the gateway's answer cannot be read; it may be another version than this command"
     return CommandFailure(FAILED, "no-answer", words)
 
 
 def _unusable(home: Path, error: OSError) -> CommandFailure:
     said = (error.strerror or str(error)).lower()
-    return CommandFailure(WRONG_SETUP, "home", f"the home {home} can not be used: {said}")
+    return CommandFailure(WRONG_SETUP, "home", f"the home {home} cannot be used: {said}")
 
 
 @contextmanager

@@ -140,8 +140,8 @@ def restore(file: Path, home: Path | None, config_file: Path | None, as_json: bo
 
 
 def _made(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
-    """Have the gateway make it, or make it ourselves where none runs. Whoever holds the home and
-    does not answer is another command, or a gateway that will serve its socket soon."""
+    """Have the gateway make it, or make it ourselves where none runs. A holder of the home
+    that does not answer is another command, or a gateway that will serve its socket soon."""
     from koboshi.domain.errors import HomeHeld
 
     request = CreateBackup(what=file, keep=keep)
@@ -176,7 +176,7 @@ def _followed(config: Config, answer: Mapping[str, object], show: Show) -> "Back
 
 
 def _made_here(config: Config, file: str, keep: int, show: Show) -> "BackupStanding":
-    """Raises HomeHeld where somebody else owns the home."""
+    """Raises HomeHeld where another process owns the home."""
     import anyio
 
     from koboshi.app.backups import backup_from_home

@@ -1,6 +1,6 @@
 """`koboshi explain`: the story of a turn, a message or a delivery, and why it is where it is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
 
@@ -27,8 +27,8 @@ from koboshi.control.requests import Explain
 from koboshi.domain.durations import ago
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.reasons import Reason
-from koboshi.domain.story import told
-from koboshi.ports.views import DeliveryView, EntryView, TurnView
+from koboshi.domain.story import story_of_lines
+from koboshi.ports.views import DeliveryView, EntryView, JournalLine, TurnView
 
 REQUEST_CHARS_MAX = 400
 WORDS_CHARS_MAX = 80
@@ -85,7 +85,7 @@ def _turn(said: TurnStory, now_ms: int, zone: tzinfo | None) -> Iterator[str]:
         yield f"restarts  taken up again {again}, {turn.crash_streak} of them without a new step"
     yield ""
     yield "what happened"
-    yield from (f"  {moment(at_ms, zone)}  {words}" for at_ms, words in told(said.lines))
+    yield from _happened(said.lines, zone)
     if said.entries:
         yield ""
         yield "messages"
@@ -129,7 +129,11 @@ def _delivery(said: DeliveryExplained, now_ms: int, zone: tzinfo | None) -> Iter
     if said.lines:
         yield ""
         yield "what happened"
-        yield from (f"  {moment(at_ms, zone)}  {words}" for at_ms, words in told(said.lines))
+        yield from _happened(said.lines, zone)
+
+
+def _happened(lines: Sequence[JournalLine], zone: tzinfo | None) -> Iterator[str]:
+    return (f"  {moment(at_ms, zone)}  {words}" for at_ms, words in story_of_lines(lines))
 
 
 def _why(said: TurnStory) -> str:

@@ -11,7 +11,7 @@ and for commands."""
 
 def too_few_files() -> str:
     """What is wrong with the limit on open files; empty if nothing is. Below the minimum the
-    event loop itself can not be made, and ends the process without a word."""
+    event loop itself cannot be made, and ends the process without a word."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return ""

@@ -2,7 +2,7 @@
 
 `python -m koboshi.cli.fork_server HOME` is told what to do on stdin and tells on stdout, one JSON
 object a line. There is one life at a time. It has a lifeline to this process, as it has to a parent
-that supervises it, and this process ends it and itself when nobody is left to talk to.
+that supervises it, and this process ends it and itself when its stdin ends.
 """
 
 import gc
@@ -47,15 +47,15 @@ MOMENT_BYTES = 8
 
 
 def fork_server_command() -> list[str]:
-    """The command that runs a cradle, without the home."""
+    """The command that runs a fork server, without the home."""
     return [sys.executable, "-m", "koboshi.cli.fork_server"]
 
 
-class Wall:
-    """The clock on the wall of the lives: ahead of the real one by what the cradle says.
+class ShiftedClock:
+    """The wall clock of the lives: ahead of the real one by what the fork server says.
 
-    It is a page of memory that only a fork shares. A gateway that anybody else starts has none, and
-    no file or variable could move its clock.
+    It is a page of memory that only a fork shares. Any other gateway has none, and no file or
+    variable could move its clock.
     """
 
     def __init__(self) -> None:
@@ -92,19 +92,19 @@ class ForkServer:
     lifeline: int = -1
     """Our end; a life whose lifeline is closed stops by itself."""
     printed: bytearray = field(default_factory=bytearray)
-    wall: Wall = field(default_factory=Wall)
+    clock: ShiftedClock = field(default_factory=ShiftedClock)
 
-    def rock(self) -> None:
-        """Do as told until nobody tells any more."""
+    def serve(self) -> None:
+        """Carry out requests until stdin ends."""
         asked = bytearray()
         while True:
             watched = [0, self.deaths, *([self.output] if self.output >= 0 else [])]
             readable, _, _ = select.select(watched, [], [])
             if self.output in readable:
-                self._hear()
+                self._read_output()
             if self.deaths in readable:
                 os.read(self.deaths, CHUNK_BYTES)
-                self._bury()
+                self._reap()
             if 0 in readable:
                 chunk = os.read(0, CHUNK_BYTES)
                 if not chunk:
@@ -113,7 +113,7 @@ class ForkServer:
                 *lines, rest = bytes(asked).split(b"\n")
                 asked = bytearray(rest)
                 for line in lines:
-                    self._obey(json.loads(line))
+                    self._carry_out(json.loads(line))
 
     def end(self) -> None:
         """Leave nothing behind."""
@@ -121,7 +121,7 @@ class ForkServer:
             os.kill(self.child, signal.SIGKILL)
             os.waitpid(self.child, 0)
 
-    def _obey(self, request: dict[str, object]) -> None:
+    def _carry_out(self, request: dict[str, object]) -> None:
         match request:
             case {
                 "do": "start",
@@ -130,10 +130,10 @@ class ForkServer:
                 "ahead_ms": int() as ahead_ms,
                 "files_max": int() | None as files_max,
             }:
-                self.wall.move(ahead_ms)
+                self.clock.move(ahead_ms)
                 self._start(environment, is_cold, files_max)
             case {"do": "set_clock", "ahead_ms": int() as ahead_ms} if self.child:
-                self.wall.move(ahead_ms)
+                self.clock.move(ahead_ms)
             case {"do": "leave_files", "files": int() as files} if self.child:
                 leave_files(self.child, files)
             case {"do": "kill"} if self.child:
@@ -153,12 +153,12 @@ class ForkServer:
         if not self.child:
             os.environ.update(environment | {LIFELINE: str(theirs)})
             ours = (self.deaths, self.wakeup, self.output, self.lifeline)
-            self.wall.follow()
+            self.clock.follow()
             _live(self.home, output, theirs, ours, is_cold, files_max)
         os.close(output)
         os.close(theirs)
 
-    def _hear(self) -> None:
+    def _read_output(self) -> None:
         chunk = os.read(self.output, CHUNK_BYTES)
         had_address = _ADDRESS.search(self.printed)
         self.printed += chunk
@@ -169,7 +169,7 @@ class ForkServer:
             os.close(self.output)
             self.output = -1
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         if not self.child:
             return
         pid, status = os.waitpid(self.child, os.WNOHANG)
@@ -211,7 +211,7 @@ def _live(
     is_cold: bool,
     files_max: int | None,
 ) -> NoReturn:
-    """In a new process: be `koboshi run`. `ours` are the cradle's own files."""
+    """In a new process: be `koboshi run`. `ours` are the fork server's own files."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -231,7 +231,7 @@ def _live(
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     finally:
-        # Whatever happened, a life does not become a second cradle.
+        # Whatever happened, a life does not become a second fork server.
         kind, error, trace = sys.exc_info()
         if kind is not None and error is not None:
             sys.excepthook(kind, error, trace)
@@ -253,11 +253,11 @@ def main() -> None:
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     _load()
-    cradle = ForkServer(home=sys.argv[1], deaths=deaths, wakeup=writer)
+    server = ForkServer(home=sys.argv[1], deaths=deaths, wakeup=writer)
     try:
-        cradle.rock()
+        server.serve()
     finally:
-        cradle.end()
+        server.end()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,4 @@
-"""Groups of commands that know what somebody meant."""
-
-import difflib
+"""Groups of commands that suggest the nearest name for a mistyped one."""
 
 import click
 
@@ -15,6 +13,9 @@ class NearGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-"):
+            # Only a mistyped name pays for loading it.
+            import difflib
+
             near = difflib.get_close_matches(name, known, n=1)
             hint = f'; did you mean "{near[0]}"?' if near else ""
             if not near and len(known) <= LISTED_MAX:

@@ -96,7 +96,8 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     if said.is_running and said.worker is not None and said.worker.report:
         lines.append(f"boot       {escaped(said.worker.report)}")
     for each in said.neighbours:
-        name = "model" if each.name == "model" else f"server     {escaped(each.name)}"
+        is_ours = each.name in ("model", "boundary")
+        name = each.name if is_ours else f"server     {escaped(each.name)}"
         lines.append(f"{name:<10} {'' if each.ok else 'trouble: '}{escaped(each.reason)}")
     held_back = BREAKER_WORDS.get(Breaker(said.breaker))
     trouble = said.trouble or _silence(said, now_ms) or held_back
@@ -109,7 +110,7 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
     if wanted := restart_wanted(answer):
         lines.append(f"restart    {escaped(wanted)}: `koboshi restart`")
     for name, why in said.unreached.items():
-        lines.append(f"trouble    {escaped(name)} can not be reached: {escaped(why)}")
+        lines.append(f"trouble    {escaped(name)} cannot be reached: {escaped(why)}")
     return "\n".join(lines)
 
 
@@ -138,7 +139,7 @@ def restart_wanted(answer: Mapping[str, object]) -> str | None:
 
 
 def _silence(said: StatusReply, now_ms: int) -> str | None:
-    """What is wrong with a gateway that answers and yet gives no sign of life: it can not write."""
+    """What is wrong with a gateway that answers and yet gives no sign of life: it cannot write."""
     if not said.is_running or said.worker is None:
         return None
     silent_ms = now_ms - said.worker.heartbeat_ms
@@ -148,7 +149,7 @@ def _silence(said: StatusReply, now_ms: int) -> str | None:
 
 
 def _ending(worker: Worker | None, zone: tzinfo | None) -> str:
-    """How a boot ended. One that nobody has buried yet did not end by its own will."""
+    """How a boot ended. One whose end is not recorded yet did not end by its own will."""
     if worker is None:
         return "nothing: this is the first boot"
     how = worker.ended_how or EndedHow.KILLED

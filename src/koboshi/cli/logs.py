@@ -32,7 +32,7 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Nobody here can show it; the words say why."""
+    """It cannot be shown here; the words say why."""
 
     words: str
 
@@ -81,7 +81,7 @@ def source_of(stderr: str | None, units: list[bool], pid: int | None) -> Source:
         return Elsewhere(words)
     kinds = {"/dev/pts": "a terminal", "/dev/tty": "a terminal", "pipe:": "a pipe"}
     found = [kind for begin, kind in kinds.items() if stderr and stderr.startswith(begin)]
-    where = found[0] if found else stderr or "a place that can not be looked at"
+    where = found[0] if found else stderr or "a place that cannot be looked at"
     words = f"the gateway (pid {pid}) logs to {where}; `koboshi run 2>>koboshi.log` keeps its log"
     return Elsewhere(words)
 
@@ -104,7 +104,7 @@ def _pid(home: Path) -> int | None:
 
 
 def _stderr_of(pid: int | None) -> str | None:
-    """What the gateway's stderr is; None if nobody can tell."""
+    """What the gateway's stderr is; None if unknown."""
     try:
         return None if pid is None else os.readlink(f"/proc/{pid}/fd/2")
     except OSError:

@@ -27,7 +27,10 @@ _COMMANDS = {
     "inbox": ("koboshi.cli.rows.command", "What arrived: list, show."),
     "outbox": ("koboshi.cli.rows.command", "What is owed: list, show, retry, release, drop."),
     "processes": ("koboshi.cli.processes", "Background processes: list, show, log, kill."),
+    "people": ("koboshi.cli.people", "People who were let in: list, role, erase."),
     "pairing": ("koboshi.cli.pairing", "People: who asks to be let in; approve, deny, revoke."),
+    "browsers": ("koboshi.cli.browsers", "Browsers that are let in: list, revoke."),
+    "rules": ("koboshi.cli.rules", "What people allowed for good: list, revoke."),
     "stop": ("koboshi.cli.shutdown", "Stop the gateway: what runs finishes its step first."),
     "restart": ("koboshi.cli.shutdown", "Stop the gateway and start it again."),
     "drain": ("koboshi.cli.shutdown", "Let the gateway finish what runs, then stop it."),
@@ -62,7 +65,7 @@ class LazyGroup(NearGroup):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """From the table alone: somebody waits at a keyboard, and no command is needed yet."""
+        """From the table alone: a person waits at a keyboard, and no command is needed yet."""
         from click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):
@@ -83,5 +86,5 @@ def main() -> None:
     """A crash-safe gateway between people and AI agents."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that can not show a letter shows another one, and the command goes on.
+            # A terminal that cannot show a letter shows another one, and the command goes on.
             stream.reconfigure(errors="replace")

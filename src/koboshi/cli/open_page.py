@@ -20,7 +20,7 @@ from koboshi.control.requests import GetLogin
 def open(only_print: bool, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """A link that lets one browser in, once, for a quarter of an hour; opened where that can be.
 
-    Chat and dashboard are there. Whoever has the link can use it, so it is for you alone.
+    Chat and dashboard are there. Any holder of the link can use it, so it is for you alone.
     """
     with failures_told(as_json):
         answer = ask_owner(loaded(home, config_file), GetLogin())
@@ -34,6 +34,6 @@ def open(only_print: bool, home: Path | None, config_file: Path | None, as_json:
 
 
 def _has_desktop() -> bool:
-    """Whether somebody looks at a screen here; a browser within the terminal is not wanted."""
+    """Whether there is a screen and a terminal; a browser within the terminal is not wanted."""
     has_screen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     return sys.stdout.isatty() and (has_screen or sys.platform == "darwin")

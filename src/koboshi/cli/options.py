@@ -23,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class CommandFailure(Exception):
-    """A command can not do what it was asked to: the exit code, what kind of failure it is for
+    """A command cannot do what it was asked to: the exit code, what kind of failure it is for
     programs, and words for people."""
 
     def __init__(self, code: int, kind: str, message: str) -> None:

@@ -1,5 +1,6 @@
 """`koboshi pairing`: who is let in, who asks for it, and who is let in no more."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from koboshi.config.problems import escaped
 from koboshi.control.replies import PairingList, PersonDenied, PersonLetIn, PersonRevoked
 from koboshi.control.requests import ApprovePairing, DenyPairing, ListPairings, RevokePairing
 from koboshi.domain.durations import ago, duration
+from koboshi.domain.role import Role
 
 
 @click.group(cls=NearGroup)
@@ -44,19 +46,31 @@ def list_people(home: Path | None, config_file: Path | None, as_json: bool) -> N
 
 @pairing.command()
 @click.argument("code")
+@click.option(
+    "--role",
+    type=click.Choice(list(Role)),
+    help="An owner answers approvals and restarts; a member talks to the agent. Asked on a "
+    "terminal; member otherwise.",
+)
 @home_options
 @json_option
-def approve(code: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """Let in whoever was given CODE, and tell them."""
+def approve(
+    code: str, role: str | None, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """Let in the person who was given CODE, and tell them."""
     with failures_told(as_json):
-        request = ApprovePairing(what=code)
-        answer = ask_owner(loaded(home, config_file), request)
+        config = loaded(home, config_file)
+        if role is None and not as_json and sys.stdin.isatty():
+            listed = read_answer(ask_owner(config, ListPairings()), PairingList)
+            role = click.prompt("role", type=click.Choice(list(Role)), default=_proposed(listed))
+        request = ApprovePairing(what=code, role=role or Role.MEMBER)
+        answer = ask_owner(config, request)
         if as_json:
             show_json(answer)
             return
         person = read_answer(answer, PersonLetIn)
         who = _who(person.channel, person.person, person.name)
-        click.echo(escaped(f"{who} may use this gateway now, and is told so"))
+        click.echo(escaped(f"{who} may use this gateway now as {person.role}, and is told so"))
 
 
 @pairing.command()
@@ -64,7 +78,7 @@ def approve(code: str, home: Path | None, config_file: Path | None, as_json: boo
 @home_options
 @json_option
 def deny(code: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """Forget CODE; whoever was given it gets no other for a day. They are not told."""
+    """Forget CODE; the person who was given it gets no other for a day. They are not told."""
     with failures_told(as_json):
         request = DenyPairing(what=code)
         answer = ask_owner(loaded(home, config_file), request)
@@ -102,10 +116,17 @@ def revoke(
             click.echo(f"{who} is allowed by the configuration: change it, and restart")
 
 
+def _proposed(listed: PairingList) -> str:
+    """An owner, while no channel on which a code is good has one. The code does not say whose it
+    is before it is used."""
+    asking = {str(each.channel) for each in listed.strangers if not each.is_silenced}
+    return Role.OWNER if asking and asking <= set(listed.without_owner) else Role.MEMBER
+
+
 def _lines(listed: PairingList, now_ms: int) -> Iterator[str]:
     """One line for each; the id first, because a name proves nothing."""
     if not listed.strangers and not listed.people:
-        yield "nobody asks to be let in, and nobody was"
+        yield "no person asks to be let in, and none was let in by a code"
     for stranger in listed.strangers:
         left = duration(stranger.expires_ms - now_ms)
         stands = f"gets no code for {left}"
@@ -114,7 +135,7 @@ def _lines(listed: PairingList, now_ms: int) -> Iterator[str]:
         yield f"asks     {_who(stranger.channel, stranger.person, stranger.name)}: {stands}"
     for person in listed.people:
         yield (
-            f"let in   {_who(person.channel, person.person, person.name)}: "
+            f"{person.role:<8} {_who(person.channel, person.person, person.name)}: let in "
             f"{ago(person.paired_ms, now_ms)}"
         )
 

@@ -1,4 +1,4 @@
-"""`koboshi processes`: background processes, whoever started them and however long ago."""
+"""`koboshi processes`: background processes of all chats, the ended ones included."""
 
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
@@ -29,12 +29,13 @@ from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import parse_shown, shown
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.process import Process, ProcessState
+from koboshi.domain.sandbox import Boundary
 from koboshi.domain.watch import Watcher, WatcherKind, WatcherState
 from koboshi.ports.views import ProcessView
 
 COMMAND_CHARS_MAX = 60
 _LOST = "it was lost before, and what was found of it is ended now; "
-_TITLES = ("id", "state", "started", "command", "chat")
+_TITLES = ("id", "state", "started", "inside", "command", "chat")
 
 
 @click.group(cls=NearGroup)
@@ -99,7 +100,7 @@ def log(process: str, home: Path | None, config_file: Path | None, as_json: bool
 @home_options
 @json_option
 def kill(process: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """End it with everything it has started. Nobody is told: you know."""
+    """End it with everything it has started. No notice is sent: you know."""
     with failures_told(as_json):
         request = EndProcess(what=process)
         answer = ask_owner(loaded(home, config_file), request)
@@ -120,6 +121,7 @@ def _cells(view: ProcessView, now_ms: int) -> tuple[str, ...]:
         shown("process", process.process_id),
         f"{process.state}{code}",
         ago(process.started_ms, now_ms),
+        process.boundary,
         excerpt(process.command, COMMAND_CHARS_MAX),
         f"{route.channel} {route.chat}",
     )
@@ -133,13 +135,14 @@ def render_process(answer: Mapping[str, object], now_ms: int, zone: tzinfo | Non
     yield f"process {name} of session s{process.session_id} ({place_words(said.route)})"
     yield f"runs      «{excerpt(process.command, 400)}» in {process.workdir}"
     yield f"started   {moment(process.started_ms, zone)}, by turn t{process.turn_id}"
+    yield f"inside    {boundary_words(process.boundary)}"
     yield f"stands    {_standing(process, now_ms)}"
     if process.reason:
         yield f"why       {process.reason}"
     if process.exit_read_by:
         yield f"read      the agent saw how it ended, in call {process.exit_read_by}"
     elif process.is_end_asked:
-        yield "told      to nobody: somebody asked for its end"
+        yield "told      nothing: its end was asked for"
     for watcher in said.watchers:
         yield f"watched   {_watch_words(watcher)}"
     if said.reports:
@@ -158,7 +161,16 @@ def _line(view: ProcessView, now_ms: int) -> str:
     armed = [watcher for watcher in view.watchers if watcher.state is WatcherState.ARMED]
     watched = f"  [{', '.join(watcher.kind for watcher in armed)}]" if armed else ""
     place = place_words(view.route)
-    return f"{name:<5} {_standing(process, now_ms)}  {words}  ({place}){watched}"
+    around = "" if process.boundary is Boundary.NONE else f", inside {process.boundary}"
+    return f"{name:<5} {_standing(process, now_ms)}  {words}  ({place}{around}){watched}"
+
+
+def boundary_words(boundary: Boundary) -> str:
+    return {
+        Boundary.BUBBLEWRAP: "bubblewrap: namespaces of its own",
+        Boundary.LANDLOCK: "Landlock: the kernel's rules for it and its children",
+        Boundary.NONE: "nothing: it could do what the gateway's own user may",
+    }[boundary]
 
 
 def _standing(process: Process, now_ms: int) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 Show: TypeAlias = Callable[[str, int, int], None]
-"""What is being done, how much of it, of how much; 0 of 0 where nobody knows."""
+"""What is being done, how much of it, of how much; 0 of 0 where that is unknown."""
 
 
 @contextmanager

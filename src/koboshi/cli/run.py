@@ -6,11 +6,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,8 +20,12 @@ from koboshi.cli.files_left import too_few_files
 from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_options, leave
 from koboshi.cli.supervise import stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
+from koboshi.config.secret_places import secret_variables_of
 from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefused, Unusable
 from koboshi.domain.resource_exhaustion import shortage_in
+
+if TYPE_CHECKING:
+    from koboshi.app.serve import RunOptions
 
 LOCK_WAIT_SECONDS_MAX = 24 * 3_600.0
 STOP_MARGIN_SECONDS = 15.0
@@ -100,17 +106,34 @@ def run(
         # It listens to one process only, and would not hear a child of that one.
         click.echo("koboshi: a service manager is here; --supervise is left to it", err=True)
     elif supervise:
+        # Each child gets the variables anew, from a copy that no other process sees.
+        _keep_to_ourselves(secret_variables_of(config, os.environ), removes=False)
         sys.exit(supervise_gateway(config.gateway.drain_seconds + STOP_MARGIN_SECONDS))
-    wrong = partial(_wrong_configuration, home, config_file, port)
-    sys.exit(_serve(config, lock_wait, accepts_loss, holds_outbox, log_level, wrong))
+    secrets = {name: os.environ[name] for name in secret_variables_of(config, os.environ)}
+    wrong = partial(_wrong_configuration, home, config_file, port, secrets)
+    _keep_to_ourselves(secrets, removes=True)
+    sys.exit(_serve(config, lock_wait, accepts_loss, holds_outbox, log_level, wrong, secrets))
 
 
-def _wrong_configuration(home: Path | None, config_file: Path | None, port: int | None) -> str:
+def _keep_to_ourselves(variables: Collection[str], *, removes: bool) -> None:
+    """Close this process, and what it was given, to others of its user."""
+    from koboshi.app.privacy import make_undumpable, remove_variables, wipe_variables
+
+    make_undumpable()
+    if removes:
+        remove_variables(variables, os.environ)
+    else:
+        wipe_variables(variables)
+
+
+def _wrong_configuration(
+    home: Path | None, config_file: Path | None, port: int | None, secrets: Mapping[str, str]
+) -> str:
     """Why a start on the configuration as it is now would be refused; empty if it would not."""
     from koboshi.app.start_check import verdict_on
 
     try:
-        config = load(home, config_file, os.environ, web_port=port)
+        config = load(home, config_file, {**os.environ, **secrets}, web_port=port)
     except ConfigError as error:
         return str(error)
     return "\n".join(verdict_on(config, ours=frozenset({os.getpid()})).refusals)
@@ -136,38 +159,25 @@ def _serve(
     holds_outbox: bool,
     log_level: str,
     wrong_configuration: Callable[[], str],
+    secrets: Mapping[str, str],
 ) -> int:
-    """Serve, and turn what ends it into an exit code. What nobody foresaw is raised."""
+    """Serve, and turn what ends it into an exit code. An unforeseen error is raised."""
     _say_where_it_hangs()
     # Both are asked before their variables are taken out of the environment.
     has_parent = stop_without_parent()
     has_manager = is_serviced(os.environ)
-    import anyio
-
-    # structlog would load it, for coloured tracebacks that we never print: a sixth of a start.
-    with hidden("rich"):
-        from koboshi import logs
-    from koboshi.app.serve import RunOptions, serve
-    from koboshi.runtime.host import look_around, signs_here
-    from koboshi.runtime.notify import Notifier
-
-    surroundings = look_around(signs_here(os.environ, os.getpid(), is_terminal=_is_terminal()))
-    # Takes its variables out of the environment, so it comes after everybody who looks at them.
-    notifier = Notifier.taken_from(os.environ, os.getpid())
-    logs.configure(log_level, _wants_json(os.environ), secrets_of(config))
-    sys.excepthook = _log_and_end
-    stop_seconds = surroundings.drain_seconds(config.gateway.drain_seconds) + OWN_MARGIN_SECONDS
-    options = RunOptions(
+    options = replace(
+        _options(config, log_level),
         lock_wait_seconds=lock_wait,
         accepts_loss=accepts_loss,
         holds_outbox=holds_outbox,
-        announce=partial(_announce, may_show_link=not has_manager),
-        on_stopping=lambda: _bound_the_stop(stop_seconds),
         wrong_configuration=wrong_configuration,
-        notifier=notifier,
-        surroundings=surroundings,
         is_supervised=has_parent,
     )
+    import anyio
+
+    from koboshi.app.serve import serve
+
     try:
         is_again = anyio.run(serve, config, options, backend_options={"use_uvloop": True})
     except (KoboshiError, OSError, RuntimeError, ExceptionGroup) as error:
@@ -178,8 +188,37 @@ def _serve(
     if not is_again:
         return OK
     if not has_parent and not has_manager:
-        _start_again()
+        _start_again({**os.environ, **secrets, **options.listeners.for_next()})
     return RESTART
+
+
+def _options(config: Config, log_level: str) -> "RunOptions":
+    """What the surroundings say about how to run; the log is set up on the way."""
+    # structlog would load it, for coloured tracebacks that we never print: a sixth of a start.
+    with hidden("rich"):
+        from koboshi import logs
+    from koboshi.app.serve import RunOptions
+    from koboshi.channels.common.held_listeners import taken_listeners
+    from koboshi.runtime.host import look_around, signs_here
+    from koboshi.runtime.notify import Notifier
+
+    surroundings = look_around(signs_here(os.environ, os.getpid(), is_terminal=_is_terminal()))
+    # Takes its variables out of the environment, so it comes after all that read them.
+    notifier = Notifier.taken_from(os.environ, os.getpid())
+    listeners = taken_listeners(os.environ, os.getpid())
+    if notifier.is_heard:
+        listeners.deposit = notifier.keep_socket
+    logs.configure(log_level, _wants_json(os.environ), secrets_of(config))
+    sys.excepthook = _log_and_end
+    stop_seconds = surroundings.drain_seconds(config.gateway.drain_seconds) + OWN_MARGIN_SECONDS
+    return RunOptions(
+        lock_wait_seconds=0,
+        announce=_announce,
+        on_stopping=lambda: _bound_the_stop(stop_seconds),
+        notifier=notifier,
+        surroundings=surroundings,
+        listeners=listeners,
+    )
 
 
 def _wants_json(environ: Mapping[str, str]) -> bool | None:
@@ -207,10 +246,10 @@ def _told(error: BaseException, home: Path, *, is_serviced: bool) -> int | None:
     return code
 
 
-def _start_again() -> None:
-    """Where nobody would start us again, become a new gateway in this very process."""
+def _start_again(environ: Mapping[str, str]) -> None:
+    """Where no supervisor would start us again, become a new gateway in this very process."""
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)
 
 
 def ending_of(error: BaseException, home: Path, *, is_serviced: bool) -> tuple[int, str] | None:
@@ -228,7 +267,7 @@ def ending_of(error: BaseException, home: Path, *, is_serviced: bool) -> tuple[i
 
 
 def has_bug(error: BaseException, home: Path) -> bool:
-    """Whether something that nobody foresaw is among the errors."""
+    """Whether an unforeseen error is among them."""
     endings = (_ending_of_one(each, home, is_serviced=False) for each in leaves_of(error))
     return any(ending is None for ending in endings)
 
@@ -249,7 +288,7 @@ def _ending_of_one(
         case OSError(filename=str() | Path() as name) if Path(name).is_relative_to(home):
             said = (error.strerror or str(error)).lower()
             if error.errno in _FOR_A_PERSON:
-                return WRONG_SETUP, f"{name} can not be used: {said}"
+                return WRONG_SETUP, f"{name} cannot be used: {said}"
             return STORAGE_FAILED, f"{name}: {said}; start me again"
         case _:
             return None
@@ -275,11 +314,14 @@ def _is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _announce(address: str, link: str, *, may_show_link: bool) -> None:
-    """Say where we are; nobody may be left to hear it. What a service manager writes down is no
-    place for a way in: `koboshi open` gives one there."""
-    words = f"koboshi is at {address} (talk: koboshi chat; another browser: koboshi open)"
-    if may_show_link:
+def _announce(address: str, make_link: Callable[[], str | None]) -> None:
+    """Say where we are; stdout may be closed by now. A link lets in its reader, so it is
+    made for a terminal only, and never for what ends up in a log: `koboshi open` gives one
+    there."""
+    words = f"koboshi is at {address} (talk: koboshi chat; open in a browser: koboshi open)"
+    is_read_by_person = sys.stdout is not None and sys.stdout.isatty()
+    link = make_link() if is_read_by_person else None
+    if link is not None:
         words += f"\nOpen this in a browser, once: {link}"
     try:
         click.echo(words)
@@ -297,7 +339,7 @@ def _stop_at_once_when_asked() -> None:
 def _log_and_end(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """What nobody foresaw goes into the log, with all that is known; Python ends us with 1."""
+    """An unforeseen error goes into the log, with all that is known; Python ends us with 1."""
     import structlog
 
     structlog.get_logger().critical("gateway_broke", exc_info=(kind, error, trace))

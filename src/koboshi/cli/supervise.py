@@ -8,6 +8,7 @@ this parent dies, however it dies, the gateway sees it close and stops by itself
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 
 import click
 
+from koboshi.channels.common.held_listeners import DEPOSIT, HANDED, handed_words, received
 from koboshi.cli.options import OK, STORAGE_FAILED, WRONG_SETUP
 from koboshi.clock import SystemClock
 
@@ -29,13 +31,21 @@ PASSED_ON = frozenset({signal.SIGHUP, signal.SIGQUIT})
 
 
 def supervise_gateway(stop_seconds: float) -> int:
-    """Run the gateway as a child until it ends as asked, or can not be helped by a restart.
+    """Run the gateway as a child until it ends as asked, or cannot be helped by a restart.
 
     A child that is asked to stop and has not after `stop_seconds` is killed: that is always safe.
     Returns the exit code.
     """
-    with _heard_signals() as signals, _lifeline() as lifeline:
-        return _Parent(signals=signals, lifeline=lifeline, stop_seconds=stop_seconds).run()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    ours.setblocking(False)
+    with _heard_signals() as signals, _lifeline() as lifeline, ours, theirs:
+        return _Parent(
+            signals=signals,
+            lifeline=lifeline,
+            stop_seconds=stop_seconds,
+            deposits=ours,
+            deposit=theirs.fileno(),
+        ).run()
 
 
 def pause_after(deaths: int) -> float:
@@ -94,6 +104,12 @@ class _Parent:
     """Readable when a signal has come; each byte is one."""
     lifeline: int
     stop_seconds: float
+    deposits: socket.socket
+    """What the gateway hands over to be kept for the next one."""
+    deposit: int
+    """The gateway's end of it."""
+    listeners: dict[str, int] = field(default_factory=dict)
+    """Sockets that listen, over all lives: the port is never free for another program."""
     clock: SystemClock = field(default_factory=SystemClock)
     is_asked: bool = False
 
@@ -117,10 +133,16 @@ class _Parent:
 
     def _live_once(self) -> int:
         """One life of the gateway. Returns how it ended."""
+        self._take_deposits()
         child = subprocess.Popen(
             command_again(sys.orig_argv),
-            env={**os.environ, LIFELINE: str(self.lifeline)},
-            pass_fds=[self.lifeline],
+            env={
+                **os.environ,
+                LIFELINE: str(self.lifeline),
+                DEPOSIT: str(self.deposit),
+                HANDED: handed_words(self.listeners),
+            },
+            pass_fds=[self.lifeline, self.deposit, *self.listeners.values()],
             # A Ctrl-C is for this parent, which passes it on once.
             start_new_session=True,
         )
@@ -139,8 +161,16 @@ class _Parent:
                     child.send_signal(number)
         return child.returncode
 
+    def _take_deposits(self) -> None:
+        while (found := received(self.deposits)) is not None:
+            name, descriptor = found
+            before = self.listeners.get(name)
+            self.listeners[name] = descriptor
+            if before is not None:
+                os.close(before)
+
     def _pause(self, seconds: float) -> None:
-        """Wait, unless somebody asks to stop meanwhile."""
+        """Wait, unless a stop is asked for meanwhile."""
         deadline = self.clock.monotonic() + seconds
         while not self.is_asked and self.clock.monotonic() < deadline:
             self.is_asked = any(number in STOP for number in self._wait(deadline))
@@ -148,8 +178,10 @@ class _Parent:
     def _wait(self, deadline: float | None) -> bytes:
         """The signals that have come, after waiting for the first one."""
         timeout = None if deadline is None else max(0.0, deadline - self.clock.monotonic())
-        readable, _, _ = select.select([self.signals], [], [], timeout)
-        return os.read(self.signals, 4096) if readable else b""
+        readable, _, _ = select.select([self.signals, self.deposits.fileno()], [], [], timeout)
+        if self.deposits.fileno() in readable:
+            self._take_deposits()
+        return os.read(self.signals, 4096) if self.signals in readable else b""
 
 
 @contextmanager

@@ -15,7 +15,7 @@ def echo_table(
     lines: Sequence[str],
     nothing: str,
 ) -> None:
-    """Show rows: `cells` in a table where somebody looks at it, `lines` to everybody else."""
+    """Show rows: `cells` in a table on a terminal, `lines` into a pipe or a file."""
     if not cells:
         click.echo(nothing)
     elif sys.stdout.isatty():

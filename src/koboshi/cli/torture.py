@@ -24,7 +24,7 @@ from koboshi.cli.options import (
 )
 from koboshi.cli.torture_show import CampaignBar, tally_lines
 from koboshi.clock import SystemClock
-from koboshi.config.places import find_places
+from koboshi.config.home_paths import find_places
 from koboshi.torture import Aim, Campaign, CampaignSettings, Report, clear, homes_here
 
 LIVES = 60
@@ -121,7 +121,7 @@ def torture(
     settings = CampaignSettings(
         seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
         folder=place,
-        cradle=fork_server_command(),
+        fork_server=fork_server_command(),
         now_ms=SystemClock().now_ms,
         lives=LIVES if lives is None and minutes is None else lives,
         minutes=minutes,
@@ -176,5 +176,5 @@ def _folder_for(folder: Path | None) -> Path:
             raise CommandFailure(WRONG_SETUP, "home", words)
     except OSError as error:
         said = (error.strerror or str(error)).lower()
-        raise CommandFailure(WRONG_SETUP, "home", f"{base} can not be used: {said}") from error
+        raise CommandFailure(WRONG_SETUP, "home", f"{base} cannot be used: {said}") from error
     return base

@@ -8,12 +8,12 @@ import click
 
 from koboshi.cli.ask_owner import look, read_answer
 from koboshi.cli.options import failures_told, home_options, json_option, moment, show_json
-from koboshi.cli.rows.lines import call_line, delivery_line, message_line, turn_line
+from koboshi.cli.rows.row_text import call_line, delivery_line, message_line, turn_line
 from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.control.narrate import fate_of_message
 from koboshi.control.requests import TraceMessage
-from koboshi.domain.story import told
+from koboshi.domain.story import story_of_lines
 from koboshi.ports.views import Trace
 
 
@@ -45,7 +45,7 @@ def render_trace(found: Trace, now_ms: int, zone: tzinfo | None = None) -> Itera
     else:
         yield "turn"
         yield f"  {turn_line(found.turn, now_ms)}"
-    for at_ms, words in told(found.lines):
+    for at_ms, words in story_of_lines(found.lines):
         yield f"    {moment(at_ms, zone)}  {words}"
     if found.calls:
         yield "calls"

@@ -16,10 +16,12 @@ _LINES = {
     CommandName.RETRY: "ask again what failed",
     CommandName.APPROVE: "allow what I asked for",
     CommandName.DENY: "do not allow it; you can say what you want instead",
+    CommandName.RULES: "what you allowed for good in this chat",
     CommandName.RESUME_POLICY: "whether I go on by myself after an interruption",
     CommandName.RESTART: "start the gateway again; nothing is lost",
     CommandName.LISTEN: "what I hear in a group: all, or what is said to me",
     CommandName.WHOAMI: "who you are to me",
+    CommandName.FORGET: "erase everything you said to me; I ask first",
     CommandName.HELP: "all of this at length",
 }
 

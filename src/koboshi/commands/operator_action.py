@@ -1,12 +1,12 @@
 """A person's decisions about turns that no worker runs: `/resume`, `/drop`, `/retry`. Pure."""
 
 from koboshi.domain.command import (
+    ActionStanding,
     Command,
     OperatorAction,
     Response,
     Retry,
     SessionFacts,
-    Standing,
     TurnGlance,
     standing_of,
 )
@@ -74,11 +74,11 @@ def _obstacle(turn: TurnGlance, facts: SessionFacts) -> str | None:
         asked=None if facts.question is None else facts.question.kind,
     )
     match standing:
-        case Standing.LEFT:
+        case ActionStanding.LEFT:
             return None
-        case Standing.WORKED_ON:
+        case ActionStanding.WORKED_ON:
             return f"I am working on {_request(turn)}."
-        case Standing.ASKED:
+        case ActionStanding.ASKED:
             return f"I wait for your answer in {_request(turn)}."
         case _:
             return f"{_request(turn)} is next in the queue."

@@ -6,7 +6,8 @@ from difflib import get_close_matches
 
 from koboshi.commands.jobs import jobs
 from koboshi.commands.operator_action import NOT_ALLOWED, drop, resume, retry
-from koboshi.commands.settings import busy, listen, resume_policy, whoami
+from koboshi.commands.rules import rules
+from koboshi.commands.settings import busy, forget, listen, resume_policy, whoami
 from koboshi.domain.command import (
     Command,
     CommandName,
@@ -19,7 +20,7 @@ from koboshi.domain.command import (
 )
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown
-from koboshi.domain.phrases import excerpt, failure
+from koboshi.domain.phrases import ALWAYS, NO_RULING, excerpt, failure, too_long_here
 from koboshi.domain.reasons import Reason, why_asked, why_closed
 from koboshi.domain.session import CutKind
 from koboshi.domain.standing import HELD_BACK, where_it_stands, why_now
@@ -42,9 +43,11 @@ HELP = """\
 /resume-policy – whether I go on by myself after an interruption: auto, ask or off
 /why – what happened to your last request, and why
 /approve, /deny – answer when I ask whether I may do something; /deny can say what you want instead
+/rules – what you allowed for good in this chat; /rules revoke r1 takes one back
 /restart – start the gateway again; nothing is lost
 /listen – what I hear in a group: all, or what is said to me (mention)
 /whoami – who you are to me
+/forget me – erase everything you said to me; I ask first
 /help – this list
 Anything else you write is for the agent."""
 
@@ -147,6 +150,12 @@ def _approve(command: Command, facts: SessionFacts) -> Response:
     refusal = _no_approval(facts)
     if refusal is not None:
         return Response(reply=refusal)
+    asked = facts.question
+    if asked is not None and asked.is_elsewhere:
+        return Response(reply=too_long_here())
+    if command.argument.casefold() == ALWAYS.choice_id and asked is not None and asked.may_be_kept:
+        reply = f"Approved, and always in this chat: {_question(facts)}. /rules lists what is."
+        return Response(reply=reply, ruling=Ruling(is_yes=True, keeps=True))
     if command.argument:
         # A yes with a condition is no yes: the call would run without it.
         return Response(
@@ -172,6 +181,8 @@ def _no_approval(facts: SessionFacts) -> str | None:
     if asked is None:
         return "There is nothing to approve or deny: I am not asking for anything."
     words = _question(facts)
+    if asked.end is None and asked.kind is QuestionKind.APPROVAL and facts.no_ruling is not None:
+        return NO_RULING[facts.no_ruling]
     match asked.end:
         case QuestionEnd.EXPIRED:
             return f"{words} has expired: no answer came in time, and I did not do it."
@@ -198,7 +209,9 @@ def _question(facts: SessionFacts) -> str:
     return "" if facts.question is None else f"«{excerpt(facts.question.text, 200)}»"
 
 
-def _restart(command: Command, _facts: SessionFacts) -> Response:
+def _restart(command: Command, facts: SessionFacts) -> Response:
+    if not facts.role.is_owner:
+        return Response(reply="Only an owner can start me again. I go on as I am.")
     if command.trouble:
         return Response(
             reply="I have not restarted, and go on as I am: with the configuration as it is now I "
@@ -227,6 +240,8 @@ _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     CommandName.RESUME_POLICY: resume_policy,
     CommandName.LISTEN: listen,
     CommandName.WHOAMI: whoami,
+    CommandName.FORGET: forget,
+    CommandName.RULES: rules,
 }
 
 

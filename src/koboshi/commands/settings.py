@@ -5,6 +5,7 @@ from dataclasses import replace
 from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.recovery import RecoveryPolicy
+from koboshi.domain.role import Role
 from koboshi.domain.session import Busy, Listen
 
 _BUSY = {
@@ -23,9 +24,13 @@ _LISTEN = {
     "(/setprivacy at BotFather), or me as an administrator",
 }
 _NOT_OWNER = (
-    "Only people whose id is in `allow` of the configuration can change what I hear in a group; "
-    "access by a code, or by `*`, is not enough."
+    "Only owners can change what I hear in a group: people whose id is in `allow` of the "
+    "configuration, or who were made an owner with `koboshi people role`."
 )
+_ROLES = {
+    Role.OWNER: "an owner: you answer my questions about what I may do",
+    Role.MEMBER: "a member: you talk to me, and owners answer what I may do",
+}
 DEFAULT = "default"
 
 
@@ -62,7 +67,7 @@ def resume_policy(command: Command, facts: SessionFacts) -> Response:
 
 
 def listen(command: Command, facts: SessionFacts) -> Response:
-    """What `/listen` does. Only people whom the configuration names may change it."""
+    """What `/listen` does. Only owners may change it."""
     word, own = _word(command), facts.session.settings.listen
     usage = _usage("listen", Listen)
     if not facts.is_group:
@@ -71,7 +76,7 @@ def listen(command: Command, facts: SessionFacts) -> Response:
         return Response(reply=f"{_listen_words(own or facts.listen)} {_origin(own)}\n{usage}")
     if word != DEFAULT and word not in list(Listen):
         return Response(reply=f"I do not know “{excerpt(word, 40)}”. {usage}")
-    if not facts.is_owner:
+    if not facts.role.is_owner:
         return Response(reply=_NOT_OWNER)
     mode = None if word == DEFAULT else Listen(word)
     settings = replace(facts.session.settings, listen=mode)
@@ -85,8 +90,27 @@ def whoami(_command: Command, facts: SessionFacts) -> Response:
     thread = f", thread {route.thread}" if route.thread else ""
     return Response(
         reply=f"You are {facts.sender} on {route.channel}, and you are allowed to use me. "
-        f"This is chat {route.chat}{thread}."
+        f"You are {_ROLES[facts.role]}. This is chat {route.chat}{thread}."
     )
+
+
+def forget(command: Command, _facts: SessionFacts) -> Response:
+    """What `/forget` does: it asks first, and a second message confirms."""
+    words = _word(command)
+    if words == "me yes":
+        return Response(
+            reply="Erased: what you said to me in every chat here, what I answered, and the files "
+            "you sent. Backups of my database that were made before still hold it until their "
+            "owner removes them; ask them. You can go on writing to me.",
+            erases=True,
+        )
+    if words == "me":
+        return Response(
+            reply="This erases everything you said to me here, in this and every other chat of "
+            "this channel, with my answers and your files. What runs for you stops. It cannot be "
+            "undone. Write /forget me yes to do it."
+        )
+    return Response(reply="Write /forget me: I erase what you said, after asking once more.")
 
 
 def _word(command: Command) -> str:

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from koboshi.config.home_paths import prepare_home as prepare_home
     from koboshi.config.limits import Limits as Limits
     from koboshi.config.loading import load as load
-    from koboshi.config.places import prepare_home as prepare_home
     from koboshi.config.problems import ConfigError as ConfigError
     from koboshi.config.secret import Secret as Secret
     from koboshi.config.sections import Config as Config
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "limits": ("Limits",),
     "loading": ("load",),
-    "places": ("prepare_home",),
+    "home_paths": ("prepare_home",),
     "problems": ("ConfigError",),
     "secret": ("Secret",),
     "sections": (

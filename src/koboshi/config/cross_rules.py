@@ -13,7 +13,7 @@ from koboshi.config.problems import Origin, Problems
 from koboshi.config.rules import NamedSecrets
 from koboshi.config.secret import Secret
 from koboshi.config.sections import ChannelConfig, McpConfig, TelegramConfig, WebConfig
-from koboshi.config.values import told
+from koboshi.config.values import quoted
 
 TOKEN_KEYS = ("token", "token_env", "token_file")
 _KEYS_OF_PROGRAMS = ("args", "env", "env_vars")
@@ -90,7 +90,7 @@ def check_channels(
                 'with a proxy in front, say where people reach it: public_url = "https://…"; '
                 "else use 127.0.0.1"
             )
-            message = f"{key} must be a loopback address, not {told(channel.host)}"
+            message = f"{key} must be a loopback address, not {quoted(channel.host)}"
             problems.add(key, message, hint=hint, origin=origins[section])
     enabled = {section: channel for section, channel in channels.items() if channel.enabled}
     for (first, one), (second, other) in combinations(enabled.items(), 2):

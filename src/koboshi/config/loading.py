@@ -17,8 +17,8 @@ from koboshi.config.cross_rules import (
     is_one_server,
     passed_variables,
 )
+from koboshi.config.home_paths import Places, expand, find_places, is_there, read_config_text
 from koboshi.config.line_numbers import KeyPath
-from koboshi.config.places import Places, expand, find_places, is_there, read_config_text
 from koboshi.config.problems import NOWHERE, InvalidValue, Origin, Problems
 from koboshi.config.read import ConfigValues, Setting, parse_toml, read_environ, read_tree
 from koboshi.config.schema import dotted
@@ -27,14 +27,8 @@ from koboshi.config.sections import PLATFORMS, ChannelConfig, Config, McpConfig,
 from koboshi.config.tokens import find_token
 from koboshi.config.values import fit_secret, keys_of, sections_of
 from koboshi.config.warn import warnings_about
+from koboshi.domain.providers import KEY_VARIABLES
 
-KEY_VARIABLES = {
-    "anthropic": "ANTHROPIC_API_KEY",
-    "google": "GOOGLE_API_KEY",
-    "openai": "OPENAI_API_KEY",
-    "openai-responses": "OPENAI_API_KEY",
-}
-"""The default variable for the key of a provider; all others get none."""
 PORT_OPTION = "--port"
 
 

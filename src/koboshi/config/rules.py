@@ -18,10 +18,11 @@ from koboshi.config.values import (
     SECRET_CHARS_MAX,
     check_count,
     kind_of,
+    quoted,
     require_text,
     require_texts,
-    told,
 )
+from koboshi.domain.allowed import complaint_about_entry
 
 People: TypeAlias = tuple[int | str, ...]
 NamedSecrets: TypeAlias = tuple[tuple[str, Secret], ...]
@@ -67,7 +68,7 @@ def time_zone(text: str) -> str:
             raise InvalidValue("cannot be used: this machine knows no time zones", hint) from None
         near = get_close_matches(text, known, n=1)
         hint = f'did you mean "{near[0]}"?' if near else ""
-        words = f"must be a time zone such as Europe/Berlin, not {told(text)}"
+        words = f"must be a time zone such as Europe/Berlin, not {quoted(text)}"
         raise InvalidValue(words, hint) from None
     return text
 
@@ -144,7 +145,7 @@ def loopback_host(text: str) -> str:
     if is_loopback(text):
         return text
     raise InvalidValue(
-        f"must be a loopback address, not {told(text)}",
+        f"must be a loopback address, not {quoted(text)}",
         "the web channel serves this machine only for now: "
         "use 127.0.0.1, ::1 or localhost, with a proxy or a tunnel in front",
     )
@@ -158,7 +159,7 @@ def listening_host(text: str) -> str:
         ip_address(text)
     except ValueError:
         raise InvalidValue(
-            f"must be a loopback address, not {told(text)}",
+            f"must be a loopback address, not {quoted(text)}",
             "use 127.0.0.1, ::1 or localhost; behind a proxy that `public_url` names, "
             "the number of any address of this machine, or 0.0.0.0",
         ) from None
@@ -170,7 +171,7 @@ def program(text: str) -> str:
     if not text.isprintable() or text != text.strip():
         raise InvalidValue("must be a program in one line, without spaces around it")
     if "/" in text and not text.startswith("/"):
-        raise InvalidValue(f"must be a name on the PATH or a full path, not {told(text)}")
+        raise InvalidValue(f"must be a name on the PATH or a full path, not {quoted(text)}")
     return text
 
 
@@ -180,12 +181,28 @@ def no_nul(texts: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
+def full_paths(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Full paths, each once; `~` is the user's home."""
+    for text in no_nul(texts):
+        if not text.startswith(("/", "~/")):
+            raise InvalidValue(f'must hold full paths, as in ["/srv/books"], not {quoted(text)}')
+    return tuple(dict.fromkeys(texts))
+
+
 def names(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Names, each once, at least one."""
     if not texts:
         raise InvalidValue("must not be empty", "leave it out to mean all")
     if not all(text.strip() and text.isprintable() for text in texts):
         raise InvalidValue("must hold names in one line each")
+    return tuple(dict.fromkeys(texts))
+
+
+def plain_commands(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """First words of commands, each once."""
+    for text in texts:
+        if complaint := complaint_about_entry(text):
+            raise InvalidValue(f"must hold plain commands: {shown(complaint)}")
     return tuple(dict.fromkeys(texts))
 
 
@@ -200,7 +217,7 @@ def variable_names(texts: tuple[str, ...]) -> tuple[str, ...]:
 def read_people(raw: object) -> People:
     """Stable ids of people, or "*" for everyone; each once."""
     if not isinstance(raw, list):
-        raise InvalidValue(f'must be a list of ids, as in [123456789] or ["*"], not {told(raw)}')
+        raise InvalidValue(f'must be a list of ids, as in [123456789] or ["*"], not {quoted(raw)}')
     check_count(raw, _PEOPLE_MAX)
     return tuple(dict.fromkeys(_person(entry) for entry in raw))
 
@@ -214,7 +231,7 @@ def _person(entry: object) -> int | str:
     if isinstance(entry, str):
         is_id = re.fullmatch(r"-?[0-9]{1,18}", entry)
         hint = f"write {entry} without quotes" if is_id else "names can change hands, ids cannot"
-    raise InvalidValue(f'must hold whole numbers or "*", not {told(entry)}', hint)
+    raise InvalidValue(f'must hold whole numbers or "*", not {quoted(entry)}', hint)
 
 
 def read_switch_or_names(raw: object) -> bool | tuple[str, ...]:
@@ -223,7 +240,7 @@ def read_switch_or_names(raw: object) -> bool | tuple[str, ...]:
         return raw
     if not isinstance(raw, list):
         message = 'must be true, false or a list of names, as in ["one"]'
-        raise InvalidValue(f"{message}, not {told(raw)}")
+        raise InvalidValue(f"{message}, not {quoted(raw)}")
     if not raw:
         raise InvalidValue("must not be empty", "write false to mean none")
     return names(require_texts(raw, _ENTRIES_MAX, 256))

@@ -29,6 +29,7 @@ VariableName: TypeAlias = Annotated[str, Meta(max_length=SECRET_CHARS_MAX), rule
 Approval: TypeAlias = Literal["never", "dangerous", "always"]
 _Name: TypeAlias = Annotated[str, Meta(max_length=256)]
 _Argument: TypeAlias = Annotated[str, Meta(max_length=32_000)]
+_FullPath: TypeAlias = Annotated[str, Meta(max_length=4_096)]
 _Variable: TypeAlias = Annotated[str, Meta(max_length=SECRET_CHARS_MAX)]
 
 _TOKEN = "the secret itself; allowed, and warned about"
@@ -116,8 +117,9 @@ class TerminalConfig(Section, frozen=True, kw_only=True):
     """How the terminal tool runs commands."""
 
     approval: Annotated[Approval, Meta(
-        description="before which commands (only commands) a person is [asked](approvals.md): "
-        "`never`, `dangerous`, `always`")] = "dangerous"
+        description="before which commands a person is [asked](approvals.md): `always` before "
+        "every one, `dangerous` before one that leaves the boundary (on `host`: one on the list), "
+        "`never`: nothing leaves it")] = "dangerous"
     timeout_seconds: Annotated[SecondsFrom1, Meta(
         description="how long a foreground command may run")] = 600
     notify: Annotated[Literal["all", "result", "error", "off"], Meta(
@@ -135,6 +137,32 @@ class ToolsConfig(Section, frozen=True, kw_only=True):
     settings: Annotated[NamedSecrets, Meta(
         description="`[tools.settings.<entry point>]` is handed to that plug-in as it is"),
         ReadBy(rules.read_free_tables)] = ()
+    memory_mb: Annotated[int, Meta(ge=0, le=16_777_216,
+        description="how much memory one process of a command may take inside the sandbox; 0 = "
+        "half of the machine's")] = 0
+    processes: Annotated[int, Meta(ge=0, le=1_000_000,
+        description="how many processes and threads the user may have before a command inside the "
+        "sandbox can start no more; 0 = no limit. The kernel does not count root's")] = 4_096
+    sandbox: Annotated[Literal["workspace", "locked", "host"], Meta(
+        description="what commands, file tools and MCP programs may see: `workspace` (the working "
+        "folder, the system read-only, the network), `locked` (the same without network), `host` "
+        "(everything that the gateway's own user may). [More](sandbox.md)")] = "workspace"
+    readable: Annotated[tuple[_FullPath, ...], Meta(max_length=256,
+        description="files and folders beyond the working folder that may be read"),
+        rules.full_paths] = ()
+    writable: Annotated[tuple[_FullPath, ...], Meta(max_length=256,
+        description="the same for reading and writing"), rules.full_paths] = ()
+    sockets: Annotated[tuple[_FullPath, ...], Meta(max_length=64,
+        description="sockets that commands may use, such as that of an ssh agent"),
+        rules.full_paths] = ()
+    devices: Annotated[tuple[_FullPath, ...], Meta(max_length=64,
+        description="devices that commands may use, such as `/dev/dri`"), rules.full_paths] = ()
+    environment: Annotated[tuple[_Variable, ...], Meta(max_length=256,
+        description="names of our own variables that commands inherit"),
+        rules.variable_names] = ()
+    allow: Annotated[tuple[_Argument, ...], Meta(max_length=256,
+        description='first words of plain commands, `["git status", "make test"]`, that are not '
+        "asked about inside the boundary. They never lead out of it"), rules.plain_commands] = ()
     terminal: TerminalConfig = TerminalConfig()
 
 
@@ -221,8 +249,8 @@ class McpConfig(Section, frozen=True, kw_only=True):
     name: str  # "github"
     enabled: Annotated[bool, Meta(description="whether it is used")] = True
     command: Annotated[str, Meta(max_length=4_096,
-        description="the program: a name on the `PATH` or a full path. It runs in "
-        "`gateway.workdir`"), rules.program] = ""
+        description="the program: a name on the `PATH` or a full path. Inside a sandbox it runs "
+        "in a home of its own, on `host` in `gateway.workdir`"), rules.program] = ""
     args: Annotated[tuple[_Argument, ...], Meta(max_length=256,
         description="its arguments"), rules.no_nul] = ()
     env: Annotated[NamedSecrets, Meta(
@@ -230,6 +258,16 @@ class McpConfig(Section, frozen=True, kw_only=True):
     env_vars: Annotated[tuple[_Variable, ...], Meta(max_length=256,
         description="names of our own variables that are passed on; one that is not set is an "
         "error"), rules.variable_names] = ()
+    sandbox: Annotated[Literal["workspace", "locked", "host"] | None, Meta(
+        description="what the program may see, as `tools.sandbox`, which is the default. "
+        "[More](sandbox.md#mcp-programs)")] = None
+    network: Annotated[bool, Meta(
+        description="false takes the network away; that needs bubblewrap")] = True
+    readable: Annotated[tuple[_FullPath, ...], Meta(max_length=256,
+        description="files and folders beyond its own that it may read"), rules.full_paths] = ()
+    writable: Annotated[tuple[_FullPath, ...], Meta(max_length=256,
+        description="the same for reading and writing; without it, only its own home"),
+        rules.full_paths] = ()
     # Some servers have a secret in their address.
     url: Annotated[Url, Meta(description="the address, instead of a command"),
         rules.web_address_or_none] = ""
@@ -243,8 +281,8 @@ class McpConfig(Section, frozen=True, kw_only=True):
     trust_hints: Annotated[bool, Meta(
         description="believe the server about tools that do no harm")] = False
     approval: Annotated[Approval, Meta(
-        description="which tools a person is asked about first: `never`, `dangerous` (those the "
-        "server itself marks as destructive), `always`")] = "dangerous"
+        description="which tools a person is asked about first: `never`, `dangerous` (all but "
+        "those that a trusted server declares read-only), `always`")] = "dangerous"
     timeout_seconds: Annotated[SecondsFrom1, Meta(description="for one call")] = 300
     tools: Annotated[Annotated[tuple[_Name, ...], Meta(max_length=256)] | None, Meta(
         description="the only tools that may be used, as the server calls them; without it, all"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from koboshi.config.cross_rules import Written
-from koboshi.config.places import is_there, read_secret_text
+from koboshi.config.home_paths import is_there, read_secret_text
 from koboshi.config.problems import InvalidValue, Origin, Problems
 from koboshi.config.secret import Secret
 from koboshi.config.sections import ChannelConfig, McpConfig

@@ -82,7 +82,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
             case inspect.VarTupleType(item_type=inspect.StrType(max_length=int(chars_max))):
                 require_texts(raw, kind.max_length or 0, chars_max)
             case inspect.LiteralType():
-                options = get_args(self.kind.__origin__)  # in their order
+                options = _options(self.kind.__origin__)
                 wanted = f"one of {', '.join(options)}"
                 near = get_close_matches(raw[:64], options, n=1) if isinstance(raw, str) else []
                 hint = f'did you mean "{near[0]}"?' if near else ""
@@ -95,7 +95,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         titles = [
             mark.title for mark in self.marks if isinstance(mark, msgspec.Meta) and mark.title
         ]
-        raise InvalidValue(f"must be {(*titles, wanted)[0]}, not {told(raw)}", hint)
+        raise InvalidValue(f"must be {(*titles, wanted)[0]}, not {quoted(raw)}", hint)
 
 
 @cache
@@ -171,7 +171,7 @@ def parse_number(text: str) -> object:
     return text
 
 
-def told(raw: object) -> str:
+def quoted(raw: object) -> str:
     """A wrong value as a message names it."""
     if isinstance(raw, bool):
         return str(raw).lower()
@@ -221,3 +221,15 @@ def _parse_list(text: str, item: inspect.Type) -> object:
         return text  # a table, which only JSON can write
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     return [parse_number(part) for part in parts] if isinstance(item, inspect.UnionType) else parts
+
+
+def _options(kind: Any) -> list[str]:
+    """The texts that a key takes, in their order. A key that may be left out is one of several
+    kinds."""
+    found: list[str] = []
+    for each in get_args(kind):
+        if isinstance(each, str):
+            found.append(each)
+        else:
+            found += _options(each)
+    return found

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from koboshi.config.places import is_open_to_others
+from koboshi.config.home_paths import is_open_to_others
 from koboshi.config.problems import Origin
 from koboshi.config.rules import is_loopback
 from koboshi.config.sections import ChannelConfig, Config, TelegramConfig, WebConfig

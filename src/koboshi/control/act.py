@@ -14,7 +14,7 @@ from koboshi.control.requests import (
     RetryMessage,
 )
 from koboshi.control.rows import RowViews, not_found, number_in
-from koboshi.domain.command import OperatorAction, Standing
+from koboshi.domain.command import ActionStanding, OperatorAction
 from koboshi.domain.ids import DeliveryId, EntryId, TurnId, shown
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import UNSETTLED, DeliveryState
@@ -25,11 +25,11 @@ from koboshi.ports.store import Store
 from koboshi.ports.views import EntryView, OwnerViews
 
 _NOT_CONCERNED = {
-    Standing.WORKED_ON: WORKED_ON,
-    Standing.NEXT: "it is in the queue, and nobody has tried it yet",
-    Standing.ASKED: "it waits for the person's answer",
-    Standing.CLOSED: "it has ended; the person can ask again with /retry",
-    Standing.NOT_SERVED: "its person is no longer allowed, or its channel is not configured",
+    ActionStanding.WORKED_ON: WORKED_ON,
+    ActionStanding.NEXT: "it is in the queue and was not tried yet",
+    ActionStanding.ASKED: "it waits for the person's answer",
+    ActionStanding.CLOSED: "it has ended; the person can ask again with /retry",
+    ActionStanding.NOT_SERVED: "its person is no longer allowed, or its channel is not configured",
 }
 
 
@@ -74,7 +74,7 @@ class RowChange:
         standing = await self.store.turns.will(TurnId(number), will)
         if standing is None:
             return self._not_found()
-        if standing is not Standing.LEFT:
+        if standing is not ActionStanding.LEFT:
             verb = "resumed" if will is OperatorAction.RESUME else "dropped"
             return refusal("refused", f"{self.what} is not {verb}: {_NOT_CONCERNED[standing]}")
         return await RowViews(views=self.views).turn(TurnId(number)) or self._not_found()

@@ -4,7 +4,7 @@ from koboshi.control.replies import BackupReply, Done, refusal
 from koboshi.ports.store import Store
 
 KEPT = 14
-"""Backups that are kept in the home, unless somebody wants more or fewer."""
+"""Backups that are kept in the home, unless the caller wants more or fewer."""
 
 
 def begun(store: Store, to: str, keep: int | None) -> Done:

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from koboshi.control.neighbours import Neighbour
-from koboshi.control.replies import ProcessEnded, ProcessOutput
+from koboshi.control.replies import Done, ProcessEnded, ProcessOutput, refusal
+from koboshi.control.requests import SayInChat
 from koboshi.domain.ids import ProcessId, SessionId, parse_shown
 from koboshi.domain.process import ProcessState
 from koboshi.domain.shutdown import Leave, nothing_against_it
@@ -17,7 +18,7 @@ from koboshi.ports.wakeups import JOURNAL, Wakeups
 LOG_CHARS_MAX = 200_000
 GRACE_SECONDS = 2.0
 SEEN_SECONDS = 4.0
-"""How long whoever asked waits to see it end."""
+"""How long the caller waits to see it end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +34,18 @@ class ControlContext:
     why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it
     """Why the gateway would not come back; empty if it would."""
     login_link: Callable[[], str | None] = lambda: None
-    """An address that lets one browser in, once; None where nobody serves pages."""
+    """An address that lets one browser in, once; None where no page is served."""
     web_address: Callable[[], str | None] = lambda: None
     """Where the web channel listens; None if none does."""
+    say: Callable[[SayInChat], Awaitable[Done]] = lambda _said: no_web_channel()
+    """Stores what a person at the terminal says in a chat of the web channel."""
     channels: Callable[[], Mapping[str, str | None]] = dict
-    """The channels that have to be reached, and why one can not be."""
+    """The channels that have to be reached, and why one cannot be."""
     neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
+    finish_erasures: Callable[[], Awaitable[bool]] = lambda: _not_finished()
+    """Deletes the files of people who were erased; False if something was in the way."""
+    backups: Callable[[], tuple[str, ...]] = tuple
+    """The backups in the home."""
 
     async def log(self, named: str, chars_max: int = LOG_CHARS_MAX) -> ProcessOutput | None:
         view = await self.find(named)
@@ -82,6 +89,15 @@ class ControlContext:
         if parsed is None or parsed[0] != "process":
             return None
         return await self.store.views.process(ProcessId(parsed[1]))
+
+
+async def _not_finished() -> bool:
+    return False
+
+
+async def no_web_channel() -> Done:
+    words = "no gateway serves a web channel in this home; `koboshi run` does"
+    return refusal("not-running", words)
 
 
 async def until_written_to(

@@ -6,7 +6,7 @@ a `type` for programs and a `message` for people.
 
 from collections.abc import Mapping
 
-from koboshi.control import backups
+from koboshi.control import approvals, backups, browsers
 from koboshi.control import pairing as people
 from koboshi.control.act import RowChange
 from koboshi.control.context import LOG_CHARS_MAX, ControlContext
@@ -21,6 +21,7 @@ from koboshi.control.replies import (
     refusal,
 )
 from koboshi.control.requests import (
+    AnswerApproval,
     ApprovePairing,
     ChangeRow,
     ControlRequest,
@@ -28,13 +29,20 @@ from koboshi.control.requests import (
     DenyPairing,
     EndGateway,
     EndProcess,
+    ErasePerson,
     GetAddress,
     GetBackup,
     GetLogin,
+    ListBrowsers,
     ListPairings,
+    ListRules,
     Look,
     ReadProcessLog,
+    RevokeBrowser,
     RevokePairing,
+    RevokeRule,
+    SayInChat,
+    SetRole,
     readable,
     request_of,
 )
@@ -46,8 +54,11 @@ async def answer(jobs: ControlContext, asked: Mapping[str, object]) -> Mapping[s
     """The answer to one request as it comes over the socket."""
     request = request_of(asked)
     if request is None:
-        words = f"nobody here knows how to answer {readable(asked.get('ask'))!r}"
+        words = f"this gateway has no request called {readable(asked.get('ask'))!r}"
         return encoded(refusal("unknown-request", words))
+    if isinstance(request, AnswerApproval):
+        words = "a person answers an approval in their chat or on the page, and no program does"
+        return encoded(refusal("approval-needs-person", words))
     return encoded(await reply_to(jobs, request))
 
 
@@ -71,12 +82,28 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return WebAddress(address=jobs.web_address())
         case ListPairings():
             return await people.listed(store)
-        case ApprovePairing(what=code):
-            return await people.approve(store, code) or _no_code()
+        case ApprovePairing(what=code, role=role):
+            return await people.approve(store, code, role) or _no_code()
+        case ErasePerson(what=channel, person=person):
+            return await people.erase(jobs, channel, person)
+        case SetRole(what=channel, person=person, role=role):
+            return await people.set_role(store, channel, person, role)
         case DenyPairing(what=code):
             return await people.deny(store, code) or _no_code()
         case RevokePairing(what=channel, person=person):
             return await people.revoke(store, channel, person)
+        case SayInChat():
+            return await jobs.say(request)
+        case ListBrowsers():
+            return await browsers.listed(store)
+        case RevokeBrowser(what=browser):
+            return await browsers.revoke(store, browser)
+        case ListRules():
+            return await approvals.listed(store)
+        case RevokeRule(what=rule):
+            return await approvals.revoke(store, rule)
+        case AnswerApproval():
+            return await approvals.answer(store, request)
         case CreateBackup(what=file, keep=keep):
             return backups.begun(store, file, keep)
         case GetBackup():
@@ -127,5 +154,5 @@ def _no_process(what: str) -> Refusal:
 
 
 def _no_code() -> Refusal:
-    words = "no code reads so: it may be mistyped, used, denied or over; after too many wrong ones "
+    words = "unknown code: it may be mistyped, used, denied or expired; after too many wrong ones "
     return refusal("not-found", words + "those that were good are not any more")

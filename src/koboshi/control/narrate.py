@@ -7,7 +7,7 @@ chosen for the views, once for the command line, the page and its API.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from koboshi.domain.ids import shown
 from koboshi.domain.inbox import EntryKind
@@ -24,15 +24,16 @@ from koboshi.domain.reasons import (
     why_turn,
 )
 from koboshi.domain.standing import where_it_stands
+from koboshi.domain.story import words_of_lines
 from koboshi.domain.turn import CLOSED, TurnState
-from koboshi.ports.views import DeliveryView, EntryView, Explanation, TurnView
+from koboshi.ports.views import DeliveryView, EntryView, Explanation, JournalLine, TurnView
 
 _LOST = frozenset({DeliveryState.REJECTED, DeliveryState.ABANDONED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrator:
-    """What can be said here and now: whether a gateway runs, and which channels it can not reach,
+    """What can be said here and now: whether a gateway runs, and which channels it cannot reach,
     with the reason."""
 
     is_running: bool
@@ -90,6 +91,12 @@ class Narrator:
         )
 
 
+def worded(lines: Sequence[JournalLine]) -> tuple[JournalLine, ...]:
+    """The lines, each with what it says: a reader needs no words of its own for events."""
+    told = zip(lines, words_of_lines(lines), strict=True)
+    return tuple(replace(line, words=words) for line, words in told)
+
+
 def fate_of(entry: EntryView, turn: TurnView | None) -> Reason | None:
     """What became of a message, in a list; None while it waits or its turn is not closed: what is
     asked about that turn says more."""
@@ -130,7 +137,7 @@ def _of_settled(entry: EntryView) -> Reason:
 
 
 def _said(entries: Sequence[EntryView]) -> str:
-    """The first message of a person, by its name; empty if nobody wrote."""
+    """The first message of a person, by its name; empty without one."""
     named = (each.entry_id for each in entries if each.kind == EntryKind.MESSAGE)
     return next((shown("message", entry_id) for entry_id in named), "")
 

@@ -45,10 +45,13 @@ class Neighbours:
     model: ModelStanding = field(default_factory=ModelStanding)
     servers: Callable[[], Mapping[str, str | None]] = dict
     """The MCP servers by name, and why one is not connected."""
+    boundary: tuple[bool, str] | None = None
+    """Whether anything stands around the agent's programs, and what; None: it was not looked."""
 
     def told(self) -> tuple[Neighbour, ...]:
         """Each of them, as it is now."""
         servers = (
             (f"mcp:{name}", why is None, why or "connected") for name, why in self.servers().items()
         )
-        return (self.model.told(self.clock), *servers)
+        around = [] if self.boundary is None else [("boundary", *self.boundary)]
+        return (self.model.told(self.clock), *around, *servers)

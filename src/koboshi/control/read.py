@@ -4,7 +4,7 @@ command can answer it without a gateway, and without what a gateway needs."""
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from koboshi.control.narrate import Narrator, fate_of
+from koboshi.control.narrate import Narrator, fate_of, worded
 from koboshi.control.neighbours import Neighbour
 from koboshi.control.replies import (
     ChatList,
@@ -74,7 +74,7 @@ class ReadRequests:
     trouble: str | None = None
     """Why nothing can be written."""
     channels: Mapping[str, str | None]
-    """The channels that have to be reached, and why one can not be."""
+    """The channels that have to be reached, and why one cannot be."""
     neighbours: tuple[Neighbour, ...] = ()
     """Whom the gateway asks for help."""
     restart: str | None = None
@@ -242,7 +242,7 @@ class _Explainer:
             turn=told.turn,
             facts=None if told.facts is None else asdict(told.facts),
             why=told.why,
-            lines=told.lines,
+            lines=worded(told.lines),
             entries=told.entries,
             deliveries=told.deliveries,
             question=told.question,
@@ -289,8 +289,8 @@ class _Explainer:
             delivery=delivery,
             turn=None if of is None else of.turn,
             behind=behind,
-            lines=tuple(
-                line for line in lines if line.subject == "delivery" and line.number == number
+            lines=worded(
+                [line for line in lines if line.subject == "delivery" and line.number == number]
             ),
         )
 

@@ -15,6 +15,7 @@ from koboshi.domain.process import Process
 from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.route import Route
+from koboshi.domain.rule import ApprovalRule
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
 from koboshi.ports.backups import BackupStanding
@@ -127,6 +128,9 @@ class PageOffer(Done, frozen=True, kw_only=True):
     model: str
     can_kill: bool
     rules: dict[str, str]
+    """What each rule of recovery says, by its name."""
+    ends: dict[str, str]
+    """How a boot ended, in words, by `ended_how`."""
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────────
@@ -299,12 +303,52 @@ class ProcessEnded(Done, frozen=True, kw_only=True):
     watchers: tuple[Watcher, ...]
 
 
+# ── approvals ───────────────────────────────────────────────────────────────────────────────────
+
+
+class RuleList(Done, frozen=True, kw_only=True):
+    rules: tuple[ApprovalRule, ...]
+
+
+class RuleRevoked(Done, frozen=True, kw_only=True):
+    rule: ApprovalRule
+
+
 # ── people ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class BrowserRow(msgspec.Struct, frozen=True, kw_only=True):
+    browser: str
+    label: str
+    """What it says of itself; it proves nothing."""
+    made_ms: int
+    used_ms: int
+    """Give or take an hour."""
+    expires_ms: int
+
+
+class BrowserList(Done, frozen=True, kw_only=True):
+    browsers: tuple[BrowserRow, ...]
+
+
+class BrowserRevoked(Done, frozen=True, kw_only=True):
+    browser: str
+    count: int
+
+
+class MessageTaken(Done, frozen=True, kw_only=True):
+    """A message is on disk."""
+
+    message: str
+    state: str
+    duplicate: bool
 
 
 class PairingList(Done, frozen=True, kw_only=True):
     strangers: tuple[Pairing, ...]
     people: tuple[Person, ...]
+    without_owner: tuple[str, ...] = ()
+    """Channels on which no person is an owner."""
 
 
 class PersonLetIn(Done, frozen=True, kw_only=True):
@@ -313,6 +357,25 @@ class PersonLetIn(Done, frozen=True, kw_only=True):
     name: str
     paired_ms: int
     entry_id: int
+    role: str = "member"
+
+
+class PersonErased(Done, frozen=True, kw_only=True):
+    channel: str
+    person: str
+    messages: int
+    is_finished: bool
+    """Otherwise something was in the way; the gateway goes on with it."""
+    backups: tuple[str, ...] = ()
+    """They still hold the words."""
+
+
+class RoleSet(Done, frozen=True, kw_only=True):
+    channel: str
+    person: str
+    role: str
+    was_paired: bool
+    is_named: bool
 
 
 class PersonDenied(Done, frozen=True, kw_only=True):

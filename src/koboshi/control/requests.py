@@ -172,9 +172,25 @@ class ListPairings(ControlRequest, frozen=True, kw_only=True, tag="pairing-list"
 
 
 class ApprovePairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-approve"):
-    """`what` is the code."""
+    """`what` is the code. Without a role the person becomes a member."""
 
     what: str = ""
+    role: str = ""
+
+
+class SetRole(ControlRequest, frozen=True, kw_only=True, tag="people-role"):
+    """Give a person another role: `what` is their channel."""
+
+    what: str = ""
+    person: str = ""
+    role: str = ""
+
+
+class ErasePerson(ControlRequest, frozen=True, kw_only=True, tag="people-erase"):
+    """Erase what a person said: `what` is their channel."""
+
+    what: str = ""
+    person: str = ""
 
 
 class DenyPairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-deny"):
@@ -186,6 +202,57 @@ class RevokePairing(ControlRequest, frozen=True, kw_only=True, tag="pairing-revo
 
     what: str = ""
     person: str = ""
+
+
+class SayInChat(ControlRequest, frozen=True, kw_only=True, tag="say"):
+    """A person at the terminal says something in a chat of the web channel. `what` is the chat,
+    `message` the idempotency key."""
+
+    what: str = ""
+    thread: str = ""
+    message: str = ""
+    text: str = ""
+    question: int | None = None
+    choice: str | None = None
+
+
+class ListBrowsers(ControlRequest, frozen=True, kw_only=True, tag="browsers"):
+    pass
+
+
+class RevokeBrowser(ControlRequest, frozen=True, kw_only=True, tag="browser-revoke"):
+    """`what` is a browser, b1, or all of them: all."""
+
+    what: str = ""
+
+
+class ListRules(ControlRequest, frozen=True, kw_only=True, tag="rules-list"):
+    """What people allowed for good in their chats."""
+
+
+class RevokeRule(ControlRequest, frozen=True, kw_only=True, tag="rule-revoke"):
+    """`what` is the rule, r1."""
+
+    what: str = ""
+
+
+class AnswerApproval(ControlRequest, frozen=True, kw_only=True):
+    """An answer to an approval that a person gives on the page. `what` is the number of the
+    question. It is not taken over the socket: a program that the agent runs could send it."""
+
+    what: str = ""
+
+
+class ApproveQuestion(AnswerApproval, frozen=True, kw_only=True, tag="question-approve"):
+    pass
+
+
+class ApproveForGood(AnswerApproval, frozen=True, kw_only=True, tag="question-always"):
+    pass
+
+
+class DenyQuestion(AnswerApproval, frozen=True, kw_only=True, tag="question-deny"):
+    pass
 
 
 class CreateBackup(ControlRequest, frozen=True, kw_only=True, tag="backup-create"):
@@ -245,10 +312,16 @@ _READ: Mapping[str, Callable[[object], object]] = {
     "what": str,
     "kind": str,
     "person": str,
+    "role": str,
     "channel": str,
     "before": _text_or_nothing,
     "session": _text_or_nothing,
     "chat": _text_or_nothing,
+    "thread": _text_or_nothing,
+    "message": _text_or_nothing,
+    "text": _text_or_nothing,
+    "choice": lambda value: value if isinstance(value, str) else None,
+    "question": _number_or_none,
     "limit": _number_or_none,
     "chars": _number_or_none,
     "keep": _number_or_none,

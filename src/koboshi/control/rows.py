@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import assert_never
 
+from koboshi.control.narrate import worded
 from koboshi.control.replies import (
     DeliveryList,
     DeliveryShown,
@@ -75,7 +76,8 @@ class RowViews:
                 return WorkerList(workers=boots, next=following)
             case "line":
                 lines = await views.journal(page)
-                return LineList(lines=lines, next=next_page(kind, [e.seq for e in lines], page))
+                following = next_page(kind, [line.seq for line in lines], page)
+                return LineList(lines=worded(lines), next=following)
             case other:
                 return refusal("bad-request", f"there is no list of {other!r}")
 
@@ -157,7 +159,7 @@ class RowViews:
             turn=trace.turn,
             calls=trace.calls,
             deliveries=trace.deliveries,
-            lines=trace.lines,
+            lines=worded(trace.lines),
         )
 
 

@@ -1,7 +1,8 @@
 """The control socket: how the command line asks the owner of the home.
 
-One JSON object on a line goes in, one comes back. Where no gateway runs, the command line owns the
-home for a moment and asks the same `answer()` directly.
+One JSON object on a line goes in, one comes back. Each request shows the key of the home
+(`control/key.py`). Where no gateway runs, the command line owns the home for a moment and asks the
+same `answer()` directly.
 """
 
 import json
@@ -23,11 +24,14 @@ from anyio import (
     fail_after,
     move_on_after,
     sleep,
+    to_thread,
 )
 from anyio.abc import SocketListener, SocketStream, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from koboshi.control.key import KEY_FIELD, NO_KEY, ControlKey
 from koboshi.control.replies import encoded, refusal
+from koboshi.domain.errors import StoreFailed
 from koboshi.domain.resource_exhaustion import shortage_in
 
 log = structlog.get_logger()
@@ -55,22 +59,23 @@ class ControlSocket:
         ours: os.stat_result | None = None
         try:
             try:
-                # What a dead gateway left there is replaced: the lock proves that it is nobody's.
+                key = ControlKey.held_in(self.home)
+                # What a dead gateway left there is replaced: the lock proves that it has no owner.
                 listener = await SocketListener.from_socket(_bound(short_name(folder, path)))
-            except OSError as error:
+            except (OSError, StoreFailed) as error:
                 log.warning("control_unavailable", path=str(path), error=str(error))
                 task_status.started()
                 return
             task_status.started()
             async with listener:
                 ours = _found(path)
-                await self._take(listener)
+                await self._take(listener, key)
         finally:
             os.close(folder)
             _remove(path, ours)
 
-    async def _take(self, listener: SocketListener) -> None:
-        """Take in whoever asks. While something is missing for that, they wait."""
+    async def _take(self, listener: SocketListener, key: ControlKey) -> None:
+        """Accept connections. While a resource is missing for that, they wait."""
         waits_for: str | None = None
         async with create_task_group() as tasks:
             while True:
@@ -86,19 +91,19 @@ class ControlSocket:
                     await sleep(AGAIN_SECONDS)
                     continue
                 waits_for = None
-                tasks.start_soon(self._serve_one, stream)
+                tasks.start_soon(self._serve_one, stream, key)
 
-    async def _serve_one(self, stream: SocketStream) -> None:
+    async def _serve_one(self, stream: SocketStream, key: ControlKey) -> None:
         gone = (BrokenResourceError, ClosedResourceError, IncompleteRead, TimeoutError)
         async with stream:
             try:
-                reply = await self._reply_to(stream)
+                reply = await self._reply_to(stream, key)
                 with fail_after(SEND_SECONDS):
                     await stream.send(json.dumps(reply).encode() + b"\n")
             except gone as error:
                 log.info("control_left", error=type(error).__name__)
 
-    async def _reply_to(self, stream: SocketStream) -> Mapping[str, object]:
+    async def _reply_to(self, stream: SocketStream, key: ControlKey) -> Mapping[str, object]:
         try:
             with fail_after(READ_SECONDS):
                 reader = BufferedByteReceiveStream(stream)
@@ -111,6 +116,9 @@ class ControlSocket:
             return _refused("bad-request", "the request is not JSON")
         if not isinstance(request, dict):
             return _refused("bad-request", "the request is not an object")
+        if not key.fits(request.pop(KEY_FIELD, None)):
+            log.warning("control_refused", reason="a request without the key of the home")
+            return _refused(NO_KEY, await to_thread.run_sync(key.complaint))
         try:
             with move_on_after(ANSWER_SECONDS):
                 return await self.answer(request)

@@ -15,9 +15,11 @@ from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
 from koboshi.control.replies import Done, PageOffer, Refusal, refusal
-from koboshi.control.requests import ControlRequest, readable
+from koboshi.control.requests import AnswerApproval, ControlRequest, readable
 from koboshi.dashboard.files import page_routes
-from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, PAGE_PATH, Make, PageCall
+from koboshi.dashboard.operation import Make, PageCall
+from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, PAGE_PATH
+from koboshi.domain.boot import ENDED_WORDS
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import RULES
 
@@ -26,7 +28,15 @@ Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[Response]]
 
 ANSWER_SECONDS = 5.0
 
-_STATUS = {"not-found": 404, "refused": 409, "bad-request": 400, "too-slow": 503, "bug": 500}
+NEEDS_PERSON = "an approval is answered by a person: in their chat, or on the page in a browser"
+_STATUS = {
+    "approval-needs-person": 403,
+    "not-found": 404,
+    "refused": 409,
+    "bad-request": 400,
+    "too-slow": 503,
+    "bug": 500,
+}
 """The protocol's word for why there is no answer."""
 
 log = structlog.get_logger()
@@ -39,7 +49,7 @@ class Dashboard:
     model: str
     ask: Ask
     kill: Callable[[], None] | None = None
-    """Ends this process at once, as `kill -9` would; None where nobody would start it again."""
+    """Ends this process at once, as `kill -9` would; None where nothing would start it again."""
 
     def routes(self) -> list[BaseRoute]:
         routes = page_routes()
@@ -57,7 +67,11 @@ class Dashboard:
         async def ask(request: HttpRequest) -> Done:
             what = str(readable(request.path_params.get("what", "")))
             call = PageCall(channel=self.channel, what=what, query=request.query_params)
-            return await self.ask(make(call))
+            asked = make(call)
+            if isinstance(asked, AnswerApproval) and "authorization" in request.headers:
+                # A token is a program's. Programs do not allow what programs want to do.
+                return refusal("approval-needs-person", NEEDS_PERSON)
+            return await self.ask(asked)
 
         return ask
 
@@ -68,10 +82,11 @@ class Dashboard:
             model=self.model,
             can_kill=self.kill is not None,
             rules={rule.label: rule.because for rule in RULES},
+            ends={str(how): words for how, words in ENDED_WORDS.items()},
         )
 
     async def _kill(self, _request: HttpRequest) -> Response:
-        """Said before it is done: afterwards there is nobody to say it."""
+        """Answered before it is done: afterwards there is no process to answer."""
         assert self.kill is not None
         log.warning("kill_asked", by="page")
         return Response(

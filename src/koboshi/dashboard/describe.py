@@ -3,7 +3,8 @@
 from typing import Any, TypeAlias
 
 from koboshi.control.replies import Explained
-from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, Operation
+from koboshi.dashboard.operation import Operation
+from koboshi.dashboard.operations import KILL_PATH, OPERATIONS
 
 # JSON has no types to offer; this is a codec.
 Json: TypeAlias = dict[str, Any]

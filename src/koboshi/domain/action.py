@@ -26,7 +26,7 @@ class CallModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCalls:
-    """Run these calls; they need nobody, and may run side by side."""
+    """Run these calls; they wait for no person, and may run side by side."""
 
     records: tuple[CallRecord, ...]
 
@@ -54,7 +54,7 @@ class Nudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail:
-    """The turn can not come to an answer."""
+    """The turn cannot come to an answer."""
 
     reason: str
 
@@ -71,7 +71,7 @@ def next_action(
     """The next action of a turn with these steps and calls.
 
     `proposed` is a reply that the model just gave and that is not stored: one without calls.
-    All calls that need nobody run first; when none of them is left, the oldest question is asked.
+    All calls that wait for no person run first; when none is left, the oldest question is asked.
     """
     assert proposed is None or not proposed.calls, "a reply with calls is stored first"
     unresolved = [record for record in calls if record.is_unresolved]

@@ -1,4 +1,4 @@
-"""Messages that came while nobody was there: which of them one turn answers. Pure.
+"""Messages that were sent while no gateway was connected: which of them one turn answers. Pure.
 
 A person who writes three times while the gateway is down may have taken back with the third what
 they asked with the first. So what one person has sent in a row is read as a whole. This is the one
@@ -26,11 +26,12 @@ class Boot:
     """The boot that claims the turn."""
 
     worker_id: WorkerId
-    started_ms: int
+    connected_ms: int
+    """When it first reached the platform; its beginning, where that is not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class AcceptedMessage:
     """An entry, with who has stored it and when."""
 
     entry: Entry
@@ -41,7 +42,10 @@ class Accepted:
 
 
 def joined(
-    begun: Sequence[Accepted], waiting: Iterable[Accepted], boot: Boot, limits: BacklogLimits
+    begun: Sequence[AcceptedMessage],
+    waiting: Iterable[AcceptedMessage],
+    boot: Boot,
+    limits: BacklogLimits,
 ) -> tuple[Entry, ...]:
     """The messages that join a turn at its first claim, in order.
 
@@ -67,25 +71,25 @@ def joined(
     return tuple(found)
 
 
-def was_sent_before(accepted: Accepted, boot: Boot) -> bool:
-    """Whether it was sent before this boot, by stored facts alone.
+def was_sent_before(accepted: AcceptedMessage, boot: Boot) -> bool:
+    """Whether it was sent before this boot connected, by stored facts alone.
 
     What a worker has stored that is gone was. What this boot has stored was if the platform says
-    that it was sent in a second before the one in which the boot began: platforms tell whole
-    seconds. Where we have received it before the boot, too, our clock was set back since, and the
-    comparison says nothing.
+    that it was sent in a second before the one in which the boot connected: platforms tell whole
+    seconds. Where we have received it before that moment, too, our clock was set back since, and
+    the comparison says nothing.
     """
     if accepted.accepted_by is None or not isinstance(accepted.entry.body, Words):
         return False
     if accepted.accepted_by != boot.worker_id:
         return accepted.is_by_gone
     sent_ms = accepted.entry.body.sent_ms
-    is_earlier = sent_ms > 0 and sent_ms // 1_000 < boot.started_ms // 1_000
-    return is_earlier and boot.started_ms <= accepted.received_ms
+    is_earlier = sent_ms > 0 and sent_ms // 1_000 < boot.connected_ms // 1_000
+    return is_earlier and boot.connected_ms <= accepted.received_ms
 
 
 def _row(
-    first: Entry, waiting: Iterable[Accepted], boot: Boot, messages_max: int
+    first: Entry, waiting: Iterable[AcceptedMessage], boot: Boot, messages_max: int
 ) -> Iterable[Entry]:
     """The messages that stand in a row with the first one. One more than can join is enough."""
     found: list[Entry] = []
@@ -98,7 +102,7 @@ def _row(
     return found
 
 
-def _is_of_row(accepted: Accepted, first: Entry, boot: Boot) -> bool:
+def _is_of_row(accepted: AcceptedMessage, first: Entry, boot: Boot) -> bool:
     entry, body = accepted.entry, accepted.entry.body
     is_plain = isinstance(body, Words) and body.busy is None and body.question is None
     is_theirs = (entry.sender, entry.generation) == (first.sender, first.generation)

@@ -9,7 +9,7 @@ from koboshi.domain.worker import Breaker, EndedHow, Worker
 
 TURNS_NAMED_MAX = 20
 
-_ENDED = {
+ENDED_WORDS = {
     EndedHow.STOPPED: "was stopped as asked",
     EndedHow.LEFTOVERS: "was stopped as asked and gave back what it could not finish",
     EndedHow.RESTART: "ended to start again",
@@ -18,12 +18,12 @@ _ENDED = {
     EndedHow.REBOOTED: "ended with the machine",
     EndedHow.REFUSED: "could not start as it was configured",
 }
-_DIES = "the gateway dies again and again while it works"
+_DIES = "the gateway keeps dying"
 BREAKER_WORDS = {
-    Breaker.HALF: f"{_DIES}: turns that died twice in a row without getting further are not "
-    "resumed until ten minutes have been quiet, or by /resume",
-    Breaker.OPEN: f"{_DIES}: nothing is resumed until ten minutes have been quiet, or by /resume; "
-    "new messages are served as ever",
+    Breaker.HALF: f"{_DIES}: turns that died twice in a row without a new step are paused until "
+    "ten quiet minutes have passed, or until /resume",
+    Breaker.OPEN: f"{_DIES}: interrupted work is paused until ten quiet minutes have passed, or "
+    "until /resume; new messages are answered as usual",
 }
 _DECIDED = {
     VerdictKind.RESUME: "taken up again",
@@ -69,7 +69,7 @@ def resumed_in(decided: Sequence[tuple[TurnId, Verdict]]) -> int:
 
 
 def away_ms(worker: Worker, previous: Worker | None) -> int:
-    """How long nobody served."""
+    """How long no gateway served between the two boots."""
     if previous is None or previous.ended_ms is None:
         return 0
     return max(0, worker.started_ms - previous.ended_ms)
@@ -78,9 +78,9 @@ def away_ms(worker: Worker, previous: Worker | None) -> int:
 def _before(worker: Worker, previous: Worker | None) -> str:
     if previous is None:
         return "the first boot in this home"
-    how = _ENDED[previous.ended_how or EndedHow.KILLED]
+    how = ENDED_WORDS[previous.ended_how or EndedHow.KILLED]
     away = duration(away_ms(worker, previous))
-    # Nobody knows when a killed one died, only when it was last seen.
+    # Of a killed boot only the last sign of life is known, not the moment of its death.
     is_bound = previous.ended_how in (None, EndedHow.KILLED, EndedHow.MEMORY)
     most = "at most " if is_bound else ""
-    return f"boot {previous.worker_id} {how}; nobody served for {most}{away}"
+    return f"boot {previous.worker_id} {how}; no gateway served for {most}{away}"

@@ -7,6 +7,8 @@ from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.process import ProcessState
 from koboshi.domain.reasons import Reason
 from koboshi.domain.recovery import RecoveryPolicy, Verdict
+from koboshi.domain.role import NoRuling, Role
+from koboshi.domain.rule import ApprovalRule, RuleId
 from koboshi.domain.session import Busy, CutKind, Listen, Session, Settings
 from koboshi.domain.turn import TurnState
 
@@ -30,6 +32,8 @@ class CommandName(StrEnum):
     RESUME_POLICY = "resume-policy"
     LISTEN = "listen"
     WHOAMI = "whoami"
+    FORGET = "forget"
+    RULES = "rules"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +72,11 @@ class TurnGlance:
     story: tuple[str, ...] = ()
     """What happened to it, a line each, oldest first."""
     is_allowed: bool = True
-    """Everybody whose message is in it may use the gateway."""
+    """Every sender of a message in it may use the gateway."""
     held_up: Reason | None = None
     """What keeps it from getting on while it is open."""
     verdict: Verdict | None = None
-    """What recovery would decide about it, if nobody works on it."""
+    """What recovery would decide about it, if no worker holds it."""
 
 
 class QuestionKind(StrEnum):
@@ -86,7 +90,7 @@ class QuestionKind(StrEnum):
 class QuestionEnd(StrEnum):
     """Why a question can no longer be answered."""
 
-    EXPIRED = "expired"  # nobody answered it in time
+    EXPIRED = "expired"  # it was not answered in time
     REPLACED = "replaced"  # the words were bound to a question that is not the open one
 
 
@@ -97,6 +101,10 @@ class QuestionGlance:
     kind: QuestionKind
     text: str
     end: QuestionEnd | None = None
+    is_elsewhere: bool = False
+    """It is too long for this chat: a yes counts on the page only."""
+    may_be_kept: bool = False
+    """It can be allowed for good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +121,8 @@ class JobGlance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The newest turn that can be asked again: it failed or was dropped, and nobody has retried
-    it. `words` are all that a person said in it, or which files they sent; empty if nobody did."""
+    """The newest turn that can be asked again: it failed or was dropped, and was not retried yet.
+    `words` are all that a person said in it, or which files they sent; empty without a message."""
 
     turn_id: TurnId
     words: str
@@ -149,8 +157,12 @@ class SessionFacts:
     policy: RecoveryPolicy = RecoveryPolicy.AUTO
     listen: Listen = Listen.MENTION
     is_group: bool = False
-    is_owner: bool = False
-    """The configuration names the sender."""
+    role: Role = Role.MEMBER
+    """That of the sender."""
+    no_ruling: NoRuling | None = None
+    """Why the sender does not decide about the open approval."""
+    rules: tuple[ApprovalRule, ...] = ()
+    """What was allowed for good in this chat, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +171,8 @@ class Ruling:
 
     is_yes: bool
     words: str = ""
+    keeps: bool = False
+    """The same is allowed for good in this chat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,18 +183,18 @@ class Retry:
 
 
 class OperatorAction(StrEnum):
-    """What a person wants of a turn that nobody works on."""
+    """What a person wants of a turn that no worker holds."""
 
     RESUME = "resume"
     DROP = "drop"
 
 
-class Standing(StrEnum):
+class ActionStanding(StrEnum):
     """Whether a person's will concerns a turn, and why not."""
 
-    LEFT = "left"  # nobody works on it, and no answer would continue it: it does
+    LEFT = "left"  # no worker holds it, and no answer would continue it: it does
     WORKED_ON = "worked-on"
-    NEXT = "next"  # it is in the queue, and nobody has tried it yet
+    NEXT = "next"  # it is in the queue and was not tried yet
     ASKED = "asked"  # it waits for a person's answer to the model
     CLOSED = "closed"
     NOT_SERVED = "not-served"  # its person is no longer allowed, or its channel is gone
@@ -188,19 +202,19 @@ class Standing(StrEnum):
 
 def standing_of(
     state: TurnState, *, is_worked_on: bool, is_claimed_before: bool, asked: QuestionKind | None
-) -> Standing:
+) -> ActionStanding:
     """Whether `/resume` and `/drop` concern a turn. `asked` is what its open question wants."""
     match state:
         case TurnState.RUNNING if is_worked_on:
-            return Standing.WORKED_ON
+            return ActionStanding.WORKED_ON
         case TurnState.QUEUED if not is_claimed_before:
-            return Standing.NEXT
+            return ActionStanding.NEXT
         case TurnState.WAITING if asked is not QuestionKind.OFFER:
-            return Standing.ASKED
+            return ActionStanding.ASKED
         case TurnState.QUEUED | TurnState.RUNNING | TurnState.WAITING | TurnState.SUSPENDED:
-            return Standing.LEFT
+            return ActionStanding.LEFT
         case _:
-            return Standing.CLOSED
+            return ActionStanding.CLOSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,3 +230,7 @@ class Response:
     settings: Settings | None = None
     will: OperatorAction | None = None
     retry: Retry | None = None
+    erases: bool = False
+    """Everything that the sender said is erased, before the reply is owed."""
+    revokes: RuleId | None = None
+    """This rule is in force no more."""

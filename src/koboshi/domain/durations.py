@@ -27,8 +27,8 @@ def duration(span_ms: int) -> str:
 
 
 def wait_ms(seconds: float) -> int:
-    """A wait that somebody else asks for, as it can be reckoned with and stored: not below zero,
-    and never longer than thirty thousand years."""
+    """A wait that a platform or a server asks for, as a number that can be added and stored: not
+    below zero, and never longer than thirty thousand years."""
     return round(min(max(seconds, 0.0), _WAIT_S_MAX) * 1000)
 
 

@@ -5,6 +5,10 @@ class KoboshiError(Exception):
     """The root of all errors raised by this package on purpose."""
 
 
+class RoleLost(Exception):
+    """A turn has less of a role than what it was about to do needs."""
+
+
 class Fenced(KoboshiError):
     """The claim is no longer ours: drop what you hold, write nothing more about this turn."""
 
@@ -22,10 +26,6 @@ class BackgroundFull(KoboshiError):
     nothing."""
 
 
-class NoSuchRow(KoboshiError):
-    """The id names nothing that is stored."""
-
-
 class StoreFailed(KoboshiError):
     """The outcome of a commit is unknown: end this process, the next one reads what is there."""
 
@@ -39,15 +39,15 @@ class HomeHeld(StoreRefused):
 
 
 class Unusable(KoboshiError):
-    """Something can not work as it is configured; a person has to change it."""
+    """Something cannot work as it is configured; a person has to change it."""
 
 
 class ChannelUnusable(Unusable):
-    """A channel can not work as it is configured."""
+    """A channel cannot work as it is configured."""
 
 
 class ModelUnusable(Unusable):
-    """The model can not be used as it is configured."""
+    """The model cannot be used as it is configured."""
 
 
 class KeyMissing(ModelUnusable):
@@ -55,7 +55,7 @@ class KeyMissing(ModelUnusable):
 
 
 class ToolUnusable(Unusable):
-    """A tool can not be used as it is configured."""
+    """A tool cannot be used as it is configured."""
 
 
 class FileNotHad(KoboshiError):

@@ -29,7 +29,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutFile:
-    """A file that a person is to get: a copy of ours, that nobody changes until it is sent."""
+    """A file that a person is to get: a copy of ours, unchanged until it is sent."""
 
     path: str
     """Below the home."""

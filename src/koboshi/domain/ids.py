@@ -20,7 +20,14 @@ Generation = NewType("Generation", int)
 Epoch = NewType("Epoch", int)
 Seq = NewType("Seq", int)
 
-PREFIXES = {"session": "s", "turn": "t", "message": "m", "delivery": "d", "process": "p"}
+PREFIXES = {
+    "session": "s",
+    "turn": "t",
+    "message": "m",
+    "delivery": "d",
+    "process": "p",
+    "browser": "b",
+}
 
 
 def shown(kind: str, number: int) -> str:

@@ -71,12 +71,14 @@ class Words:
     files: tuple[Attachment, ...] = ()
     group: str = ""
     name: str = ""
+    is_forwarded: bool = False
+    """Another person wrote them, elsewhere: they command nothing and approve nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrangersWords(Words):
-    """What somebody sent who may not use the gateway. It is in no session, so it says itself where
-    it was said."""
+    """A message of a person who may not use the gateway. It is in no session, so it carries its
+    chat."""
 
     chat: str = ""
     thread: str = ""
@@ -152,7 +154,7 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redecide:
-    """The open turn was set aside: recovery decides again, now that somebody has written."""
+    """The open turn was set aside: recovery decides again, now that a message is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +182,7 @@ def admit(
     """What becomes of `entry` now; only messages and reports are ever asked about.
 
     A message meets a WAITING turn here only when it arrives: one that was accepted before the
-    question stays where it is, because nobody asks again until the turn has closed.
+    question stays where it is, because admission is not repeated until the turn has closed.
     `generation` is the session's, `is_boundary` says that the claim holder of the open turn asks,
     with every call of its last reply resolved; `is_exit_read` that the model already knows how the
     reporting process ended. Words sent with `/queue` or `/steer` never answer a question.
@@ -228,7 +230,7 @@ def _is_for_person(entry: Entry, generation: Generation) -> bool:
 
 
 def _admit_notice(open_turn: OpenTurn | None) -> Admission:
-    """A turn that works may look at the process itself: then nobody needs to be told."""
+    """A turn that works may look at the process itself: then no notice is needed."""
     works = open_turn is not None and open_turn.state in (TurnState.RUNNING, TurnState.QUEUED)
     return Hold() if works else Tell()
 

@@ -1,15 +1,13 @@
 """Every sentence that the gateway says to the model. They begin with `[koboshi]`."""
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from koboshi.domain.marks import MARK, unmarked
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.recovery import Interruption
 from koboshi.domain.text import plain
 from koboshi.domain.turn import TurnEvent
-
-MARK = "[koboshi]"
 
 RECOVERY = "recovery"
 """The cause of the one note that a resumed turn gets for each epoch that ended early."""
@@ -54,7 +52,7 @@ def recovery(interruption: Interruption, *, has_new_message: bool, is_interactiv
     elif is_interactive:
         words.append("Go on from the last step and finish.")
     else:
-        words.append("Nobody can answer questions here: finish the work with what you have.")
+        words.append("Questions cannot be answered here: finish the work with what you have.")
     return " ".join(words)
 
 
@@ -63,7 +61,7 @@ def outcome_unknown(tool: str, *, started: str) -> str:
     return (
         f"{MARK} {tool} was started at {started} and its outcome is unknown: the gateway stopped "
         "while it ran. It may have completed, completed partly, or not run. Do not repeat it; "
-        "first check its effect, and if you can not, ask the person."
+        "first check its effect, and if you cannot, ask the person."
     )
 
 
@@ -72,13 +70,20 @@ def outcome_lost(tool: str, why: str) -> str:
     return (
         f"{MARK} {tool} was started and its outcome is unknown: something went wrong in the "
         f"gateway ({_quoted(why, 300)}). It may have completed, completed partly, or not run. Do "
-        "not repeat it; first check its effect, and if you can not, ask the person."
+        "not repeat it; first check its effect, and if you cannot, ask the person."
     )
 
 
 def stopped(by: str) -> str:
     """The result of a call that has none because its turn was ended."""
     return f"{MARK} not finished: {by}"
+
+
+def role_lost(tool: str) -> str:
+    return (
+        f"{MARK} `{tool}` was not run: a person without the right to it has joined, or lost that "
+        "right. Look at which tools you have now."
+    )
 
 
 def not_repeated(tool: str) -> str:
@@ -156,15 +161,6 @@ def _quoted(text: str, limit: int) -> str:
     return unmarked(excerpt(text.replace("«", '"').replace("»", '"'), limit))
 
 
-_MARKS = re.compile(r"\[\s*koboshi\s*\]", re.IGNORECASE)
-
-
-def unmarked(text: str) -> str:
-    """Words of others without our mark, wherever they have it and however it is written: nothing
-    that a person or a program says can pass for a line of ours."""
-    return _MARKS.sub("(koboshi)", text)
-
-
 def report(headline: str, output: str, *, name: str = "") -> str:
     """What a process has to say: what is the matter, and then its output as data. A program that
     prints our mark does not speak for us. With a `name`, the process has ended, and the model is
@@ -193,11 +189,11 @@ def waited(age: str) -> str:
 
 
 def backlog(count: int) -> str:
-    """Said once to a turn that answers several messages which came while nobody was there."""
+    """Said once to a turn that answers several messages from the time without a connection."""
     return (
         f"{MARK} The {count} messages above were sent one after the other before the gateway came "
-        "back, and nobody has answered them. Read them as a whole: answer all that still stand, "
-        "and do not do what a later one takes back."
+        "back, and none of them has been answered. Read them as a whole: answer all that still "
+        "stand, and do not do what a later one takes back."
     )
 
 
@@ -228,7 +224,7 @@ def dated(note: str, at: str) -> str:
 
 
 def unknown_tool(tool: str, known: str) -> str:
-    return f'{MARK} there is no tool "{tool}"; there are: {known}'
+    return f'{MARK} there is no tool "{unmarked(tool)}"; there are: {known}'
 
 
 def tool_changed(tool: str) -> str:
@@ -239,9 +235,22 @@ def tool_changed(tool: str) -> str:
     )
 
 
+def not_as_approved(tool: str) -> str:
+    """The result of a call that was allowed as something else than it would be now."""
+    return (
+        f"{MARK} {tool} was not started: what it would do now is not what the person allowed, for "
+        "the settings have changed since. Call it again if it is still needed."
+    )
+
+
+def not_asked(tool: str, why: str) -> str:
+    """The result of a call that no person can be asked about."""
+    return f"{MARK} {tool} was not started: {why}."
+
+
 def tool_failed(tool: str, error: str) -> str:
-    return f"{MARK} {tool} failed: {error}"
+    return f"{MARK} {tool} failed: {unmarked(error)}"
 
 
 def file_not_had(path: str, why: str) -> str:
-    return f"{MARK} The file {path} could not be fetched: {why}."
+    return f"{MARK} The file {unmarked(path)} could not be fetched: {unmarked(why)}."

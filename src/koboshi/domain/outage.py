@@ -27,7 +27,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class ModelFailure:
     """One request that the model did not answer. `spent_ms` is the time since the failure before
     it, as far as the gateway knows; `asked_ms` is the wait that the provider names."""
 
@@ -88,7 +88,7 @@ def gave_up(outage: Outage) -> str:
     return f"the model did not answer{tried} ({outage.reason})"
 
 
-def told(patience: Patience) -> str:
+def outage_notice(patience: Patience) -> str:
     """What the person is told once."""
     return (
         f"The model provider does not answer. I keep trying for up to {_span(patience)}. "

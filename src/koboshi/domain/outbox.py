@@ -14,7 +14,7 @@ from koboshi.domain.transcript import Choice
 class DeliveryState(StrEnum):
     DRAFT = "draft"  # shown while it grows; not yet owed
     OWED = "owed"  # it is sent when its time has come
-    SENDING = "sending"  # under one worker; if that dies, nobody knows whether it arrived
+    SENDING = "sending"  # under one worker; if that dies, it is unknown whether it arrived
     HELD = "held"  # it may have arrived, and is not sent before the operator says so
     DELIVERED = "delivered"  # the platform has taken it
     REJECTED = "rejected"  # the platform will never take it
@@ -71,8 +71,6 @@ LACK_MS = 5_000
 platform, and it is over when it is over."""
 MOVES_MAX = 20
 """A chat that moved so often is followed with pauses."""
-COMMAND_REPLY = "command:"
-"""How the cause of a reply to a command begins."""
 UNDELIVERED = "undelivered:"
 """How the cause of a notice begins that tells of deliveries that were given up."""
 
@@ -110,6 +108,9 @@ class Delivery:
     """How many of these had it while the channel's other sends were accepted."""
     waited_ms: int = 0
     """How long the last pause was before this attempt."""
+    literal: tuple[int, int] | None = None
+    """Which characters of the text a person decides about: shown letter by letter, on every
+    platform. Then nothing of the text is Markdown."""
 
     @property
     def may_be_there(self) -> bool:
@@ -195,7 +196,7 @@ class Settle:
     is_told: bool = False
     """The person gets a notice that it was given up."""
     may_be_there: bool = False
-    """It was given up while nobody knows whether it arrived."""
+    """It was given up, and it is unknown whether it arrived."""
 
     @property
     def event(self) -> DeliveryEvent:
@@ -312,8 +313,8 @@ def ending_of(
 ) -> Settle | None:
     """How a delivery ends that is about to be tried once more; None if it may be tried.
 
-    What is old has its one try in each boot: after a downtime nobody knows how much of its age is
-    the fault of a clock.
+    An old delivery has one try in each boot: after a downtime it is unknown how much of its age
+    comes from a wrong clock.
     """
     if delivery.is_passing:
         if delivery.age_ms <= limits.passing_age_ms_max:
@@ -359,7 +360,7 @@ class Resolution(StrEnum):
 
     REPEAT = "repeat"  # with the same key: the platform keeps one copy
     FIND = "find"  # look it up first
-    HOLD = "hold"  # it waits for somebody to decide
+    HOLD = "hold"  # it waits for the operator's decision
     LABEL = "label"  # send again, saying that it may be a duplicate
 
 

@@ -1,4 +1,4 @@
-"""Who may use the gateway: codes by which a stranger becomes somebody we know.
+"""Who may use the gateway: codes by which a stranger becomes a known person.
 
 A person is the platform's stable id, never a name: names are shown and never compared.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from koboshi.domain.ids import ChannelName, EntryId
 from koboshi.domain.phrases import excerpt
+from koboshi.domain.role import Role
 from koboshi.domain.text import plain
 
 NOT_ALLOWED = "not-allowed"
@@ -20,7 +21,7 @@ CODE_CHARS = 8
 PERSON_CHARS_MAX = 256
 NAME_CHARS_MAX = 64
 STRANGER_CHARS_MAX = 200
-"""How much of a stranger's words is kept, for whoever asks why they were ignored."""
+"""How much of a stranger's words is kept, so that the operator can see what was ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody who was let in by a code."""
+    """A person who was let in by a code."""
 
     channel: ChannelName
     person: str
@@ -60,6 +61,16 @@ class Person:
     paired_ms: int
     entry_id: EntryId
     """The message that was answered with the code."""
+    role: Role = Role.MEMBER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleGiven:
+    """What became of a wish to give a person another role."""
+
+    was_paired: bool
+    is_named: bool
+    """The configuration names them: they are an owner, whatever the store says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +84,7 @@ class Revoked:
 
 
 def normal_code(text: str) -> str:
-    """A code as it was made, however somebody has typed it."""
+    """A code as it was made, from the way a person has typed it."""
     return "".join(char for char in text.upper() if char not in " -\t")
 
 

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from koboshi.domain.ids import DeliveryId, shown
 from koboshi.domain.transcript import Choice
 
-YES_NO = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
+NO = Choice(choice_id="no", label="No")
+YES_NO = (Choice(choice_id="yes", label="Yes"), NO)
+ALWAYS = Choice(choice_id="always", label="Yes, and always for this command in this chat")
 
 DUPLICATE_LABEL = "(may be a duplicate: my connection broke while I was sending this)\n"
 
@@ -46,7 +48,7 @@ def offer_worn_out(request: str) -> str:
 
 def offer_unknown(request: str, tool: str) -> str:
     return (
-        f"I was interrupted while `{tool}` ran for «{excerpt(request)}», and I can not tell "
+        f"I was interrupted while `{tool}` ran for «{excerpt(request)}», and I cannot tell "
         "whether it went through. I will not repeat it by myself. Shall I go on and check?"
     )
 
@@ -88,11 +90,51 @@ def failure(reason: str) -> str:
 
 
 def expired(question: str) -> str:
-    return f"Nobody answered «{excerpt(question)}», so I have let it go."
+    return f"«{excerpt(question)}» was not answered in time, so I have closed it."
 
 
 def too_late() -> str:
     return "That question is no longer open: your choice came too late. Write to me if it matters."
+
+
+NO_RULING = {
+    "not-an-owner": "Only an owner of this gateway can allow or refuse that. Nothing has changed.",
+    "asked-elsewhere": "I have asked the owners about that, in their private chats with me and on "
+    "the page, where the whole of it is shown. It is answered there.",
+}
+"""What is said to a person whose words do not decide about an approval, by `NoRuling`."""
+
+
+def owner_is_asked(*, has_chats: bool) -> str:
+    where = "in their private chat with me, and on the page" if has_chats else "on the page"
+    return f"This needs an owner. I have asked ({where}), and go on when there is an answer."
+
+
+def asked_for_others(channel: str, chat: str, people: Sequence[str]) -> str:
+    """What stands above an approval for owners who do not read along. Ids, not names: those prove
+    nothing."""
+    who = excerpt(", ".join(people), 200)
+    return f"In chat {chat} on {channel}, for {who}, the agent wants to do this:"
+
+
+def ruled(*, is_yes: bool) -> str:
+    return "Allowed, exactly as shown." if is_yes else "Refused. The agent is told."
+
+
+def members_now(names: Sequence[str]) -> str:
+    who = excerpt(", ".join(names), 1_000)
+    return (
+        f"Since this version there are owners and members. These people were let in by a code and "
+        f"are members now: {who}. Members talk to me; they answer no approvals, and their commands "
+        "stay inside the boundary. `koboshi people role CHANNEL PERSON owner` makes one an owner."
+    )
+
+
+def too_long_here() -> str:
+    return (
+        "It is too long to approve here: you cannot have seen all of it. Approve it on the page, "
+        "under Questions, or say no and let it be put into a file. It is still open."
+    )
 
 
 def no_such_choice() -> str:
@@ -126,7 +168,7 @@ def declined() -> str:
 
 
 def restarting() -> str:
-    return "I am being restarted. What I can not finish now goes on afterwards."
+    return "I am being restarted. What I cannot finish now goes on afterwards."
 
 
 def after_restart() -> str:
@@ -144,8 +186,8 @@ def back(seconds: float, resumed: int) -> str:
 
 def pairing_code(code: str, minutes: int) -> str:
     return (
-        f"I do not know you yet. Give this code to whoever runs this gateway: {code}. It is good "
-        f"for {minutes} minutes, and they let you in with `koboshi pairing approve {code}`."
+        f"I do not know you yet. Give this code to the operator of this gateway: {code}. It is "
+        f"good for {minutes} minutes, and they let you in with `koboshi pairing approve {code}`."
     )
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from koboshi.domain.ids import CallId, Generation, ProcessId, SessionId, TurnId
 from koboshi.domain.machine import Machine, transitions_of
+from koboshi.domain.sandbox import Boundary
 
 
 class ProcessState(StrEnum):
@@ -12,7 +13,7 @@ class ProcessState(StrEnum):
     RUNNING = "running"
     EXITED = "exited"
     KILLED = "killed"
-    LOST = "lost"  # it ended, or never began, and nobody saw how
+    LOST = "lost"  # it ended, or never began, and its outcome is unknown
 
 
 class ProcessEvent(StrEnum):
@@ -79,6 +80,13 @@ class Process:
     """The call that showed the model how it ended."""
     turn_log_size: int | None
     """How long the log was when its turn was answered: matches below belong to that turn."""
+    boundary: Boundary = Boundary.NONE
+    """What keeps it inside."""
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether nothing keeps it inside."""
+        return self.boundary is Boundary.NONE
 
     @property
     def has_failed(self) -> bool:

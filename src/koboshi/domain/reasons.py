@@ -28,7 +28,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwedPart:
-    """A delivery, as far as its fate is explained. `trouble` is why its channel can not be reached
+    """A delivery, as far as its fate is explained. `trouble` is why its channel cannot be reached
     now, as far as that is known."""
 
     name: str
@@ -159,7 +159,7 @@ def why_delivery(owed: OwedPart) -> Reason:
         case DeliveryState.DRAFT:
             return Reason(words="shown while it grows; not yet owed")
         case DeliveryState.OWED if owed.trouble:
-            words = f"owed; {owed.channel} can not be reached: {owed.trouble}"
+            words = f"owed; {owed.channel} cannot be reached: {owed.trouble}"
             return Reason(words=words, remedy=_to_reach(owed))
         case DeliveryState.OWED if owed.attempts:
             words = _because(f"owed; {tries} so far", owed.reason)
@@ -171,7 +171,7 @@ def why_delivery(owed: OwedPart) -> Reason:
         case DeliveryState.SENDING if owed.is_running:
             return Reason(words="being sent now")
         case DeliveryState.SENDING:
-            words = "the gateway died while sending it; nobody knows whether it arrived"
+            words = "the gateway died while sending it; it is not known whether it arrived"
             return Reason(words=words, remedy=f"{START}; it finds out before it sends it again")
         case DeliveryState.HELD:
             words = _because("held until the operator decides", owed.reason)
@@ -218,7 +218,7 @@ _CLOSED = {
         remedy=f"{AGAIN}; /busy queue lets messages wait for each other instead",
     ),
     TurnEvent.EXPIRED: Reason(
-        words="nobody answered its question in time, and it was let go", remedy=AGAIN
+        words="its question was not answered in time, so it was closed", remedy=AGAIN
     ),
     TurnEvent.DECLINED: Reason(words="the person did not want it to go on", remedy=AGAIN),
 }
@@ -251,7 +251,7 @@ def _not_arrived(turn: TurnStanding, owed: OwedPart) -> Reason:
         case DeliveryState.OWED if owed.is_stuck:
             tries = f"{owed.attempts} tries" if owed.attempts != 1 else "1 try"
             why = owed.trouble or owed.reason or "no reason was given"
-            words = f"{what} is stored, but {owed.channel} can not be reached: {why} ({tries})"
+            words = f"{what} is stored, but {owed.channel} cannot be reached: {why} ({tries})"
         case DeliveryState.OWED:
             words = f"{what} is stored and on its way"
         case _:
@@ -274,7 +274,7 @@ def why_closed(state: str, event: str, reason: str | None, deaths: int) -> Reaso
 
 
 def or_by_hand(closed: Reason, state: str, message: str) -> Reason:
-    """What ended a turn, with the way to ask again what a person said in it, if anybody did."""
+    """What ended a turn, with the way to ask its message again, if it holds one."""
     if not message or state not in (TurnState.FAILED, TurnState.STOPPED):
         return closed
     way = f"`koboshi inbox retry {message}`, or Retry on the page, asks it again"
@@ -319,7 +319,7 @@ def what_is_wrong(
         words = f"nothing can be written: {store}"
         found.append(Reason(words=words, remedy="nothing is lost; it goes on when that is mended"))
     for channel, why in unreached.items():
-        words = f"{channel} can not be reached: {why}"
+        words = f"{channel} cannot be reached: {why}"
         remedy = (
             "what people write there comes in, and what is owed goes out, as soon as it can be; "
             "`koboshi doctor --online` tries it"

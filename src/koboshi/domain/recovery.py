@@ -1,8 +1,22 @@
-"""What happens to a turn that nobody works on, decided from durable facts by one table of rules.
+"""What happens to a turn that no worker holds, decided from durable facts by one table of rules.
 
-The first rule whose condition holds speaks. Every verdict names its rule and says why; the same
-function, without applying, is what `koboshi explain` prints. `docs/recovery-rules.md` is drawn
-from `RULES`.
+Theory of operation. A gateway may die at any instruction, so a turn that is not closed must be
+complete in the database at every moment: its transcript says what was done, its row who held it,
+and the calls say what was started. `TurnFacts` is all that a decision may rest on. It is read from
+rows and from this boot's configuration, never from memory, a file or the way the last boot ended.
+
+* `decide` is total. The last rule always holds, so every turn that is not closed has a verdict.
+* The order of `RULES` is the argument. A rule may assume that no rule above it holds. What needs no
+  work (an answer to deliver, an open question) and what must not go on (a person without the
+  right, an unknown channel) stand above what is doubtful (too many deaths, a stale turn, an
+  unknown outcome), and that above the ordinary way to go on.
+* A verdict is computed inside the transaction that applies it, so its facts are still true then.
+  `koboshi explain` calls the same function without applying it, and names the same rule.
+* Facts that a correct store cannot produce raise `ContradictoryFacts`: a bug is not recovered from.
+* Deciding twice does no harm. A verdict moves the turn or changes the facts, and a crash between
+  verdict and work leaves the facts that the next boot decides from.
+
+`docs/recovery-rules.md` is drawn from `RULES`.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,8 +79,10 @@ class BootConfig:
     patience: Patience = field(default_factory=Patience)
     listen: Mapping[ChannelName, str] = field(default_factory=dict)
     """What of a group is for the agent, where the channel does not keep to mentions."""
-    is_owner: Callable[[ChannelName, str], bool] = lambda _channel, _person: False
-    """Whether the configuration names the person: `*` and a code name nobody."""
+    is_owner: Callable[[ChannelName, str], bool] = lambda _channel, _person: True
+    """Whether the configuration names a person whom it allows. Neither `*` nor a code is a name."""
+    owned: frozenset[ChannelName] = frozenset()
+    """The channels of which the configuration names an owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +97,7 @@ class TurnFacts:
     is_willed: bool
     """A person asked for it since it was last worked on: an answer, a yes, /resume, /retry."""
     is_postponed: bool
-    """It waits for a time that the work itself chose; nobody interrupted it."""
+    """It waits for a time that the work itself chose; it was not interrupted."""
     is_current: bool
     """The turn's generation is the session's."""
     recoveries: int
@@ -95,7 +111,7 @@ class TurnFacts:
     """A message of an allowed person waits, whenever it was accepted."""
     asked_by: Author | None
     is_person_allowed: bool
-    """Everybody whose message is in it may use the gateway."""
+    """Every sender of a message in it may use the gateway."""
     is_channel_known: bool
     is_interactive: bool
     interruption: Interruption
@@ -141,8 +157,8 @@ def is_stale(facts: TurnFacts, policy: Policy) -> bool:
 
 
 def _is_taken_up(facts: TurnFacts) -> bool:
-    """Rules about how it went so far concern only turns that somebody worked on before, and that
-    no person has asked for since."""
+    """Rules about a turn's history concern only turns that a worker held before, and that no person
+    has asked for since."""
     return facts.is_claimed_before and not facts.is_willed
 
 
@@ -151,7 +167,7 @@ def _is_up_to_policy(facts: TurnFacts) -> bool:
 
 
 def _is_held_back(facts: TurnFacts) -> bool:
-    """The gateway dies again and again, perhaps over this."""
+    """The gateway keeps dying, perhaps over this."""
     if not _is_up_to_policy(facts):
         return False
     dies_again = facts.crash_streak > 1
@@ -256,8 +272,8 @@ RULES: tuple[Rule, ...] = (
             _is_up_to_policy(facts) and facts.message_behind and _is_left_alone(facts)
         ),
         then=_always(VerdictKind.CLEAR),
-        says="it was interrupted, recovery is `off` (or `ask`, and nobody can be asked), and a "
-        "message waits behind it",
+        says="it was interrupted, recovery is `off` (or `ask`, where no question is possible), and "
+        "a message waits behind it",
         because="recovery does not continue it in this session, and a message waits behind it",
     ),
     Rule(
@@ -290,14 +306,14 @@ RULES: tuple[Rule, ...] = (
         ),
         then=_always(VerdictKind.ASK_USER),
         says="idle for longer than `fresh_seconds`",
-        because="it was interrupted long ago; nobody may want it any more",
+        because="it was interrupted long ago and may not be wanted any more",
     ),
     Rule(
         label="stale-unattended",
         when=lambda facts, policy: _is_taken_up(facts) and is_stale(facts, policy),
         then=_always(VerdictKind.GIVE_UP),
-        says="idle for longer than `fresh_seconds`, and nobody can be asked",
-        because="it was interrupted long ago and nobody can be asked",
+        says="idle for longer than `fresh_seconds`, and no question is possible",
+        because="it was interrupted long ago, and there is no person to ask",
     ),
     Rule(
         label="outcome-unknown",
@@ -308,15 +324,15 @@ RULES: tuple[Rule, ...] = (
             and not facts.message_waits
         ),
         then=_always(VerdictKind.ASK_USER),
-        says="a call that must not be repeated was under way, and nobody has written since",
+        says="a call that must not be repeated was under way, and no message has come since",
         because="something that must not be done twice was under way, and its outcome is unknown",
     ),
     Rule(
         label="breaker-moved-on",
         when=lambda facts, _: _is_held_back(facts) and facts.message_waits,
         then=_always(VerdictKind.CLEAR),
-        says="the gateway dies again and again, and the person has written since",
-        because="the gateway died again and again, and the person has written since",
+        says="the gateway keeps dying, and the person has written since",
+        because="the gateway kept dying, and the person has written since",
     ),
     Rule(
         label="boot-breaker",
@@ -324,22 +340,21 @@ RULES: tuple[Rule, ...] = (
         then=_always(VerdictKind.STAND),
         says="the gateway died while it worked at 3 boots in ten minutes (and this turn twice in a "
         "row without a new step), or at 5",
-        because="the gateway dies again and again; it goes on after ten quiet minutes, or by "
-        "/resume",
+        because="the gateway keeps dying; it goes on after ten quiet minutes, or by /resume",
     ),
     Rule(
         label="fresh",
         when=lambda _facts, _policy: True,
         then=_always(VerdictKind.RESUME),
         says="otherwise",
-        because="nothing speaks against it; it goes on from its last durable step",
+        because="nothing forbids it, so it continues from its last saved step",
     ),
 )
 
 
 def decide(facts: TurnFacts, policy: Policy) -> Verdict:
     """The verdict over a turn that is not closed. Total; raises ContradictoryFacts for facts that
-    a correct store can not produce."""
+    a correct store cannot produce."""
     contradiction = contradiction_in(facts)
     if contradiction:
         raise ContradictoryFacts(contradiction)
@@ -373,22 +388,3 @@ def contradiction_in(facts: TurnFacts) -> str | None:
         and (facts.state is not TurnState.QUEUED or not facts.is_claimed_before),
     }
     return next((words for words, holds in impossible.items() if holds), None)
-
-
-class CallFate(StrEnum):
-    """What the gateway does with a call that was under way when it died."""
-
-    RUN_AGAIN = "run-again"
-    REATTACH = "reattach"
-    UNKNOWN = "unknown"  # the model is told; it is never run again by the gateway
-
-
-def fate_of(effect: Effect) -> CallFate:
-    """Repeating it changes nothing, it can be taken up by its id, or it must not be repeated."""
-    match effect:
-        case Effect.NONE | Effect.REPEATABLE:
-            return CallFate.RUN_AGAIN
-        case Effect.RESUMABLE:
-            return CallFate.REATTACH
-        case Effect.ONCE:
-            return CallFate.UNKNOWN

@@ -24,7 +24,7 @@ class Shortage(KoboshiError):
 
 def shortage_in(error: BaseException | None) -> str | None:
     """What is missing, if `error`, what caused it, or one of a group of errors says that something
-    is; it passes, so whoever waits and tries again does right. None for every other error."""
+    is. A shortage passes: the caller waits and tries again. None for every other error."""
     while error is not None:
         if isinstance(error, BaseExceptionGroup):
             found = (shortage_in(each) for each in error.exceptions)

@@ -25,7 +25,7 @@ class Again(StrEnum):
     PRESSED = "pressed"  # a button of a question that is closed
     NOTHING_KEPT = "nothing-kept"  # it was not for us, and its words were not stored
     CUT_SHORT = "cut-short"  # a stranger's, of which only the beginning is stored
-    NO_PLACE = "no-place"  # a stranger's, and nobody knows in which chat it was said
+    NO_PLACE = "no-place"  # a stranger's, and its chat is not known
     NOT_SERVED = "not-served"  # its person is not allowed, or its channel is gone
     FULL = "full"  # too much waits in its session
 
@@ -133,7 +133,7 @@ def why_not_dropped(kind: str, state: str, reason: str | None, turn: str | None)
     """Why a message was not dropped; `turn` names the one that it is in."""
     match (kind, state):
         case (EntryKind.REPORT, EntryState.WAITING):
-            return "what a process reports is told to whoever asked for it"
+            return "what a process reports is told to the person who asked for it"
         case (_, EntryState.ATTACHED):
             return f"it is in {turn}; `koboshi explain {turn}` says where that stands"
         case (EntryKind.COMMAND, _):

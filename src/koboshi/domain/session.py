@@ -45,6 +45,8 @@ class Session:
     generation: Generation
     context_from: Seq
     settings: Settings = field(default_factory=Settings)
+    person: str = ""
+    """Whose private chat it is; empty for a group, and where the platform does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Leave(StrEnum):
-    """How somebody asked the gateway to end."""
+    """How the gateway was asked to end."""
 
     STOP = "stop"
     RESTART = "restart"
@@ -12,5 +12,5 @@ class Leave(StrEnum):
 
 
 async def nothing_against_it() -> str:
-    """Why a gateway would not come back from a restart, where nobody can tell."""
+    """Why a gateway would not come back from a restart, where that is unknown."""
     return ""

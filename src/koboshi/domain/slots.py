@@ -30,7 +30,7 @@ class SlotLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class FreeSlots:
     """How many turns may be claimed now."""
 
     turns: int
@@ -38,7 +38,7 @@ class Room:
     """How many of these may be recovered ones."""
 
 
-NO_ROOM = Room(turns=0, recovered=0)
+NO_ROOM = FreeSlots(turns=0, recovered=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,21 +63,21 @@ def slots_kept(slots_max: int) -> int:
     return 0 if slots_max == 1 else max(1, slots_max // 4)
 
 
-def room_for(slots_max: int, *, held: int, recovered: int) -> Room:
+def room_for(slots_max: int, *, held: int, recovered: int) -> FreeSlots:
     """What is free while `held` slots are held, `recovered` of them by recovered turns."""
     free = max(0, slots_max - held)
     share = slots_max - slots_kept(slots_max)
-    return Room(turns=free, recovered=max(0, min(free, share - recovered)))
+    return FreeSlots(turns=free, recovered=max(0, min(free, share - recovered)))
 
 
-def within(one: Room, other: Room) -> Room:
+def within(one: FreeSlots, other: FreeSlots) -> FreeSlots:
     """The room that both bounds leave."""
     turns = min(one.turns, other.turns)
-    return Room(turns=turns, recovered=min(turns, one.recovered, other.recovered))
+    return FreeSlots(turns=turns, recovered=min(turns, one.recovered, other.recovered))
 
 
 def next_grant(
-    line: Sequence[bool], room: Room, *, queue_waits: bool, queue_was_last: bool
+    line: Sequence[bool], room: FreeSlots, *, queue_waits: bool, queue_was_last: bool
 ) -> Grant:
     """Who gets the next free slot.
 

@@ -14,7 +14,7 @@ from koboshi.domain.turn import TurnEvent, TurnState
 WORKED_ON = "this gateway is working on it"
 
 HELD_BACK = "boot-breaker"
-"""The rule that leaves an interrupted turn alone while the gateway dies again and again."""
+"""The rule that leaves an interrupted turn alone while the gateway keeps dying."""
 
 HELD = "held-back"
 INTERRUPTED = "interrupted"
@@ -23,7 +23,7 @@ INTERRUPTED = "interrupted"
 _WORDS: dict[str, str] = {
     TurnState.QUEUED: "in the queue",
     TurnState.RUNNING: "being worked on",
-    HELD: "held back: the gateway dies again and again",
+    HELD: "held back: the gateway keeps dying",
     INTERRUPTED: "interrupted: the gateway died over it",
     TurnState.WAITING: "waiting for an answer",
     TurnState.SUSPENDED: "set aside",
@@ -92,7 +92,7 @@ def why_now(
     when = "as soon as there is room" if is_running else "when a gateway runs again"
     match event:
         case "opened":
-            return replace(verdict, because=f"nobody has worked on it yet; it begins {when}")
+            return replace(verdict, because=f"it has not been worked on yet; it begins {when}")
         case TurnEvent.REPLIED:
             return replace(verdict, because=f"the person has answered; it goes on {when}")
         case TurnEvent.RELEASED:

@@ -1,17 +1,19 @@
 """What happened, in plain words, from the lines of the journal. Pure.
 
 The one place that words events. It is here and not in `control/`, because `/why` is answered in the
-transaction that stores the command, where the kernel reads the journal; `explain` and `trace` tell
-the same lines from the views.
+transaction that stores the command, where the kernel reads the journal. `explain` and `trace` tell
+the same lines from the views, and the events that the page and the chat get carry these words.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from koboshi.domain.action import EMPTY_REPLY
+from koboshi.domain.boot import ENDED_WORDS
 from koboshi.domain.ids import shown
 from koboshi.domain.notes import BACKLOG, ENDED, MOVED_ON, RECOVERY, RETRY
 from koboshi.domain.phrases import failure
+from koboshi.domain.worker import EndedHow
 
 _TURN = {
     "opened": "accepted",
@@ -19,7 +21,7 @@ _TURN = {
     "asked": "it waits for the answer",
     "replied": "the person answered",
     "declined": "the person did not want it to go on",
-    "expired": "nobody answered in time, and it was let go",
+    "expired": "the question was not answered in time, so the turn was closed",
     "answered": "the answer was stored",
     "settled": "done: nothing is left to deliver",
     "released": "set down, because the gateway was stopping",
@@ -80,18 +82,20 @@ class Happening(Protocol):
     def worker_id(self) -> int | None: ...
 
 
-def told(lines: Sequence[Happening]) -> list[tuple[int, str]]:
-    """What the lines say, each with its time. A line that repeats its neighbour says nothing."""
+def story_of_lines(lines: Sequence[Happening]) -> list[tuple[int, str]]:
+    """What the lines say, each with its time, without those that say nothing."""
+    worded = zip(lines, words_of_lines(lines), strict=True)
+    return [(line.at_ms, words) for line, words in worded if words]
+
+
+def words_of_lines(lines: Sequence[Happening]) -> tuple[str, ...]:
+    """What each line says. It is empty for a line that repeats its neighbour."""
     tools: dict[str, str] = {}
-    story = []
     for line in lines:
         if line.subject == "call" and line.reason:
             call_id, _, tool = line.reason.partition(" ")
             tools[call_id] = tool
-        words = _words(line, tools)
-        if words:
-            story.append((line.at_ms, words))
-    return story
+    return tuple(_words(line, tools) or "" for line in lines)
 
 
 def _words(line: Happening, tools: Mapping[str, str]) -> str | None:
@@ -109,6 +113,8 @@ def _words(line: Happening, tools: Mapping[str, str]) -> str | None:
         case "process":
             words = "began" if line.event == "begun" else line.event
             return _with_reason(f"{shown('process', line.number)} {words}", line.reason)
+        case "worker":
+            return _of_worker(line)
         case _:
             return _with_reason(f"{line.subject} {line.number}: {line.event}", line.reason)
 
@@ -132,6 +138,19 @@ def _of_turn(line: Happening) -> str:
             return f"{words}: they wrote something else, and that opened a turn of its own"
         case _:
             return words
+
+
+def _of_worker(line: Happening) -> str | None:
+    """The words follow the name of the boot. Its report says more than that it started."""
+    match line.event:
+        case "booted":
+            return line.reason
+        case "ended" if line.reason in ENDED_WORDS:
+            return ENDED_WORDS[EndedHow(line.reason)]
+        case "started":
+            return None
+        case _:
+            return _with_reason(line.event, line.reason)
 
 
 def _of_step(line: Happening, tools: Mapping[str, str]) -> str | None:

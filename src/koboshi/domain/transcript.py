@@ -18,7 +18,7 @@ class Effect(StrEnum):
     NONE = "none"  # nothing: read, list, search
     REPEATABLE = "repeatable"  # the same again: write a whole file
     RESUMABLE = "resumable"  # it can be taken up by its call id: a command under its runner
-    ONCE = "once"  # nobody knows: never repeated by the gateway
+    ONCE = "once"  # unknown: never repeated by the gateway
 
     def is_stricter_than(self, other: "Effect") -> bool:
         """Whether less may be done about a call of this kind after a crash than about `other`."""
@@ -114,7 +114,7 @@ class Reply:
     """What the model said, with the calls it proposed.
 
     A reply without calls ends the turn: it is stored only as its `Answer`, so that "answered but
-    still running" can not be stored. `raw` is the provider's own form, for the next request.
+    still running" cannot be stored. `raw` is the provider's own form, for the next request.
     """
 
     text: str
@@ -128,7 +128,7 @@ class Reply:
 class ResultStatus(StrEnum):
     OK = "ok"
     ERROR = "error"
-    UNKNOWN = "unknown"  # started, and nobody knows how it ended
+    UNKNOWN = "unknown"  # started, and its outcome is not known
     STOPPED = "stopped"  # the turn ended before the call did
 
 
@@ -140,6 +140,22 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalSeal:
+    """What is stored with the question of an approval."""
+
+    seal: str
+    rule_key: str = ""
+    """Known again by this where the same is asked for; empty if it cannot be allowed for good."""
+    begin: int = 0
+    """Where the literal begins in the question's text, in characters."""
+    end: int = 0
+    asked_by: str = ""
+    """For whom the agent works."""
+    is_elsewhere: bool = False
+    """It is too long for its chat to show whole: a yes counts only where it was shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """Asked of a person; the turn waits. The gateway's own take yes or no."""
 
@@ -147,6 +163,8 @@ class Question:
     text: str
     choices: tuple[Choice, ...] = ()
     call_id: CallId | None = None
+    sealed: ApprovalSeal | None = None
+    """Of an approval: what a yes is bound to. Questions of earlier versions have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +237,8 @@ class CallRecord:
     """It got its result without having run: denied, refused, or its turn was ended first."""
     approved_by: str | None = None
     approved_ms: int | None = None
+    seal: str | None = None
+    """What the approval is bound to (`domain/approval.py`)."""
 
     @property
     def is_unresolved(self) -> bool:
@@ -226,7 +246,7 @@ class CallRecord:
 
     @property
     def is_under_way(self) -> bool:
-        """Started, and no result: after a crash nobody knows how far it got."""
+        """Started, and no result: after a crash it is unknown how far it got."""
         return self.started_ms is not None and self.finished_ms is None
 
     @property
@@ -243,7 +263,7 @@ class CallRecord:
 class Tail(StrEnum):
     """What a turn's transcript ends with. Notes and the gateway's own questions do not count."""
 
-    TRIGGER = "trigger"  # somebody wrote, or a process reported; the model has not replied
+    TRIGGER = "trigger"  # a person wrote, or a process reported; the model has not replied
     PROPOSED = "proposed"  # calls were proposed; none of the unresolved ones was started
     STARTED = "started"  # a call was started and has no result
     RESULT = "result"  # every call has its result; the model has not gone on
@@ -277,7 +297,7 @@ def fingerprint(tool: str, arguments: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class PastWords:
     """Words of a person, or of an answer, as the transcript has them."""
 
     seq: Seq
@@ -292,6 +312,6 @@ class Past:
     """What was said in a chat up to the journal line `seq`; the lines themselves are gone."""
 
     seq: int
-    said: tuple[Said, ...]
+    said: tuple[PastWords, ...]
     at_ms: int
     """When this was looked at."""

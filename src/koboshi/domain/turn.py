@@ -12,12 +12,12 @@ from koboshi.domain.machine import Machine, transitions_of
 
 
 class TurnState(StrEnum):
-    QUEUED = "queued"  # nobody works on it; a worker may claim it
+    QUEUED = "queued"  # no worker holds it; one may claim it
     RUNNING = "running"  # one worker holds the claim
     WAITING = "waiting"  # a person was asked something
     SUSPENDED = "suspended"  # set aside with a reason; a person or a changed world brings it back
     ANSWERED = "answered"  # the answer is stored and owed to the person
-    DONE = "done"  # the answer reached the person, or can not
+    DONE = "done"  # the answer reached the person, or cannot
     STOPPED = "stopped"  # ended on purpose
     FAILED = "failed"  # ended by an error, and the person was told
 

@@ -21,7 +21,7 @@ class WatcherKind(StrEnum):
 class WatcherState(StrEnum):
     ARMED = "armed"  # it looks, or waits for the end
     FIRED = "fired"  # it has said the end
-    DISARMED = "disarmed"  # nobody needs it any more
+    DISARMED = "disarmed"  # it is not needed any more
 
 
 class WatcherEvent(StrEnum):
@@ -105,7 +105,7 @@ class ReportLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ReportsSoFar:
     """What was reported in the last `ReportLimits.every_ms`, and what was not heard yet."""
 
     of_process_waits: bool
@@ -148,7 +148,7 @@ def examine(
     line of unreasonable length is examined as it is. Lines are redacted before they are cut, so
     that no half of a secret is shown.
 
-    Reports that can not show all they found, `NOISY_MAX` times in a row, are the last: then only
+    Reports that cannot show all they found, `NOISY_MAX` times in a row, are the last: then only
     the end is worth a report.
     """
     if watcher.state is not WatcherState.ARMED or watcher.kind is not WatcherKind.MATCH:
@@ -203,7 +203,7 @@ def _is_past(since_ms: int, span_ms: int, now_ms: int) -> bool:
     return not 0 <= now_ms - since_ms < span_ms
 
 
-def may_say(said: Said, limits: ReportLimits) -> bool:
+def may_say(said: ReportsSoFar, limits: ReportLimits) -> bool:
     """Whether there is room for one more report. What is found meanwhile is not lost: it is in the
     log, and is said together with what follows."""
     if said.of_process_waits:

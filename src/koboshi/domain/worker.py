@@ -14,11 +14,11 @@ class EndedHow(StrEnum):
     KILLED = "killed"  # found dead by its successor
     MEMORY = "memory"  # found dead, and the kernel did kill for want of memory at that time
     REBOOTED = "rebooted"  # found dead, and the machine was started again since
-    REFUSED = "refused"  # could not start as it was configured; nobody was served
+    REFUSED = "refused"  # could not start as it was configured; it served no message
 
 
 MEMORY_MS_MAX = 120_000
-"""A kill that was counted longer than this after the last sign of life may be anybody's."""
+"""A kill that was counted longer than this after the last sign of life may be another process's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +82,3 @@ def breaker_of(unclean_ms: Sequence[int], now_ms: int) -> tuple[Breaker, int]:
     if near >= OPEN_BOOTS:
         return Breaker.OPEN, until_ms
     return (Breaker.HALF, until_ms) if near >= HALF_BOOTS else (Breaker.CLOSED, 0)
-
-
-def is_alive(worker: Worker, *, now_ms: int, ttl_ms: int) -> bool:
-    """Whether the worker is to be taken for alive, where only its heartbeat can tell."""
-    return worker.ended_ms is None and now_ms - worker.heartbeat_ms <= ttl_ms
-
-
-def trusted_until(beat_started: float, *, ttl_s: float, margin_s: float) -> float:
-    """Until when, on the monotonic clock, a worker may trust its own claims after a heartbeat that
-    it began to send at `beat_started`."""
-    return beat_started + ttl_s - margin_s

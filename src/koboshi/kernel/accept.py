@@ -1,36 +1,75 @@
-"""The inbox: what arrived is stored, together with what follows from it."""
+"""The inbox: what arrived is stored, together with what follows from it.
 
-from collections.abc import Mapping, Sequence
+Theory of operation. `accept` is one transaction: the cursor of the channel, a row for each arrival,
+and the effect of each new row. The channel acknowledges to its platform after the commit. So at
+every moment:
+
+* What the platform believes that we have is durable. What it does not believe comes again: source,
+  account and external id are a unique key, so the second arrival changes nothing and gets the
+  receipt of the first.
+* The cursor is never ahead of the rows that it stands for, because they are one commit.
+* A stored message is in a turn, waits behind an open turn, or has an end with a reason. None waits
+  in an idle session: the admission opens a turn in the same transaction.
+* A command is stored as handled, with its effect and its reply. A `/stop` that is delivered twice
+  stops once.
+* The right to use the gateway is read first, in this transaction. Without it a person commands,
+  edits and opens nothing, and leaves a bounded number of rows.
+
+Admission and recovery are effects of the same layer. The verbs here use both, so they hand
+`apply_verdict` to `apply_admission`, which needs it where an open turn must be judged first.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from koboshi.domain import phrases
+from koboshi.domain.approver import APPROVAL_NEEDS_PERSON, may_answer_approval
+from koboshi.domain.command import Command, OperatorAction
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
 from koboshi.domain.retry import Retried
-from koboshi.domain.session import Busy, Listen, Session
-from koboshi.kernel.accounts import adopt_unclaimed, bind_account, has_unclaimed
+from koboshi.domain.session import Busy, CutKind, Listen, Session
+from koboshi.kernel.accounts import adopt_unclaimed, bind_account, is_new_to
 from koboshi.kernel.admission import apply_admission
-from koboshi.kernel.commands import carry_out
+from koboshi.kernel.approvals import revoke_rule
+from koboshi.kernel.approver import answers_approval
+from koboshi.kernel.commands import command_facts
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import encoded, number, text, words_of
-from koboshi.kernel.keys import channel_key, chat_key, lock_found
-from koboshi.kernel.pairing import as_kept, meet_stranger
-from koboshi.kernel.read import find_session
-from koboshi.kernel.record import enqueue_delivery, enqueue_delivery_once
-from koboshi.kernel.retry import drop_by_hand, retry_entry
-from koboshi.kernel.sessions import find_or_make_session, move_chat
+from koboshi.kernel.decode import encoded, first_text, words_of
+from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
+from koboshi.kernel.erasure import erase_person
+from koboshi.kernel.keys import channel_key, chat_key, lock_found, lock_session
+from koboshi.kernel.operator_action import apply_will, cut_session
+from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
+from koboshi.kernel.pairing import as_kept, forget_strangers, meet_stranger
+from koboshi.kernel.questions import rule_on_approval
+from koboshi.kernel.record import ask_end, ask_restart
+from koboshi.kernel.recovery import apply_verdict
+from koboshi.kernel.retry import drop_by_hand, retry_entry, retry_turn
+from koboshi.kernel.rows import EntryRow, TurnRow, find_entry, find_session, read_open_turn
+from koboshi.kernel.sessions import find_or_make_session, known_as_private, move_chat, set_session
 from koboshi.kernel.transaction import Keys, Readers, Transaction, Value, Writer
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
 
-EDIT = "edit"
-"""The reason of an entry that is not a message of its own."""
 NOT_ADDRESSED = "not-addressed"
-"""The reason of an entry that was said in a group, and not to us."""
+"""The reason of an entry of a group that was not addressed to the gateway."""
+EDIT = "edit"
+"""The reason of an entry that only changes an earlier message."""
 _IGNORED = (EntryKind.IGNORED, EntryState.IGNORED)
+_REFUSED = Receipt(
+    entry_id=EntryId(0),
+    state=EntryState.DROPPED,
+    is_duplicate=False,
+    refused=APPROVAL_NEEDS_PERSON,
+)
+"""Nothing is stored of it, so the same key can be used again by a person."""
+_NOT_ADDRESSED = Receipt(entry_id=EntryId(0), state=EntryState.IGNORED, is_duplicate=False)
+"""It was said in a group, and not to us. Nothing is stored of it but the cursor: words to others
+are not ours to keep, and could fill a disk."""
 
 
 class InboxVerbs:
@@ -46,21 +85,27 @@ class InboxVerbs:
 
         return await self._writer.write("inbox.bind", operation)
 
-    async def adopt(self, channel: ChannelName, account: str) -> None:
+    async def connect(self, channel: ChannelName, account: str) -> None:
+        worker_id = self._context.worker_id
         if not account:
             return
-        # Nearly always there is nothing, and then nothing is written.
-        is_there = await self._readers.read(lambda tx: has_unclaimed(tx, channel))
-        if is_there:
-            await self._writer.write(
-                "inbox.adopt", lambda tx: adopt_unclaimed(tx, channel, account)
+
+        def operation(tx: Transaction) -> None:
+            adopt_unclaimed(tx, channel, account)
+            now = tx.now_ms
+            tx.change(
+                "account_connected", channel=channel, account=account, worker_id=worker_id, now=now
             )
+
+        # A later connection of this boot has nothing to write.
+        if await self._readers.read(lambda tx: is_new_to(tx, channel, account, worker_id)):
+            await self._writer.write("inbox.connect", operation)
 
     async def cursor(self, channel: ChannelName, account: str = "") -> str | None:
         row = await self._readers.read(
             lambda tx: tx.row("cursor_get", channel=channel, account=account)
         )
-        return None if row is None else text(row[0])
+        return first_text(row)
 
     async def messages_waiting(self, session_id: SessionId) -> int:
         return await self._readers.read(
@@ -89,13 +134,17 @@ class InboxVerbs:
         return await self._writer.write("inbox.drop", lambda tx: drop_by_hand(tx, entry_id))
 
     async def retry(self, entry_id: EntryId) -> Retried | None:
-        return await self._writer.write(
-            "inbox.retry", lambda tx: retry_entry(tx, self._context, entry_id)
-        )
+        def operation(tx: Transaction) -> Retried | None:
+            retried, asked = retry_entry(tx, self._context, entry_id)
+            if asked is not None:
+                apply_admission(tx, self._context, asked.session, asked.entry, apply_verdict)
+            return retried
+
+        return await self._writer.write("inbox.retry", operation)
 
 
 def _keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, has_cursor: bool) -> Keys:
-    """The chats that something arrives in, and those that they move to."""
+    """The keys of the chats with arrivals, and of the chats that they move to."""
     chats = {(each.inbound.route.channel, each.inbound.route.chat) for each in arrivals}
     moved = {
         (each.inbound.route.channel, each.inbound.moved_to)
@@ -113,27 +162,35 @@ def _accept_one(
     insert = partial(_insert, tx, context, account)
     if inbound.moved_to:
         move_chat(tx, inbound.route, inbound.moved_to)
+    # The right comes first: without it, a person commands and opens nothing.
+    is_allowed = context.allows(tx, inbound.route.channel, inbound.sender)
+    if arrival.ignored == NOT_ADDRESSED:
+        return _NOT_ADDRESSED
+    if not inbound.is_addressed and not (is_allowed and _listens(tx, context, inbound)):
+        return _NOT_ADDRESSED
+    if not is_allowed:
+        return _turn_down(tx, context, account, arrival)
     if arrival.ignored is not None:
         return insert(arrival, None, *_IGNORED)
-    # Before anything else is looked at: nobody who is not allowed commands, or opens anything.
-    is_allowed = context.allows(tx, inbound.route.channel, inbound.sender)
-    if not inbound.is_addressed and not (is_allowed and _listens(tx, context, inbound)):
-        return insert(_unheard(arrival), None, *_IGNORED)
-    if not is_allowed:
-        return _turn_down(tx, context, account, inbound)
     if inbound.edits:
         return _edit(tx, context, account, arrival)
+    if not may_answer_approval(inbound.sent_by) and answers_approval(tx, arrival, account):
+        return _REFUSED
     session = find_or_make_session(tx, arrival.inbound.route)
+    if inbound.is_private:
+        session = known_as_private(tx, session, inbound.sender)
+    if (asked := turn_asked_here(tx, session, inbound.words)) is not None:
+        return _settle(tx, context, insert, arrival, session, asked)
     if arrival.command is not None:
         receipt = insert(arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
         if not receipt.is_duplicate:
-            carry_out(tx, context, session, arrival.inbound, receipt, arrival.command, respond)
+            _carry_out(tx, context, session, arrival.inbound, receipt, arrival.command, respond)
         return receipt
     receipt = insert(arrival, session, EntryKind.MESSAGE, EntryState.WAITING)
     if receipt.is_duplicate:
         return receipt
     entry = _entry(arrival, session, receipt.entry_id)
-    state = apply_admission(tx, context, session, entry)
+    state = apply_admission(tx, context, session, entry, apply_verdict)
     if state is EntryState.WAITING:
         _acknowledge(tx, session, entry)
     if context.is_draining and state is not EntryState.DROPPED:
@@ -142,44 +199,60 @@ def _accept_one(
     return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
 
 
+def _settle(
+    tx: Transaction,
+    context: VerbContext,
+    insert: Callable[..., Receipt],
+    arrival: Arrival,
+    session: Session,
+    asked: TurnRow,
+) -> Receipt:
+    """A button for the approval of another chat. Like a command, it is stored with its effect and
+    its reply."""
+    inbound = arrival.inbound
+    receipt = insert(arrival, session, EntryKind.COMMAND, EntryState.HANDLED)
+    if not receipt.is_duplicate:
+        words = settle_from_here(tx, context, session, asked, inbound.sender, inbound.words)
+        cause, anchor = f"command:{receipt.entry_id}", inbound.words.anchor
+        enqueue_delivery(tx, session.session_id, None, cause, (words,), anchor=anchor)
+    return receipt
+
+
 def _listens(tx: Transaction, context: VerbContext, inbound: Inbound) -> bool:
-    """Whether the agent hears what is said there to others, as the chat is set at this moment."""
+    """Whether the agent hears messages of this chat that are addressed to others."""
     session = find_session(tx, inbound.route)
     own = None if session is None else session.settings.listen
     return (own or context.listen_on(inbound.route.channel)) is Listen.ALL
 
 
-def _unheard(arrival: Arrival) -> Arrival:
-    """It is not for us: that it was there is kept, its words are not."""
-    nothing = Words(text="", sent_ms=arrival.inbound.words.sent_ms)
-    inbound = replace(arrival.inbound, words=nothing)
-    return Arrival(inbound=inbound, ignored=NOT_ADDRESSED)
-
-
 def _edit(tx: Transaction, context: VerbContext, account: str, arrival: Arrival) -> Receipt:
-    """Other words for a message: they take its place while it waits, and are too late once a turn
-    has heard it."""
+    """New words for a message. They replace the old ones while the message waits. Once a turn has
+    the message, they change nothing."""
     inbound, words = arrival.inbound, arrival.inbound.words
     receipt = _insert(tx, context, account, replace(arrival, ignored=EDIT), None, *_IGNORED)
     if receipt.is_duplicate:
         return receipt
     place = {"source": inbound.route.channel, "account": account}
-    before = tx.row("entry_by_key", **place, external_id=inbound.edits)
-    if before is None or before[1] != EntryState.WAITING:
+    before = find_entry(tx, **place, external_id=inbound.edits)
+    if before is None or before.state != EntryState.WAITING:
         return receipt
-    lock_found(tx, "entry_key", entry_id=before[0])
-    kept = replace(words_of(before[2]), text=words.text, files=words.files)
-    tx.change("entry_reword", entry_id=before[0], sender=inbound.sender, body=encoded(kept))
+    lock_found(tx, "entry_key", entry_id=before.entry_id)
+    kept = replace(words_of(before.body), text=words.text, files=words.files)
+    tx.change("entry_reword", entry_id=before.entry_id, sender=inbound.sender, body=encoded(kept))
     tx.hints.add(JOURNAL)
     return receipt
 
 
-def _turn_down(tx: Transaction, context: VerbContext, account: str, inbound: Inbound) -> Receipt:
-    """Nothing is done for a stranger; the first time they may hear how that can change."""
-    arrival = Arrival(inbound=as_kept(inbound), ignored=NOT_ALLOWED)
-    receipt = _insert(tx, context, account, arrival, None, *_IGNORED)
+def _turn_down(tx: Transaction, context: VerbContext, account: str, arrival: Arrival) -> Receipt:
+    """Nothing is done for a stranger; the first time that they write something they may hear how
+    that can change. Whatever they send, only the newest rows of it are kept."""
+    inbound = arrival.inbound
+    kept = Arrival(inbound=as_kept(inbound), ignored=NOT_ALLOWED)
+    receipt = _insert(tx, context, account, kept, None, *_IGNORED)
     if not receipt.is_duplicate:
-        meet_stranger(tx, context, inbound, receipt.entry_id)
+        forget_strangers(tx, context)
+        if arrival.ignored is None:
+            meet_stranger(tx, context, inbound, receipt.entry_id)
     return receipt
 
 
@@ -192,7 +265,7 @@ def _insert(
     kind: EntryKind,
     state: EntryState,
 ) -> Receipt:
-    """The one place where a row enters the inbox; a key that is there already changes nothing."""
+    """Store an arrival. A key that is already stored changes nothing."""
     inbound = arrival.inbound
     key: dict[str, Value] = {
         "source": inbound.route.channel,
@@ -216,24 +289,25 @@ def _insert(
     if inserted:
         tx.hints.add(JOURNAL)
         return Receipt(entry_id=EntryId(tx.last_id()), state=state, is_duplicate=False)
-    row = tx.row("entry_by_key", **key)
-    assert row is not None
+    before = find_entry(tx, **key)
+    assert before is not None
     return Receipt(
-        entry_id=EntryId(number(row[0])),
-        state=EntryState(text(row[1])),
+        entry_id=before.entry_id,
+        state=EntryState(before.state),
         is_duplicate=True,
-        is_same=_is_same_place(row[3], session) and _is_same(row[2], inbound.words),
+        is_same=_is_same_place(before, session) and _is_same(before, inbound.words),
     )
 
 
-def _is_same_place(stored: Value, session: Session | None) -> bool:
-    """Whether a repeated key came from the same chat, as far as both are known."""
+def _is_same_place(before: EntryRow, session: Session | None) -> bool:
+    """Whether a repeated key came from the same chat, where both chats are known."""
+    stored = before.session_id
     return stored is None or session is None or stored == session.session_id
 
 
-def _is_same(stored: object, words: Words) -> bool:
-    """Whether a repeated key came with the same words; when they were sent does not matter."""
-    before = words_of(str(stored))
+def _is_same(repeated: EntryRow, words: Words) -> bool:
+    """Whether a repeated key came with the same words. The time of sending does not matter."""
+    before = words_of(repeated.body)
     return (before.text, before.question, before.choice_id, before.busy) == (
         words.text,
         words.question,
@@ -257,7 +331,7 @@ def _entry(arrival: Arrival, session: Session, entry_id: EntryId) -> Entry:
 
 
 def _acknowledge(tx: Transaction, session: Session, entry: Entry) -> None:
-    """Whoever said what their words shall do while a turn runs hears that they wait for it."""
+    """Tell a person that a message waits, if they said how it should wait (queue or steer)."""
     if not isinstance(entry.body, Words) or entry.body.busy is None:
         return
     ahead = tx.number("messages_waiting_count", session_id=session.session_id)
@@ -265,3 +339,57 @@ def _acknowledge(tx: Transaction, session: Session, entry: Entry) -> None:
     words = phrases.steering() if steers else phrases.queued(ahead)
     cause = f"queued:{entry.entry_id}"
     enqueue_delivery(tx, session.session_id, None, cause, (words,), anchor=entry.body.anchor)
+
+
+def _carry_out(
+    tx: Transaction,
+    context: VerbContext,
+    session: Session,
+    inbound: Inbound,
+    receipt: Receipt,
+    command: Command,
+    respond: Respond,
+) -> None:
+    """A command's effect and its reply, in the transaction that stores it."""
+    words, open_row = inbound.words, read_open_turn(tx, session.session_id)
+    asked_row = asked_about(tx, session, open_row, command)
+    facts = command_facts(tx, context, session, open_row, inbound, command, asked_row)
+    response = respond(command, facts)
+    if response.erases:
+        cut = partial(cut_session, tx, context, kind=CutKind.NEW)
+        who = inbound.sender
+        erase_person(tx, context, session.route.channel, who, who, cut=cut)
+    cause = f"command:{receipt.entry_id}"
+    enqueue_delivery(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
+    if response.cut is not None:
+        cut_session(tx, context, session, response.cut)
+    if response.ruling is not None:
+        assert asked_row is not None, "a ruling without an open question"
+        lock_session(tx, asked_row.session_id)
+        is_here = asked_row.session_id == session.session_id
+        ruling, sender = response.ruling, inbound.sender
+        rule_on_approval(tx, asked_row, sender, words.anchor, ruling, speaks=is_here)
+    if response.restarts and context.worker_id is not None:
+        ask_restart(tx, context.worker_id, f"entry:{receipt.entry_id}")
+    if response.settings is not None:
+        set_session(tx, session.session_id, response.settings)
+    if response.will is not None:
+        assert open_row is not None, "a will without an open turn"
+        _apply_will(tx, context, open_row, inbound, response.will)
+    if response.retry is not None:
+        asked = retry_turn(tx, context, session, inbound.sender, words, response.retry)
+        apply_admission(tx, context, session, asked.entry, apply_verdict)
+    if response.end_process is not None:
+        ask_end(tx, response.end_process)
+    if response.revokes is not None:
+        revoke_rule(tx, response.revokes, inbound.sender)
+
+
+def _apply_will(
+    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: OperatorAction
+) -> None:
+    """The person who resumes a turn becomes its person, and the answer refers to their message."""
+    if will is OperatorAction.RESUME:
+        anchor = inbound.words.anchor
+        tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
+    apply_will(tx, context, turn, will, "the person")

@@ -1,7 +1,7 @@
-"""As whom a channel speaks to its platform, and what another account makes of what is stored."""
+"""The account of a channel on its platform, and what a change of it does to stored rows."""
 
-from koboshi.domain.ids import ChannelName, SessionId
-from koboshi.kernel.decode import number, text
+from koboshi.domain.ids import ChannelName, SessionId, WorkerId
+from koboshi.kernel.decode import first_text, numbers
 from koboshi.kernel.keys import lock_found
 from koboshi.kernel.sessions import forget_anchors
 from koboshi.kernel.transaction import Reading, Transaction
@@ -9,32 +9,35 @@ from koboshi.ports.wakeups import OUTBOX
 
 
 def bind_account(tx: Transaction, channel: ChannelName, account: str) -> bool:
-    """From now on the channel speaks as this account. Returns whether it was another one before:
-    then the platform's ids from before are forgotten, as after a move."""
-    row = tx.row("account_of", channel=channel)
-    before = None if row is None else text(row[0])
+    """Set the account of a channel. Returns whether the channel had another account before. In that
+    case the platform's ids from before are forgotten, as after a move."""
+    before = first_text(tx.row("account_of", channel=channel))
     if before == account:
         return False
     tx.change("account_set", channel=channel, account=account, now=tx.now_ms)
     if before is None:
         return False
     lock_found(tx, "keys_of_channel", channel=channel)
-    for found in tx.rows("sessions_of_channel", channel=channel):
-        forget_anchors(tx, SessionId(number(found[0])))
+    for session_id in numbers(tx.rows("sessions_of_channel", channel=channel)):
+        forget_anchors(tx, SessionId(session_id))
     tx.change("sessions_rebound", channel=channel, now=tx.now_ms)
-    # It was the other account that the platform asked for quiet.
+    # The platform asked the other account for quiet, not this one.
     tx.change("quiet_forget", channel=channel)
     tx.hints.add(OUTBOX)
     return True
 
 
-def has_unclaimed(tx: Reading, channel: ChannelName) -> bool:
-    """Whether something of the channel is stored that came before accounts were known."""
+def is_new_to(tx: Reading, channel: ChannelName, account: str, worker_id: WorkerId | None) -> bool:
+    """Whether this boot has not connected as the account yet, or rows of the channel are stored
+    without an account."""
+    who = {"channel": channel, "account": account, "worker_id": worker_id}
+    if tx.row("account_connects", **who) is not None:
+        return True
     return tx.row("unclaimed_any", channel=channel) is not None
 
 
 def adopt_unclaimed(tx: Transaction, channel: ChannelName, account: str) -> None:
-    """What came before accounts were known came to this one: its keys, and how far it was read."""
+    """Give rows that were stored without an account to this one: message keys and the cursor."""
     lock_found(tx, "keys_of_channel", channel=channel)
     tx.change("entries_adopt", channel=channel, account=account)
     tx.change("cursor_adopt", channel=channel, account=account)

@@ -1,7 +1,11 @@
 """What becomes of a message, in the transaction that stores it."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from koboshi.domain import phrases
-from koboshi.domain.ids import SessionId
+from koboshi.domain.approval import NotAnAnswer
+from koboshi.domain.ids import EntryId, SessionId
 from koboshi.domain.inbox import (
     Attach,
     Drop,
@@ -13,53 +17,64 @@ from koboshi.domain.inbox import (
     OpenTurn,
     Redecide,
     Words,
+    yes_or_no,
 )
+from koboshi.domain.recovery import Verdict
+from koboshi.domain.role import NoRuling
 from koboshi.domain.session import Session
 from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.kernel.approvals import no_answer
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow, text
-from koboshi.kernel.facts import is_postponed
+from koboshi.kernel.decode import first_text
+from koboshi.kernel.enqueue import enqueue_delivery
+from koboshi.kernel.facts import is_postponed, may_run, no_ruling
+from koboshi.kernel.next_turn import admission_of, end_turn, go_on_after_reply, open_turn
 from koboshi.kernel.questions import answer_question
-from koboshi.kernel.read import read_open_turn, read_question
-from koboshi.kernel.record import (
-    admission_of,
-    ask_processes_to_end,
-    attach_entry,
-    drop_entry,
-    enqueue_delivery,
-    move_turn,
-    open_turn,
-    resolve_calls,
-)
-from koboshi.kernel.recovery import apply_verdict
-from koboshi.kernel.senders import may_run
-from koboshi.kernel.sessions import abandon_deliveries
-from koboshi.kernel.telling import go_on_after
+from koboshi.kernel.record import attach_entry, drop_entry
+from koboshi.kernel.rows import TurnRow, read_open_turn, read_question
 from koboshi.kernel.transaction import Transaction
+
+Judge: TypeAlias = Callable[[Transaction, VerbContext, TurnRow, EntryId], Verdict]
+"""Decides about a turn and does what was decided: `apply_verdict` of `recovery.py`."""
 
 
 def apply_admission(
-    tx: Transaction, context: VerbContext, session: Session, entry: Entry
+    tx: Transaction, context: VerbContext, session: Session, entry: Entry, judge: Judge
 ) -> EntryState:
     """Do with a message that was stored what `admit()` says. Returns what became of it."""
     turn = read_open_turn(tx, session.session_id)
     if turn is not None and not may_run(tx, context, session.route.channel, turn):
-        return _pass_by(tx, context, session, turn, entry)
+        # A person whose message is in it lost the right. It is judged now, so that no message
+        # waits behind it, and no person answers its question.
+        judge(tx, context, turn, entry.entry_id)
+        state = _state_of(tx, entry)
+        if state is EntryState.DROPPED:
+            _tell_who_is_late(tx, session, entry)
+        return state
     match admission_of(tx, context, session, _as_open(turn), entry):
         case Open():
             open_turn(tx, session, entry)
             return EntryState.ATTACHED
         case Attach() if turn is not None and turn.state is TurnState.QUEUED:
             attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, entry)
+        case Attach() if turn is not None and (
+            why := no_ruling(tx, context, session, turn, entry.sender)
+        ):
+            _refuse_ruling(tx, context, session, entry, why)
+        case Attach() if turn is not None and (
+            barred := no_answer(tx, context, session, turn, entry.sender, _words(entry))
+        ):
+            _keep_or_refuse(tx, context, session, entry, barred)
         case Attach() if turn is not None and not _is_offered(tx, turn, entry):
             drop_entry(tx, entry.entry_id, "no-such-choice")
             _tell(tx, session, entry, phrases.no_such_choice())
         case Attach() if turn is not None:
-            answer_question(tx, context, session, turn, entry)
+            is_over = answer_question(tx, context, session, turn, entry)
+            go_on_after_reply(tx, context, turn, is_over=is_over)
         case Interrupt() if turn is not None:
-            _interrupt(tx, context, turn)
+            end_turn(tx, context, turn, TurnEvent.INTERRUPTED, "interrupted by a new message")
         case Redecide() if turn is not None:
-            apply_verdict(tx, context, turn, entry.entry_id)
+            judge(tx, context, turn, entry.entry_id)
         case Drop(reason=reason):
             drop_entry(tx, entry.entry_id, reason)
             _tell_who_is_late(tx, session, entry)
@@ -69,22 +84,40 @@ def apply_admission(
     return _state_of(tx, entry)
 
 
-def _pass_by(
-    tx: Transaction, context: VerbContext, session: Session, turn: TurnRow, entry: Entry
-) -> EntryState:
-    """The open turn does not run, because a person whose message is in it may not use the gateway
-    any more. It is judged now, so that nobody waits behind it or answers its question."""
-    apply_verdict(tx, context, turn, entry.entry_id)
-    state = _state_of(tx, entry)
-    if state is EntryState.DROPPED:
-        _tell_who_is_late(tx, session, entry)
-    return state
+def _words(entry: Entry) -> Words:
+    assert isinstance(entry.body, Words), "only words answer a question"
+    return entry.body
+
+
+def _refuse_ruling(
+    tx: Transaction, context: VerbContext, session: Session, entry: Entry, why: NoRuling
+) -> None:
+    """A yes or no of a person who does not decide is refused, and they are told. Other words wait
+    until the turn is over."""
+    words = _words(entry)
+    if words.question is not None or yes_or_no(words) is not None:
+        drop_entry(tx, entry.entry_id, why)
+        _tell(tx, session, entry, phrases.NO_RULING[why])
+    elif _is_full(tx, context, session.session_id):
+        _reject_full(tx, session, entry)
+
+
+def _keep_or_refuse(
+    tx: Transaction, context: VerbContext, session: Session, entry: Entry, why: NotAnAnswer
+) -> None:
+    """It answers nothing. A yes to what could not be shown whole is refused, and its sender told
+    where to answer; other words wait until the turn is over."""
+    if why is NotAnAnswer.TOO_LONG:
+        drop_entry(tx, entry.entry_id, why)
+        _tell(tx, session, entry, phrases.too_long_here())
+    elif _is_full(tx, context, session.session_id):
+        _reject_full(tx, session, entry)
 
 
 def _state_of(tx: Transaction, entry: Entry) -> EntryState:
-    row = tx.row("entry_state", entry_id=entry.entry_id)
-    assert row is not None
-    return EntryState(text(row[0]))
+    state = first_text(tx.row("entry_state", entry_id=entry.entry_id))
+    assert state is not None
+    return EntryState(state)
 
 
 def _as_open(turn: TurnRow | None) -> OpenTurn | None:
@@ -98,16 +131,6 @@ def _as_open(turn: TurnRow | None) -> OpenTurn | None:
     )
 
 
-def _interrupt(tx: Transaction, context: VerbContext, turn: TurnRow) -> None:
-    """The turn at work ends, and the message that ended it opens the next."""
-    by = "interrupted by a new message"
-    resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, by)
-    move_turn(tx, turn.turn_id, turn.epoch, turn.state, TurnEvent.INTERRUPTED, reason=by)
-    abandon_deliveries(tx, turn.session_id, turn.turn_id, by)
-    ask_processes_to_end(tx, turn.session_id, turn.turn_id, everything=False)
-    go_on_after(tx, context, turn.session_id, turn.turn_id)
-
-
 def _is_full(tx: Transaction, context: VerbContext, session_id: SessionId) -> bool:
     return tx.number("entries_waiting_count", session_id=session_id) > context.waiting_max
 
@@ -119,8 +142,8 @@ def _reject_full(tx: Transaction, session: Session, entry: Entry) -> None:
 
 
 def _tell_who_is_late(tx: Transaction, session: Session, entry: Entry) -> None:
-    """Whoever picks an answer to a question that is closed hears so. A second press of the button
-    that counted is only an echo of the first."""
+    """Tell a person who chose an answer to a closed question that it came too late. A second press
+    of the choice that counted gets no message."""
     if not isinstance(entry.body, Words) or entry.body.question is None:
         return
     question, choice_id = entry.body.question, entry.body.choice_id
@@ -131,7 +154,7 @@ def _tell_who_is_late(tx: Transaction, session: Session, entry: Entry) -> None:
 
 
 def _is_offered(tx: Transaction, turn: TurnRow, entry: Entry) -> bool:
-    """Whether the open question has the choice that was pressed; words need none."""
+    """Whether the open question has the choice that was pressed. Words need no choice."""
     if not isinstance(entry.body, Words) or entry.body.choice_id is None:
         return True
     assert turn.question_seq is not None
@@ -140,7 +163,7 @@ def _is_offered(tx: Transaction, turn: TurnRow, entry: Entry) -> bool:
 
 
 def _tell(tx: Transaction, session: Session, entry: Entry, words: str) -> None:
-    """A notice to whoever sent what was not taken."""
+    """A notice to the sender of a message that was not accepted."""
     anchor = entry.body.anchor if isinstance(entry.body, Words) else ""
     cause = f"refused:{entry.entry_id}"
     enqueue_delivery(tx, session.session_id, None, cause, (words,), anchor=anchor)

@@ -1,6 +1,22 @@
-"""What the verbs of a claim holder have in common: the claim is checked by each write."""
+"""Taking a turn, and what every write under a claim has in common.
 
-from koboshi.domain import notes
+Theory of operation. A claim is a turn, an epoch and a worker. `take` moves a turn from QUEUED to
+RUNNING and raises its epoch in one conditional statement. So at every moment:
+
+* At most one claim of a turn is valid: the newest. Of two workers that found the same turn, one
+  touches a row. Epochs only grow; a trigger refuses anything else.
+* A turn that no worker had before, and whose senders are all allowed, is claimed as it is
+  (`is_plain`). Every other turn is judged in the transaction of the claim, so a stale turn, or one
+  whose person lost the right, is not run.
+* The first claim settles what the turn answers: the backlog joins it, and a long wait is noted. A
+  later claim finds both in the transcript and adds nothing.
+* A claim ends in the transaction that says why: an answer, a question, a failure, a wait, a drain.
+  It also ends when its worker does; then recovery decides.
+"""
+
+from dataclasses import dataclass
+
+from koboshi.domain import notes, phrases
 from koboshi.domain.durations import duration
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import (
@@ -15,14 +31,13 @@ from koboshi.domain.ids import (
 )
 from koboshi.domain.outage import (
     Decision,
-    Failure,
+    ModelFailure,
     Outage,
     Patience,
     TryAgain,
     after_failure,
-    told,
+    outage_notice,
 )
-from koboshi.domain.recovery import VerdictKind
 from koboshi.domain.transcript import (
     Answer,
     Call,
@@ -37,63 +52,28 @@ from koboshi.domain.transcript import (
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text
+from koboshi.kernel.enqueue import enqueue_delivery
+from koboshi.kernel.facts import are_senders_allowed, facts_of
 from koboshi.kernel.joining import join_backlog
 from koboshi.kernel.loading import fenced
 from koboshi.kernel.moves import move
-from koboshi.kernel.read import read_turn
-from koboshi.kernel.record import add_step, enqueue_delivery, move_turn
-from koboshi.kernel.recovery import apply_verdict
-from koboshi.kernel.senders import are_senders_allowed
+from koboshi.kernel.next_turn import go_on_after
+from koboshi.kernel.questions import leave_note
+from koboshi.kernel.record import add_step, move_turn, resolve_calls
+from koboshi.kernel.rows import read_request, read_session, read_turn
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import JOURNAL
 
 
-def claim_due(
-    tx: Transaction, context: VerbContext, worker_id: WorkerId, limit: int, *, is_recovered: bool
-) -> tuple[Claim, ...]:
-    """Claim up to `limit` turns that are due, of those that were recovered or of the others."""
-    kind = int(is_recovered)
-    claims = []
-    for row in tx.rows(
-        "turns_due", now=tx.now_ms, limit=limit, recovered=kind, worker_id=worker_id
-    ):
-        turn_id, session_id, generation, epoch, opened_ms, person, channel, has_others = row[:8]
-        key, node = row[8:]
-        if not tx.try_lock(number(key)):
-            continue
-        claim = Claim(
-            turn_id=TurnId(number(turn_id)),
-            session_id=SessionId(number(session_id)),
-            generation=Generation(number(generation)),
-            epoch=Epoch(number(epoch) + 1),
-            worker_id=worker_id,
-            is_recovered=is_recovered,
-        )
-        is_plain = epoch == 0 and context.serves(tx, text(channel), text(person))
-        if is_plain and has_others:
-            name = ChannelName(text(channel))
-            is_plain = are_senders_allowed(tx, context, name, claim.turn_id, text(person))
-        if is_plain or lets_through(tx, context, claim.turn_id):
-            if not take(tx, claim):
-                continue
-            if node != context.node:
-                tx.change("session_at_node", session_id=session_id, node=context.node)
-            if epoch == 0:
-                join_backlog(tx, context, claim)
-                _note_wait(tx, claim, tx.now_ms - number(opened_ms))
-            claims.append(claim)
-    return tuple(claims)
-
-
 def _note_wait(tx: Transaction, claim: Claim, waited_ms: int) -> None:
-    """The model knows when the words came; it cannot know that nobody took them up until now."""
+    """Tell the model that the message waited this long before a worker took it up."""
     if waited_ms > notes.WAITED_MS:
         note = Note(cause=notes.WAITED, text=notes.waited(duration(waited_ms)))
         own_step(tx, claim, f"waited:{claim.turn_id}", note)
 
 
 def turns_held_up(tx: Reading, context: VerbContext) -> tuple[TurnId, ...]:
-    """Turns that the list of this boot does not let run, and that a message waits behind."""
+    """Turns with a sender who is no longer allowed, and with a message that waits behind them."""
     found = []
     for turn_id, person, channel in tx.rows("turns_held_up"):
         one, name = TurnId(number(turn_id)), ChannelName(text(channel))
@@ -102,26 +82,80 @@ def turns_held_up(tx: Reading, context: VerbContext) -> tuple[TurnId, ...]:
     return tuple(found)
 
 
-def lets_through(tx: Transaction, context: VerbContext, turn_id: TurnId) -> bool:
-    """A turn that was worked on before is judged again, so that nothing stale slips in."""
-    turn = read_turn(tx, turn_id)
-    assert turn is not None
-    return apply_verdict(tx, context, turn).kind is VerdictKind.RESUME
+@dataclass(frozen=True, slots=True)
+class DueTurn:
+    """A queued turn that may be claimed, in the order of the columns of `turns_due`."""
+
+    turn_id: TurnId
+    session_id: SessionId
+    generation: Generation
+    epoch: Epoch
+    opened_ms: int
+    person: str
+    channel: ChannelName
+    has_others: int
+    """Whether another person has a message in it, too."""
+    lock_key: int
+    node: str | None
+    """Where the newest turn of its session was claimed."""
 
 
-def take(tx: Transaction, claim: Claim) -> bool:
-    """Claim the turn. False if another worker took it since it was found."""
+def find_due(tx: Reading, worker_id: WorkerId, limit: int, *, is_recovered: bool) -> list[DueTurn]:
+    rows = tx.rows(
+        "turns_due",
+        now=tx.now_ms,
+        limit=limit,
+        recovered=int(is_recovered),
+        worker_id=worker_id,
+    )
+    return [DueTurn(*row) for row in rows]  # type: ignore[arg-type]
+
+
+def is_plain(tx: Reading, context: VerbContext, due: DueTurn) -> bool:
+    """Whether the turn may be claimed without a verdict: no worker had it before, and all whose
+    messages are in it are allowed."""
+    if due.epoch > 0 or not context.serves(tx, due.channel, due.person):
+        return False
+    if not due.has_others:
+        return True
+    return are_senders_allowed(tx, context, due.channel, due.turn_id, due.person)
+
+
+def take(
+    tx: Transaction,
+    context: VerbContext,
+    due: DueTurn,
+    worker_id: WorkerId,
+    *,
+    is_recovered: bool,
+) -> Claim | None:
+    """Claim the turn. None if another worker took it since it was found."""
+    claim = Claim(
+        turn_id=due.turn_id,
+        session_id=due.session_id,
+        generation=due.generation,
+        epoch=Epoch(due.epoch + 1),
+        worker_id=worker_id,
+        is_recovered=is_recovered,
+    )
     touched = move(
         tx,
         "turn_claim",
         TurnEvent.CLAIMED,
         turn_id=claim.turn_id,
-        epoch=claim.epoch - 1,
-        worker_id=claim.worker_id,
+        epoch=due.epoch,
+        worker_id=worker_id,
         now=tx.now_ms,
     )
     tx.hints.add(JOURNAL)
-    return bool(touched)
+    if not touched:
+        return None
+    if due.node != context.node:
+        tx.change("session_at_node", session_id=due.session_id, node=context.node)
+    if due.epoch == 0:
+        join_backlog(tx, context, claim)
+        _note_wait(tx, claim, tx.now_ms - due.opened_ms)
+    return claim
 
 
 def is_held(tx: Reading, claim: Claim) -> bool:
@@ -134,18 +168,21 @@ def progress(tx: Transaction, claim: Claim) -> None:
         raise fenced(claim)
 
 
-def start(tx: Transaction, claim: Claim, call_id: CallId) -> int:
+def start(tx: Transaction, claim: Claim, call_id: CallId, seal: str | None) -> int:
     return tx.change(
         "call_start",
         turn_id=claim.turn_id,
         call_id=call_id,
         epoch=claim.epoch,
+        seal=seal,
         now=tx.now_ms,
     )
 
 
-def note_failure(tx: Transaction, claim: Claim, failure: Failure, patience: Patience) -> Decision:
-    """The model did not answer. Returns what follows from it, after all that was stored before."""
+def note_failure(
+    tx: Transaction, claim: Claim, failure: ModelFailure, patience: Patience
+) -> Decision:
+    """Count that the model did not answer. Returns what to do, given all failures so far."""
     row = tx.row(
         "turn_tried_model",
         turn_id=claim.turn_id,
@@ -155,7 +192,8 @@ def note_failure(tx: Transaction, claim: Claim, failure: Failure, patience: Pati
     )
     if row is None:
         raise fenced(claim)
-    outage = Outage(tries=number(row[0]), waited_ms=number(row[1]), reason=failure.reason)
+    tries, waited_ms = row
+    outage = Outage(tries=number(tries), waited_ms=number(waited_ms), reason=failure.reason)
     decision = after_failure(outage, failure.asked_ms, patience)
     if isinstance(decision, TryAgain) and decision.is_told:
         _tell_outage(tx, claim, patience)
@@ -163,14 +201,18 @@ def note_failure(tx: Transaction, claim: Claim, failure: Failure, patience: Pati
 
 
 def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
-    """Once for a request, over any number of deaths and of people who do not want to wait."""
+    """Tell the person once for each request, however often the gateway dies or a person resumes."""
     turn = read_turn(tx, claim.turn_id)
     assert turn is not None
-    place = {"session_id": turn.session_id, "first_seq": turn.first_seq, "turn_id": turn.turn_id}
-    cause = f"outage:{claim.turn_id}:{tx.number('turn_request', **place)}"
+    cause = f"outage:{claim.turn_id}:{tx.number('turn_request', **turn.span)}"
     if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
         enqueue_delivery(
-            tx, claim.session_id, claim.turn_id, cause, (told(patience),), anchor=turn.anchor
+            tx,
+            claim.session_id,
+            claim.turn_id,
+            cause,
+            (outage_notice(patience),),
+            anchor=turn.anchor,
         )
 
 
@@ -213,7 +255,7 @@ def anchor_of(tx: Transaction, claim: Claim) -> str:
 
 
 def owe_parcel(tx: Transaction, claim: Claim, call_id: CallId, parcel: Parcel) -> None:
-    """A file for the person; it goes out while the turn goes on."""
+    """Owe the person a file. It is sent while the turn continues."""
     words = parcel.caption or parcel.file.name
     cause, anchor = f"file:{call_id}", anchor_of(tx, claim)
     enqueue_delivery(
@@ -251,3 +293,61 @@ def propose(tx: Transaction, claim: Claim, place: int, call: Call) -> None:
         provider_id=call.provider_id,
         args_hash=fingerprint(call.tool, call.arguments),
     )
+
+
+def fail_turn(tx: Transaction, context: VerbContext, claim: Claim, reason: str) -> None:
+    """The turn ends with one apology."""
+    turn = read_turn(tx, claim.turn_id)
+    if turn is None:
+        raise fenced(claim)
+    resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, "the turn failed")
+    move_turn(
+        tx,
+        claim.turn_id,
+        claim.epoch,
+        TurnState.RUNNING,
+        TurnEvent.ERRED,
+        reason=reason,
+        worked_ms=tx.now_ms,
+    )
+    words = phrases.failed(read_request(tx, turn), phrases.failure(reason))
+    cause = f"failure:{claim.turn_id}"
+    enqueue_delivery(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
+    go_on_after(tx, context, claim.session_id, claim.turn_id)
+
+
+def postpone_turn(tx: Transaction, claim: Claim, wait_ms: int, reason: str) -> None:
+    """Back to the queue until a wait is over. The wait counts as work: the turn is not idle."""
+    due_ms = tx.now_ms + wait_ms
+    held = {"turn_id": claim.turn_id, "epoch": claim.epoch}
+    tx.change("turn_waits_for_model", wait_ms=wait_ms, **held)
+    move_turn(
+        tx,
+        claim.turn_id,
+        claim.epoch,
+        TurnState.RUNNING,
+        TurnEvent.POSTPONED,
+        reason=reason,
+        worked_ms=due_ms,
+        not_before_ms=due_ms,
+    )
+
+
+def release_turn(tx: Transaction, context: VerbContext, claim: Claim) -> None:
+    """Back to the queue, because this worker drains."""
+    if read_turn(tx, claim.turn_id) is None:
+        raise fenced(claim)
+    session = read_session(tx, claim.session_id)
+    move_turn(
+        tx,
+        claim.turn_id,
+        claim.epoch,
+        TurnState.RUNNING,
+        TurnEvent.RELEASED,
+        reason="drain",
+        worked_ms=tx.now_ms,
+        recovered=True,
+    )
+    released = read_turn(tx, claim.turn_id)
+    assert released is not None
+    leave_note(tx, released, facts_of(tx, context, released, session))

@@ -1,35 +1,33 @@
-"""Rows that rest on the clock on the wall, and what a jump of that clock does to them.
+"""Rows that depend on the wall clock, and what a jump of that clock does to them.
 
-Two kinds of rows do. An age (of a delivery, of an open question, of a turn that nobody works on) is
-counted from a moment that is stored. When the clock on the wall jumps while we run, these moments
-jump with it, so that nothing gets older or younger by it. A wait ends at a moment that is stored
-together with its length. No wait ever has more left than its length: a clock that was set back
-makes none longer.
+There are two kinds. An age (of a delivery, an open question, an idle turn) counts from a stored
+moment. When the wall clock jumps while the gateway runs, these moments move with it, so no age
+changes. A wait ends at a moment that is stored with its length. No wait has more left than its
+length, so a clock that was set back makes no wait longer.
 
-The writer compares the clock on the wall with the monotonic one at the beginning of each
-transaction, and moves the ages in that very transaction. So no decision that is taken inside a
-transaction ever sees a moment of the one scale and a time of the other.
+The writer compares the wall clock with the monotonic clock at the beginning of each transaction,
+and moves the ages in that transaction. So no decision mixes moments of two scales.
 
-While we are down, no second clock is there. The next boot knows the last heartbeat: if that is
-still to come, the clock was set back by at least the difference, and ages move back with it. If it
-is long ago, that is a downtime as far as anybody can tell, and it counts; but a delivery gets one
-try of each boot before it expires (`ending_of`).
+While the gateway is down there is no second clock. The next boot knows the last heartbeat. If it is
+in the future, the clock was set back by at least the difference, and the ages move back with it. If
+it is in the past, the difference counts as downtime; but a delivery gets one attempt in each boot
+before it expires (`ending_of`).
 """
 
-from koboshi.kernel.decode import number
+from koboshi.kernel.decode import first_number, number
 from koboshi.kernel.keys import lock_found
 from koboshi.kernel.transaction import Transaction
 from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import OUTBOX, OUTBOX_SOONER, TURNS
 
 JUMP_MS = 2_000
-"""A smaller step of the clock, and one that is made in small steps, is as good as none."""
+"""Smaller steps of the clock are ignored."""
 BETWEEN_LOOKS_MS = 100
 LOOKS_MAX = 5
 
 
 class JumpWatch:
-    """Notices that the clock on the wall went another way than the monotonic one."""
+    """Notices that the wall clock and the monotonic clock drift apart."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -38,7 +36,7 @@ class JumpWatch:
 
     def begin(self, tx: Transaction) -> None:
         """Give the transaction its time, and move the ages if the clock jumped since the last
-        transaction that was committed."""
+        committed transaction."""
         tx.now_ms, self._seen_ms = self._look()
         if self._apart_ms is None:
             return
@@ -49,12 +47,12 @@ class JumpWatch:
             tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS))
 
     def committed(self) -> None:
-        """What the transaction saw is in the database."""
+        """The transaction that `begin` saw is committed."""
         self._apart_ms = self._seen_ms
 
     def _look(self) -> tuple[int, int]:
-        """The time on the wall, and how far it is from the monotonic one. Both are read at one
-        moment: a thread that is made to wait between the two looks again."""
+        """The wall clock, and its distance from the monotonic clock. Both are read at one moment: a
+        thread that was interrupted between the two reads them again."""
         looks = 0
         while True:
             looks += 1
@@ -66,7 +64,7 @@ class JumpWatch:
 
 
 def move_ages(tx: Transaction, jump_ms: int) -> None:
-    """The clock on the wall jumped, and nothing got older or younger by it."""
+    """Move the stored moments by the jump of the wall clock, so that no age changes."""
     lock_found(tx, "keys_of_ages")
     tx.change("ages_move_outbox", jump_ms=jump_ms)
     tx.change("ages_move_questions", jump_ms=jump_ms)
@@ -75,7 +73,7 @@ def move_ages(tx: Transaction, jump_ms: int) -> None:
 
 
 def cap_waits(tx: Transaction) -> None:
-    """No wait has more left than its length. What a clock made shorter is due at once."""
+    """Shorten each wait that has more left than its length: the clock was set back."""
     capped = tx.change("waits_cap_quiet", now=tx.now_ms)
     for turn_id, key in tx.rows("waits_cap_turns", now=tx.now_ms):
         if tx.try_lock(number(key)):
@@ -89,10 +87,10 @@ def cap_waits(tx: Transaction) -> None:
 
 
 def come_back(tx: Transaction) -> None:
-    """The first look of a boot at the clock, before it has a row of its own. The time since the
-    last heartbeat is a downtime, a jump of the clock, or both."""
-    row = tx.row("worker_last_beat")
-    away_ms = 0 if row is None else tx.now_ms - number(row[0])
+    """Check the clock at the start of a boot, before it has its row. The time since the last
+    heartbeat is downtime, a jump of the clock, or both."""
+    beat_ms = first_number(tx.row("worker_last_beat"))
+    away_ms = 0 if beat_ms is None else tx.now_ms - beat_ms
     if away_ms < 0:
         move_ages(tx, away_ms)
     cap_waits(tx)

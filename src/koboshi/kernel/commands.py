@@ -1,4 +1,4 @@
-"""A person's command: what it must know, its effect and its reply, in one transaction."""
+"""The facts that a person's command is answered from. Its effect is in `accept.py`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,6 @@ from koboshi.domain.command import (
     Command,
     CommandName,
     JobGlance,
-    OperatorAction,
     QuestionEnd,
     QuestionGlance,
     QuestionKind,
@@ -17,83 +16,37 @@ from koboshi.domain.command import (
 from koboshi.domain.ids import ProcessId, SessionId, shown
 from koboshi.domain.inbox import Words
 from koboshi.domain.process import ProcessState
+from koboshi.domain.role import Role
+from koboshi.domain.rule import ApprovalRule
 from koboshi.domain.session import Busy, Session
 from koboshi.domain.turn import TurnEvent
+from koboshi.kernel.approvals import rules_of
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow, maybe_number, number, process_of, text, turn_of
-from koboshi.kernel.facts import is_worked_on, verdict_now
+from koboshi.kernel.decode import maybe_number, number, text
+from koboshi.kernel.facts import is_worked_on, may_run, no_ruling, question_kind, verdict_now
 from koboshi.kernel.held_up import read_hold_up
-from koboshi.kernel.operator_action import apply_will, read_failed, retry_turn
-from koboshi.kernel.processes import ask_end
-from koboshi.kernel.questions import question_kind, rule_on_approval
-from koboshi.kernel.read import (
-    read_last_question,
-    read_open_turn,
-    read_question,
-    read_request,
-)
-from koboshi.kernel.record import enqueue_delivery
-from koboshi.kernel.senders import may_run
-from koboshi.kernel.sessions import cut_session, set_session
+from koboshi.kernel.process_rows import read_process
+from koboshi.kernel.retry import read_failed
+from koboshi.kernel.rows import TurnRow, read_last_question, read_question, read_request, turn_of
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.kernel.turn_story import story_of
-from koboshi.kernel.workers import ask_restart
-from koboshi.ports.channel import Inbound, Receipt
-from koboshi.ports.store import Respond
+from koboshi.ports.channel import Inbound
 
 JOBS_MAX = 20
+RULES_MAX = 50
 
 
-def carry_out(
-    tx: Transaction,
-    context: VerbContext,
-    session: Session,
-    inbound: Inbound,
-    receipt: Receipt,
-    command: Command,
-    respond: Respond,
-) -> None:
-    """A command's effect and its reply, in the transaction that stores it."""
-    words, open_row = inbound.words, read_open_turn(tx, session.session_id)
-    response = respond(command, _facts(tx, context, session, open_row, inbound, command))
-    cause = f"command:{receipt.entry_id}"
-    enqueue_delivery(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
-    if response.cut is not None:
-        cut_session(tx, context, session, response.cut)
-    if response.ruling is not None:
-        assert open_row is not None, "a ruling on a question that nobody asked"
-        rule_on_approval(tx, open_row, inbound.sender, words.anchor, response.ruling)
-    if response.restarts and context.worker_id is not None:
-        ask_restart(tx, context.worker_id, f"entry:{receipt.entry_id}")
-    if response.settings is not None:
-        set_session(tx, session.session_id, response.settings)
-    if response.will is not None:
-        assert open_row is not None, "a will about a turn that is not there"
-        _apply_will(tx, context, open_row, inbound, response.will)
-    if response.retry is not None:
-        retry_turn(tx, context, session, inbound.sender, words, response.retry)
-    if response.end_process is not None:
-        ask_end(tx, response.end_process)
-
-
-def _apply_will(
-    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: OperatorAction
-) -> None:
-    """From here on the turn is theirs who wants it to go on, and is answered where they said so."""
-    if will is OperatorAction.RESUME:
-        anchor = inbound.words.anchor
-        tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
-    apply_will(tx, context, turn, will, "the person")
-
-
-def _facts(
+def command_facts(
     tx: Transaction,
     context: VerbContext,
     session: Session,
     open_row: TurnRow | None,
     inbound: Inbound,
     command: Command,
+    asked_row: TurnRow | None,
 ) -> SessionFacts:
+    """`asked_row` is the turn whose question a ruling would answer: the open one, or one of another
+    chat that is asked about in this one."""
     session_id, words = session.session_id, inbound.words
     newest = [turn_of(row) for row in tx.rows("turn_newest", session_id=session_id, limit=2)]
     jobs = _jobs(tx, session_id)
@@ -113,7 +66,7 @@ def _facts(
             for job in jobs
             if job.ended_ms is None
         ),
-        question=_open_question(tx, open_row, words) or _expired_question(tx, newest),
+        question=_open_question(tx, asked_row, words) or _expired_question(tx, newest),
         jobs=jobs,
         named_job=_named_job(tx, session_id, command.process_id),
         failed=read_failed(tx, context, session),
@@ -122,14 +75,22 @@ def _facts(
         policy=context.world.policy.recovery,
         listen=context.listen_on(session.route.channel),
         is_group=inbound.is_group,
-        is_owner=context.world.is_owner(session.route.channel, inbound.sender),
+        role=context.role_of(tx, session.route.channel, inbound.sender) or Role.MEMBER,
+        no_ruling=None
+        if asked_row is None
+        else no_ruling(tx, context, session, asked_row, inbound.sender),
+        rules=_rules(tx, session_id) if command.name is CommandName.RULES else (),
     )
+
+
+def _rules(tx: Reading, session_id: SessionId) -> tuple[ApprovalRule, ...]:
+    return rules_of(tx, session_id, RULES_MAX)
 
 
 def _answers_on_the_way(tx: Reading, session_id: SessionId) -> tuple[int, int]:
     """How many parts of answers have certainly not been sent, and how many may have been."""
-    (row,) = tx.rows("answers_unsent", session_id=session_id)
-    return number(row[0]), number(row[1])
+    ((unsent, sent),) = tx.rows("answers_unsent", session_id=session_id)
+    return number(unsent), number(sent)
 
 
 def _jobs(tx: Reading, session_id: SessionId) -> tuple[JobGlance, ...]:
@@ -150,8 +111,7 @@ def _jobs(tx: Reading, session_id: SessionId) -> tuple[JobGlance, ...]:
 def _named_job(
     tx: Reading, session_id: SessionId, process_id: ProcessId | None
 ) -> JobGlance | None:
-    row = None if process_id is None else tx.row("process_by_id", process_id=process_id)
-    process = None if row is None else process_of(row)
+    process = None if process_id is None else read_process(tx, process_id)
     if process is None or process.session_id != session_id or process.is_foreground:
         return None
     return JobGlance(
@@ -173,11 +133,13 @@ def _open_question(tx: Transaction, turn: TurnRow | None, words: Words) -> Quest
         kind=question_kind(tx, turn.turn_id, question),
         text=question.text,
         end=QuestionEnd.REPLACED if is_other else None,
+        is_elsewhere=question.sealed is not None and question.sealed.is_elsewhere,
+        may_be_kept=question.sealed is not None and bool(question.sealed.rule_key),
     )
 
 
 def _expired_question(tx: Transaction, newest: Sequence[TurnRow]) -> QuestionGlance | None:
-    """The approval that nobody gave, if that ended one of these turns."""
+    """The approval that expired, if that ended one of these turns."""
     for turn in newest:
         question = read_last_question(tx, turn) if turn.event == TurnEvent.EXPIRED else None
         if question is None:
@@ -202,12 +164,7 @@ def _glance(tx: Transaction, context: VerbContext, turn: TurnRow) -> TurnGlance:
         request=read_request(tx, turn),
         opened_ms=turn.opened_ms,
         changed_ms=turn.changed_ms,
-        steps=tx.number(
-            "steps_count",
-            session_id=turn.session_id,
-            first_seq=turn.first_seq,
-            turn_id=turn.turn_id,
-        ),
+        steps=tx.number("steps_count", **turn.span),
         reason=turn.reason,
         is_worked_on=is_worked_on(tx, turn),
         is_claimed_before=turn.epoch > 0,

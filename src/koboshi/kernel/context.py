@@ -1,4 +1,4 @@
-"""What every verb stands on beside its transaction."""
+"""What every verb needs beside its transaction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,8 +7,10 @@ from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
+from koboshi.domain.role import Role
 from koboshi.domain.session import Listen
 from koboshi.domain.watch import Notify, ReportLimits
+from koboshi.kernel.decode import first_text
 from koboshi.kernel.transaction import Reading
 
 
@@ -22,13 +24,13 @@ class VerbContext:
     context_steps_max: int
     """How many steps of earlier turns a claimed turn is given."""
     notify: Notify
-    """What a person hears of the ends that the agent does not tell them."""
+    """Which ends of processes a person is told, if the agent does not tell them."""
     report_limits: ReportLimits
     pairing: PairingLimits
     new_code: Callable[[], str]
-    """Makes the code that a stranger gets."""
+    """Makes the pairing code for a stranger."""
     backlog: BacklogLimits = field(default_factory=BacklogLimits)
-    """How much of what was sent before a boot one turn answers."""
+    """How many messages from before a boot one turn answers."""
     home: str = ""
     """The random id of the home that this process owns."""
     node: str = ""
@@ -36,21 +38,29 @@ class VerbContext:
     worker_id: WorkerId | None = None
     """This boot, once it has its row."""
     is_draining: bool = False
-    """This boot takes up nothing new any more."""
+    """This boot claims no more turns."""
+
+    def role_of(self, tx: Reading, channel: ChannelName, person: str) -> Role | None:
+        """What the person may decide; None for a person who may not use the gateway. The one place
+        that says so: for a message that arrives, for a claim, for recovery and for an approval.
+
+        An owner in the configuration costs no query. For any other person it is one row by its key,
+        read in the transaction that acts on it, so no copy can be out of date.
+        """
+        is_allowed = self.world.is_allowed(channel, person)
+        if is_allowed and self.world.is_owner(channel, person):
+            return Role.OWNER
+        paired = first_text(tx.row("person_role", channel=channel, person=person))
+        if paired is not None:
+            return Role(paired)
+        return Role.MEMBER if is_allowed else None
 
     def allows(self, tx: Reading, channel: ChannelName, person: str) -> bool:
-        """Whether the person may use the gateway: the one place that decides it, for a message
-        that arrives, for a claim and for recovery alike.
-
-        Those whom the configuration allows cost nothing; for the others it is one row by its key,
-        read in the transaction that acts on it, so that no copy can be out of date.
-        """
-        if self.world.is_allowed(channel, person):
-            return True
-        return tx.row("person_paired", channel=channel, person=person) is not None
+        """Whether the person may use the gateway."""
+        return self.role_of(tx, channel, person) is not None
 
     def listen_on(self, channel: ChannelName) -> Listen:
-        """What of a group is for the agent, where the session does not say otherwise."""
+        """Which messages of a group the agent hears, unless the session says otherwise."""
         return Listen(self.world.listen.get(channel, Listen.MENTION))
 
     def serves(self, tx: Reading, channel: str, person: str) -> bool:

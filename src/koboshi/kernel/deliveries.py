@@ -1,4 +1,24 @@
-"""The outbox: what is owed is sent by one worker at a time, in order, and settled once."""
+"""The outbox: what is owed is sent by one worker at a time, in order, and settled once.
+
+Theory of operation. A delivery is committed as OWED together with the fact that it tells. A worker
+claims the oldest delivery of a session (SENDING, one more attempt), sends it, and settles it. So at
+every moment:
+
+* An OWED delivery that is not ambiguous has certainly not been sent. A delivery that is SENDING
+  under a worker that is gone has an unknown outcome, and so has an ambiguous one. It is looked for
+  or repeated with a label. It is never repeated or dropped silently.
+* A SENDING delivery belongs to one worker. Its settlement repeats the worker in the condition and
+  raises `Fenced` if it touches no row.
+* The oldest unsettled delivery of a session is next. A reply to a command overtakes one that must
+  wait; the parts of a text do not overtake each other. A held delivery holds up no other one.
+* A settled delivery never changes; a trigger refuses it. A retry is a new row whose cause names the
+  old one, so there is one.
+* The settlement of the last delivery of an answered turn closes the turn in the same transaction.
+* The order of the commits says what came first, not the clock: `tried_seq`, `sent_seq` and
+  `settled_seq` are lines of the journal.
+
+`domain/outbox.py` decides what an outcome means. `runtime/deliver.py` sends.
+"""
 
 from typing import assert_never
 
@@ -18,24 +38,25 @@ from koboshi.domain.outbox import (
     Settle,
     ending_of,
 )
-from koboshi.domain.route import Route
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import delivery_of, file_of, maybe_number, number, text
+from koboshi.kernel.decode import file_of, first_number, number, text, texts
+from koboshi.kernel.delivery_rows import due_of, read_owed
 from koboshi.kernel.keys import lock_found, of_sessions
 from koboshi.kernel.moves import move, move_from, move_one
 from koboshi.kernel.notices import tell_of_loss
-from koboshi.kernel.read import is_gone
-from koboshi.kernel.sessions import move_session, settle_turn
-from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Value, Writer
+from koboshi.kernel.record import settle_turn
+from koboshi.kernel.rows import is_gone
+from koboshi.kernel.sessions import move_session
+from koboshi.kernel.transaction import Readers, Reading, Transaction, Value, Writer
 from koboshi.ports.outbox import Due
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
 
 NEAR_MAX = 50
 UNSURE_MS = 48 * 3_600_000
-"""Longer than anything stays owed."""
+"""Longer than a delivery stays owed."""
 BY_OPERATOR = "dropped by the operator"
 LINES_LOOKED_AT = 20_000
-"""How far back in the journal a sign is looked for that a channel works."""
+"""How many journal lines are searched for a sign that a channel works."""
 
 
 class DeliveryVerbs:
@@ -51,7 +72,7 @@ class DeliveryVerbs:
                 if after
                 else tx.rows("deliveries_due_all")
             )
-            return tuple(_due_of(row, tx.now_ms) for row in rows)
+            return tuple(due_of(row, tx.now_ms) for row in rows)
 
         return await self._readers.read(look)
 
@@ -73,9 +94,7 @@ class DeliveryVerbs:
         def look(tx: Reading) -> Near:
             place = {"channel": delivery.route.channel, "chat": delivery.route.chat}
             this = {"session_id": delivery.session_id, "delivery_id": delivery.delivery_id}
-            begun = tx.row("delivery_begun", delivery_id=delivery.delivery_id)
-            assert begun is not None
-            begun_ms, sent_seq = number(begun[0]), number(begun[1])
+            ((begun_ms, sent_seq),) = tx.rows("delivery_begun", delivery_id=delivery.delivery_id)
             around: dict[str, Value] = {
                 **place,
                 **this,
@@ -83,12 +102,14 @@ class DeliveryVerbs:
                 "sent_seq": sent_seq,
             }
             rows = tx.rows("chat_known", **around, limit=NEAR_MAX)
-            unsure = tx.number("chat_unsure_count", **around, since_ms=begun_ms - UNSURE_MS)
-            # Where so many came after it, there may be more, which we would take for this one.
-            is_crowded = len(rows) == NEAR_MAX and not any(row[1] for row in rows)
+            since_ms = number(begun_ms) - UNSURE_MS
+            unsure = tx.number("chat_unsure_count", **around, since_ms=since_ms)
+            before = [text(platform_id) for platform_id, is_before in rows if is_before]
+            # With so many later messages there may be more, which would be taken for this one.
+            is_crowded = len(rows) == NEAR_MAX and not before
             return Near(
-                before=(delivery.anchor, *(text(row[0]) for row in rows if row[1])),
-                known=tuple(text(row[0]) for row in rows if not row[1]),
+                before=(delivery.anchor, *before),
+                known=tuple(text(platform_id) for platform_id, is_before in rows if not is_before),
                 is_alone=not unsure and not is_crowded,
             )
 
@@ -96,7 +117,7 @@ class DeliveryVerbs:
 
     async def files_kept(self) -> frozenset[str]:
         rows = await self._readers.read(lambda tx: tx.rows("deliveries_with_file"))
-        return frozenset(file_of(row[0]).path for row in rows)
+        return frozenset(file_of(file).path for file in texts(rows))
 
     async def settle(self, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange) -> bool:
         return await self._writer.write(
@@ -133,18 +154,6 @@ class DeliveryVerbs:
         return await self._writer.write("outbox.drop", lambda tx: _drop(tx, delivery_id))
 
 
-def _due_of(row: Row, now_ms: int) -> Due:
-    reply_ms = maybe_number(row[7])
-    return Due(
-        delivery_id=DeliveryId(number(row[0])),
-        session_id=SessionId(number(row[1])),
-        route=Route(channel=ChannelName(text(row[2])), chat=text(row[3]), thread=text(row[4])),
-        wait_ms=max(0, number(row[5]) - now_ms),
-        needs_channel=bool(row[6]),
-        reply_wait_ms=None if reply_ms is None else max(0, reply_ms - now_ms),
-    )
-
-
 def _claim(
     tx: Transaction,
     session_id: SessionId,
@@ -153,26 +162,26 @@ def _claim(
     *,
     is_up: bool,
 ) -> Delivery | GivenUp | int | None:
-    row = tx.row("delivery_head", session_id=session_id)
-    if row is None or row[14] == DeliveryState.DRAFT:
+    head = read_owed(tx, "delivery_head", session_id=session_id)
+    if head is None or head.state == DeliveryState.DRAFT:
         return None
-    is_left = row[14] == DeliveryState.SENDING
-    if is_left and not is_gone(tx, WorkerId(number(row[16]))):
+    is_left = head.state == DeliveryState.SENDING
+    if is_left and not is_gone(tx, head.worker_id):
         return None  # its worker lives, and settles it
-    quiet_ms = _quiet_until(tx, row) - tx.now_ms
-    if quiet_ms > 0:
-        return quiet_ms
-    delivery = _delivery_at(tx, row, worker_id)
-    wait_ms = 0 if is_left else number(row[15]) - tx.now_ms
+    until_ms = first_number(tx.row("quiet_until", channel=head.channel, chat=head.chat)) or 0
+    if until_ms > tx.now_ms:
+        return until_ms - tx.now_ms
+    delivery = head.attempt(worker_id, tx.now_ms)
+    wait_ms = 0 if is_left else head.not_before_ms - tx.now_ms
     if wait_ms <= 0:
         ending = ending_of(delivery, limits)
         if ending is not None:
             return _give_up(tx, delivery, ending)
     if wait_ms > 0 or (delivery.needs_channel and not is_up):
-        overtaking = tx.row("delivery_overtaking", session_id=session_id, now=tx.now_ms)
+        overtaking = read_owed(tx, "delivery_overtaking", session_id=session_id, now=tx.now_ms)
         if overtaking is None:
             return wait_ms if wait_ms > 0 else None
-        delivery = _delivery_at(tx, overtaking, worker_id)
+        delivery = overtaking.attempt(worker_id, tx.now_ms)
     move(
         tx,
         "delivery_send",
@@ -185,13 +194,8 @@ def _claim(
     return delivery
 
 
-def _delivery_at(tx: Transaction, row: Row, worker_id: WorkerId) -> Delivery:
-    is_ambiguous = row[14] == DeliveryState.SENDING or bool(row[12])
-    return delivery_of(row, is_ambiguous=is_ambiguous, now_ms=tx.now_ms, worker_id=worker_id)
-
-
 def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
-    """End a delivery that is not tried again, and tell the person where they are to know."""
+    """End a delivery that is not tried again, and tell the person if the ending says so."""
     assert ending.reason is not None
     move(
         tx,
@@ -215,21 +219,16 @@ def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
 
 def _settle_turn(tx: Transaction, delivery: Delivery) -> None:
     if delivery.turn_id is not None:
-        # A move may have brought what it owes to another session.
+        # The delivery may have moved to another session.
         lock_found(tx, "turn_key", turn_id=delivery.turn_id)
         settle_turn(tx, delivery.session_id, delivery.turn_id)
-
-
-def _quiet_until(tx: Transaction, row: Row) -> int:
-    quiet = tx.row("quiet_until", channel=row[17], chat=row[18])
-    return 0 if quiet is None else number(quiet[0])
 
 
 def _settle(
     tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: DeliveryChange
 ) -> bool:
     delivery_id = delivery.delivery_id
-    # A move may have brought it to another session since it was claimed.
+    # It may have moved to another session since it was claimed.
     lock_found(tx, "delivery_key", delivery_id=delivery_id)
     tx.hints.add(JOURNAL)
     match change:
@@ -278,10 +277,10 @@ def _retry(tx: Transaction, delivery_id: DeliveryId) -> DeliveryId | None:
         return delivery_id
     if _let_go(tx, delivery_id):
         return delivery_id
-    # A settled row never changes: the new one is known by its cause, and there is one for each.
+    # A settled row never changes. The new row has a cause of its own, so there is one.
     tx.change("delivery_again", delivery_id=delivery_id, now=tx.now_ms)
-    row = tx.row("delivery_retried", delivery_id=delivery_id)
-    return None if row is None else DeliveryId(number(row[0]))
+    repeated = first_number(tx.row("delivery_retried", delivery_id=delivery_id))
+    return None if repeated is None else DeliveryId(repeated)
 
 
 def _release(tx: Transaction, delivery_id: DeliveryId | None) -> int:
@@ -293,13 +292,13 @@ def _release(tx: Transaction, delivery_id: DeliveryId | None) -> int:
 
 
 def _let_go(tx: Transaction, delivery_id: DeliveryId | None) -> int:
-    """What is held, one or all, is owed again."""
+    """Owe again what is held: one delivery, or all."""
     values: dict[str, Value] = {"delivery_id": delivery_id, "now": tx.now_ms}
     return move(tx, "deliveries_release", DeliveryEvent.RELEASED, **values)
 
 
 def hold_outbox(tx: Transaction, reason: str) -> None:
-    """Nothing that is owed now is sent before the operator says so."""
+    """Hold everything that is owed until the operator releases it."""
     move(tx, "outbox_hold", DeliveryEvent.HELD, reason=reason)
 
 
@@ -316,17 +315,18 @@ def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:
     if row is None:
         return False
     tx.change("gaps_settle", now=tx.now_ms)
-    # What stands behind it is due now, and a turn that owed nothing else is done.
+    # The deliveries behind it are due now, and a turn that owed nothing else is done.
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
-    if row[1] is not None:
-        lock_found(tx, "turn_key", turn_id=row[1])
-        settle_turn(tx, SessionId(number(row[0])), TurnId(number(row[1])))
+    session_id, turn_id = row
+    if turn_id is not None:
+        lock_found(tx, "turn_key", turn_id=turn_id)
+        settle_turn(tx, SessionId(number(session_id)), TurnId(number(turn_id)))
     return True
 
 
 def _postpone(tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: Postpone) -> None:
     strike = int(_is_strike(tx, delivery, change))
-    # One that is poisoned ends at once: its session waits behind it.
+    # A poisoned delivery ends at once, because its session waits behind it.
     wait_ms = 0 if strike and delivery.strikes + strike >= STRIKES_MAX else change.wait_ms
     touched = move_from(
         tx,
@@ -348,8 +348,8 @@ def _postpone(tx: Transaction, delivery: Delivery, worker_id: WorkerId, change: 
 
 
 def _is_strike(tx: Transaction, delivery: Delivery, change: Postpone) -> bool:
-    """Whether the outcome is unknown although the channel works: it accepted another delivery since
-    the last attempt. A platform that asks for patience is no sign against the message."""
+    """Whether the outcome is unknown although the channel accepted another delivery since the last
+    attempt. A platform that asks for a pause says nothing against the message."""
     if not change.is_unsure or change.is_chat_wide:
         return False
     row = tx.row(

@@ -2,41 +2,36 @@
 
 from dataclasses import replace
 
+from koboshi.domain.command import QuestionKind
 from koboshi.domain.errors import ContradictoryFacts
-from koboshi.domain.ids import EntryId
-from koboshi.domain.inbox import EntryKind, Words
-from koboshi.domain.recovery import (
-    Interruption,
-    Policy,
-    TurnFacts,
-    Verdict,
-    VerdictKind,
-    decide,
-)
+from koboshi.domain.ids import ChannelName, EntryId, TurnId
+from koboshi.domain.inbox import EntryKind
+from koboshi.domain.recovery import Interruption, Policy, TurnFacts, Verdict, VerdictKind, decide
+from koboshi.domain.role import NoRuling, Role, RoleStanding, least_role, why_no_ruling, work_folder
 from koboshi.domain.session import Session
 from koboshi.domain.standing import INTERRUPTED, stand_of
-from koboshi.domain.transcript import Effect, StepKind, tail_of
-from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.domain.transcript import Author, Effect, Need, Question, StepKind, tail_of
+from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.domain.worker import OPEN_BOOTS, Breaker, breaker_of
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import (
+from koboshi.kernel.decode import first_text, number, numbers, text, texts, words_of
+from koboshi.kernel.rows import (
+    BY_PERSON,
     EntryRow,
     TurnRow,
     call_of,
-    entry_of,
-    number,
-    text,
+    is_gone,
+    read_question,
+    read_session,
+    read_unresolved,
+    read_waiting,
     turn_of,
+    worked_ms_of,
 )
-from koboshi.kernel.read import is_gone, read_question, read_session
-from koboshi.kernel.senders import may_run
 from koboshi.kernel.transaction import Reading
 
-BY_PERSON = "person"
-"""The reason of a RESUMED that a person asked for."""
-
 LEFT_LOOKED_AT = 1_000
-"""Turns that were interrupted, of one look at how many stand where."""
+"""How many interrupted turns are read at most to count where turns stand."""
 
 _GRAVEST = (Effect.ONCE, Effect.RESUMABLE, Effect.REPEATABLE, Effect.NONE)
 
@@ -48,7 +43,7 @@ def policy_of(context: VerbContext, session: Session) -> Policy:
 
 
 def verdict_over(facts: TurnFacts, policy: Policy) -> Verdict:
-    """The verdict; facts that contradict each other are a bug of ours, and are called that."""
+    """The verdict. Facts that contradict each other are a bug, and get a rule of that name."""
     try:
         return decide(facts, policy)
     except ContradictoryFacts as error:
@@ -64,7 +59,7 @@ def facts_of(
 ) -> TurnFacts:
     """Everything that is durably known about a turn and matters for recovery."""
     world, channel = context.world, session.route.channel
-    unresolved = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn.turn_id)]
+    unresolved = read_unresolved(tx, turn.turn_id)
     under_way = [record.call.effect for record in unresolved if record.is_under_way]
     is_waiting = turn.state is TurnState.WAITING
     is_dead = turn.state is TurnState.RUNNING
@@ -100,8 +95,8 @@ def is_worked_on(tx: Reading, turn: TurnRow) -> bool:
 
 
 def verdict_now(tx: Reading, context: VerbContext, turn: TurnRow) -> Verdict | None:
-    """What recovery would decide about a turn that was worked on before and that nobody works on
-    now; None for all others, of whom it has nothing to say that their state does not."""
+    """What recovery would decide about a turn that was claimed before and has no worker now. None
+    for every other turn: its state says enough."""
     is_alive = turn.state in (TurnState.QUEUED, TurnState.RUNNING)
     if not is_alive or turn.epoch == 0 or is_worked_on(tx, turn):
         return None
@@ -116,8 +111,8 @@ def stand_now(tx: Reading, context: VerbContext, turn: TurnRow) -> str:
 
 
 def stands_counted(tx: Reading, context: VerbContext) -> dict[str, int]:
-    """How many turns that are not closed stand where. Each that nobody works on is looked at only
-    while the boot breaker is not closed, and of very many the oldest."""
+    """How many turns that are not closed stand where. Turns without a worker are read one by one
+    only while the boot breaker is not closed, and at most `LEFT_LOOKED_AT` of them."""
     rows = tx.rows("turns_alive_by_state")
     counts = {text(state): number(count) for state, count in rows}
     if breaker_now(tx, context)[0] is Breaker.CLOSED:
@@ -131,26 +126,18 @@ def stands_counted(tx: Reading, context: VerbContext) -> dict[str, int]:
 
 
 def _count(counts: dict[str, int], state: str, stand: str, turns: int) -> None:
-    """So many turns in that state stand there."""
+    """Count turns of a state where they stand instead."""
     if turns and stand != state:
         counts[state] -= turns
         counts[stand] = counts.get(stand, 0) + turns
 
 
 def breaker_now(tx: Reading, context: VerbContext) -> tuple[Breaker, int]:
-    """How much may be taken up again, and until when that holds."""
+    """The state of the boot breaker, and until when it lasts."""
     if not context.world.policy.has_breaker:
         return Breaker.CLOSED, 0
     rows = tx.rows("workers_unclean", limit=OPEN_BOOTS)
-    return breaker_of([number(row[0]) for row in rows], tx.now_ms)
-
-
-def worked_ms_of(tx: Reading, turn: TurnRow) -> int:
-    """When the turn was last worked on: for a dead worker's, its last sign of life."""
-    if turn.state is not TurnState.RUNNING:
-        return turn.worked_ms
-    row = tx.row("worker_heartbeat", worker_id=turn.worker_id)
-    return turn.worked_ms if row is None else number(row[0])
+    return breaker_of(numbers(rows), tx.now_ms)
 
 
 def waiting_message(
@@ -161,57 +148,54 @@ def waiting_message(
     arrived: EntryId | None = None,
 ) -> EntryRow | None:
     """The oldest message of an allowed person that was accepted after the question or the death.
-    The one that has just arrived is, whatever the clock says."""
-    rows = tx.rows("entries_waiting", session_id=turn.session_id)
-    if not rows:
+    `arrived` counts as such, whatever the clock says."""
+    entries = read_waiting(tx, turn.session_id)
+    if not entries:
         return None
-    # The order of the commits tells what came first: clocks jump, and a batch has one time.
+    # The order of the commits says what came first: clocks jump, and a batch has one time.
     newest_before = tx.number("entry_newest_before_move", turn_id=turn.turn_id)
     channel = session.route.channel
-    for row in rows:
-        waiting = entry_of(row)
-        is_newer = waiting.entry.entry_id > newest_before
-        if waiting.entry.entry_id == arrived:
+    for waiting in entries:
+        is_newer = waiting.entry_id > newest_before
+        if waiting.entry_id == arrived:
             is_after = True
         elif turn.state is TurnState.RUNNING:
-            # Newer than the claim, and not accepted by the worker that made it: where a home has
-            # one owner at a time, that was a later boot.
+            # Newer than the claim, and accepted by another worker than the claim's: a later boot,
+            # because a home has one owner at a time.
             is_after = is_newer and waiting.accepted_by not in (None, turn.worker_id)
         else:
             is_after = is_newer
         is_heard = is_after and _is_heard(turn, waiting)
-        if is_heard and context.allows(tx, channel, waiting.entry.sender):
+        if not is_heard or not context.allows(tx, channel, waiting.sender):
+            continue
+        if no_ruling(tx, context, session, turn, waiting.sender) is None:
             return waiting
     return None
 
 
 def _is_heard(turn: TurnRow, waiting: EntryRow) -> bool:
-    """Whether it is a message that matters to the turn: what a person sent to wait, or to steer,
-    answers no question."""
-    body = waiting.entry.body
-    is_answer = isinstance(body, Words) and body.busy is None
-    is_message = waiting.entry.kind is EntryKind.MESSAGE
-    return is_message and (is_answer or turn.state is not TurnState.WAITING)
+    """Whether it is a message that matters to the turn. A message that was sent to wait or to
+    steer, or that was passed on, answers no question."""
+    if waiting.kind != EntryKind.MESSAGE:
+        return False
+    if turn.state is not TurnState.WAITING:
+        return True
+    words = words_of(waiting.body)
+    return words.busy is None and not words.is_forwarded
 
 
 def _message_behind(tx: Reading, context: VerbContext, session: Session) -> bool:
-    """Whether a message of an allowed person waits, whenever it was accepted."""
-    rows = tx.rows("entries_waiting", session_id=session.session_id)
-    entries = (entry_of(row).entry for row in rows)
+    """Whether a message of an allowed person waits, at whatever time it was accepted."""
     return any(
-        entry.kind is EntryKind.MESSAGE and context.allows(tx, session.route.channel, entry.sender)
-        for entry in entries
+        waiting.kind == EntryKind.MESSAGE
+        and context.allows(tx, session.route.channel, waiting.sender)
+        for waiting in read_waiting(tx, session.session_id)
     )
 
 
 def _last_kind(tx: Reading, turn: TurnRow) -> StepKind | None:
-    row = tx.row(
-        "step_last_kind",
-        session_id=turn.session_id,
-        first_seq=turn.first_seq,
-        turn_id=turn.turn_id,
-    )
-    return None if row is None else StepKind(str(row[0]))
+    kind = first_text(tx.row("step_last_kind", **turn.span))
+    return None if kind is None else StepKind(kind)
 
 
 def _is_willed(turn: TurnRow) -> bool:
@@ -231,3 +215,81 @@ def _interruption(turn: TurnRow) -> Interruption:
     if turn.event == TurnEvent.RELEASED:
         return Interruption.DRAIN
     return Interruption.NONE
+
+
+def are_senders_allowed(
+    tx: Reading, context: VerbContext, channel: ChannelName, turn_id: TurnId, person: str
+) -> bool:
+    """Whether all senders of messages in the turn are allowed, and `person`, for whom it runs. A
+    report of a process has no sender."""
+    if not context.allows(tx, channel, person):
+        return False
+    others = texts(tx.rows("turn_senders", turn_id=turn_id, person=person))
+    return all(context.allows(tx, channel, each) for each in others)
+
+
+def barred_in(
+    tx: Reading, context: VerbContext, channel: ChannelName, turn: TurnRow
+) -> tuple[str, ...]:
+    """The senders who are not allowed, and so keep the turn from running."""
+    others = texts(tx.rows("turn_senders", turn_id=turn.turn_id, person=turn.person))
+    people = [turn.person, *others]
+    return tuple(each for each in people if not context.allows(tx, channel, each))
+
+
+def may_run(tx: Reading, context: VerbContext, channel: ChannelName, turn: TurnRow) -> bool:
+    return are_senders_allowed(tx, context, channel, turn.turn_id, turn.person)
+
+
+def has_allowed_sender(
+    tx: Reading, context: VerbContext, channel: ChannelName, turn: TurnRow
+) -> bool:
+    """Whether a message of a person who may use the gateway is in the turn."""
+    senders = texts(tx.rows("turn_senders", turn_id=turn.turn_id, person=""))
+    return any(context.allows(tx, channel, each) for each in senders)
+
+
+def role_of_turn(tx: Reading, context: VerbContext, channel: ChannelName, turn_id: TurnId) -> Role:
+    """The least role of all whose words the turn holds, as they are now."""
+    people = texts(tx.rows("turn_speakers", turn_id=turn_id))
+    return least_role(context.role_of(tx, channel, person) for person in people)
+
+
+def standing_of_turn(tx: Reading, context: VerbContext, claim: Claim) -> RoleStanding:
+    session = read_session(tx, claim.session_id)
+    channel = session.route.channel
+    # On a channel that is one owner's, such as the page, every chat is.
+    of_chat = context.role_of(tx, channel, session.person)
+    return RoleStanding(
+        role=role_of_turn(tx, context, channel, claim.turn_id),
+        folder=work_folder(session.session_id, of_chat),
+    )
+
+
+def no_ruling(
+    tx: Reading, context: VerbContext, session: Session, turn: TurnRow, person: str
+) -> NoRuling | None:
+    """Why words of this person, in this session, do not decide about the approval that the turn
+    waits for; None if they do, or if the turn waits for no approval. The one place that decides it:
+    for messages, buttons, commands, and for what waited while the gateway was down."""
+    if turn.state is not TurnState.WAITING or turn.question_seq is None:
+        return None
+    question = read_question(tx, turn.question_seq)
+    if question_kind(tx, turn.turn_id, question) is not QuestionKind.APPROVAL:
+        return None
+    channel = read_session(tx, turn.session_id).route.channel
+    shown = {"session_id": session.session_id, "question": turn.question_seq}
+    return why_no_ruling(
+        context.role_of(tx, session.route.channel, person),
+        role_of_turn(tx, context, channel, turn.turn_id),
+        is_shown_here=tx.row("approval_shown", **shown) is not None,
+    )
+
+
+def question_kind(tx: Reading, turn_id: TurnId, question: Question) -> QuestionKind:
+    """What a question of the turn wants to know."""
+    if question.author is Author.GATEWAY:
+        return QuestionKind.OFFER
+    calls = (call_of(row).call for row in tx.rows("calls_of_turn", turn_id=turn_id))
+    need = next(call.need for call in calls if call.call_id == question.call_id)
+    return QuestionKind.APPROVAL if need is Need.APPROVAL else QuestionKind.ANSWER

@@ -1,16 +1,16 @@
-"""What holds up an open turn, from what is stored."""
+"""Why an open turn makes no progress, from stored rows."""
 
 from koboshi.domain.held_up import HoldUpFacts, why_held_up
 from koboshi.domain.outage import Outage
 from koboshi.domain.reasons import Reason
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow
+from koboshi.kernel.rows import TurnRow
 from koboshi.kernel.transaction import Reading
 
 
 def read_hold_up(tx: Reading, context: VerbContext, turn: TurnRow) -> Reason | None:
-    """Why the turn does not get on; None if nothing holds it up."""
+    """What the turn waits for; None if it does not wait."""
     if turn.state not in (TurnState.QUEUED, TurnState.RUNNING):
         return None
     is_running = turn.state is TurnState.RUNNING
@@ -27,7 +27,7 @@ def read_hold_up(tx: Reading, context: VerbContext, turn: TurnRow) -> Reason | N
 
 
 def _outage(tx: Reading, turn: TurnRow) -> Outage | None:
-    """A wait is counted when it begins: what is left of it has not been waited yet."""
+    """A wait is counted in full when it begins, so the rest of it is subtracted."""
     is_tried = turn.state is TurnState.RUNNING or turn.event == TurnEvent.POSTPONED
     if turn.model_failure is None or not is_tried:
         return None

@@ -1,30 +1,29 @@
-"""The first claim of a turn: what was sent with it before this boot joins it."""
+"""The first claim of a turn: messages from before this boot connected join it."""
 
 from koboshi.domain import notes
-from koboshi.domain.backlog import Accepted, Boot, joined
+from koboshi.domain.backlog import AcceptedMessage, Boot, joined
 from koboshi.domain.ids import WorkerId
 from koboshi.domain.inbox import Words
 from koboshi.domain.transcript import Note
 from koboshi.domain.turn import Claim
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import entry_of
-from koboshi.kernel.read import is_gone
 from koboshi.kernel.record import add_step, attach_entry
+from koboshi.kernel.rows import entry_of, is_gone
 from koboshi.kernel.transaction import Reading, Row, Transaction
 
 
 def join_backlog(tx: Transaction, context: VerbContext, claim: Claim) -> None:
-    """Attach the messages that the turn answers, too; what is said about it goes to the newest.
+    """Attach the other messages that the turn answers. Its deliveries refer to the newest one.
 
-    It is part of the claim's transaction, and only of the first claim: a later one finds the same
-    messages in the turn and joins no more.
+    It is part of the transaction of the first claim. A later claim finds the messages in the turn
+    and adds none.
     """
     waiting = tx.rows("entries_waiting", session_id=claim.session_id)
     if not waiting:
         return
     begun = [_accepted(tx, row) for row in tx.rows("entries_of_turn", turn_id=claim.turn_id)]
-    started_ms = tx.number("worker_started", worker_id=claim.worker_id)
-    boot = Boot(worker_id=claim.worker_id, started_ms=started_ms)
+    place = {"session_id": claim.session_id, "worker_id": claim.worker_id}
+    boot = Boot(worker_id=claim.worker_id, connected_ms=tx.number("boot_connected", **place))
     entries = joined(begun, (_accepted(tx, row) for row in waiting), boot, context.backlog)
     if not entries:
         return
@@ -39,10 +38,10 @@ def join_backlog(tx: Transaction, context: VerbContext, claim: Claim) -> None:
     add_step(tx, claim.session_id, claim.turn_id, claim.epoch, notes.BACKLOG, note)
 
 
-def _accepted(tx: Reading, row: Row) -> Accepted:
+def _accepted(tx: Reading, row: Row) -> AcceptedMessage:
     found = entry_of(row)
     by = found.accepted_by
-    return Accepted(
+    return AcceptedMessage(
         entry=found.entry,
         accepted_by=by,
         received_ms=found.received_ms,

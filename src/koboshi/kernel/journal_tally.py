@@ -1,10 +1,10 @@
-"""Counting for metrics: only what is new in the journal, so that a look costs little."""
+"""Counts for the metrics, from the journal lines since the last look."""
 
 import json
 
 from koboshi.domain.ids import WorkerId
 from koboshi.domain.timing import BOUNDS_S
-from koboshi.kernel.decode import maybe_number, number, text
+from koboshi.kernel.decode import first_number, maybe_number, maybe_text, number, text
 from koboshi.kernel.transaction import Reading, Row
 from koboshi.ports.tally import Called, Happened, Tally, Took
 
@@ -13,26 +13,26 @@ _BOUNDS_MS = json.dumps([round(bound * 1000) for bound in BOUNDS_S])
 
 def tally_since(tx: Reading, worker_id: WorkerId, after: int | None) -> Tally:
     newest = tx.number("view_newest_line")
-    begin = _begin(tx, worker_id) if after is None else after
+    begin = boot_line(tx, worker_id) if after is None else after
     span = {"after": begin, "newest": newest}
-    (now,) = tx.rows("tally_now")
+    ((waiting_since_ms, owed_since_ms, held, ambiguous, processes),) = tx.rows("tally_now")
     return Tally(
         place=newest,
         happened=tuple(_happened(row) for row in tx.rows("tally_lines", **span)),
         took=tuple(_took(row) for row in tx.rows("tally_times", **span, bounds_ms=_BOUNDS_MS)),
         called=tuple(_called(row) for row in tx.rows("tally_calls", **span)),
-        waiting_since_ms=maybe_number(now[0]),
-        owed_since_ms=maybe_number(now[1]),
-        held=number(now[2]),
-        ambiguous=number(now[3]),
-        processes=number(now[4]),
+        waiting_since_ms=maybe_number(waiting_since_ms),
+        owed_since_ms=maybe_number(owed_since_ms),
+        held=number(held),
+        ambiguous=number(ambiguous),
+        processes=number(processes),
         unclean_boots={text(how): number(count) for how, count in tx.rows("tally_boots")},
     )
 
 
-def _begin(tx: Reading, worker_id: WorkerId) -> int:
-    row = tx.row("tally_begin", worker_id=worker_id)
-    return 0 if row is None else number(row[0])
+def boot_line(tx: Reading, worker_id: WorkerId) -> int:
+    """The journal line with which a boot began; 0 if it is not kept."""
+    return first_number(tx.row("tally_begin", worker_id=worker_id)) or 0
 
 
 def _took(row: Row) -> Took:
@@ -51,8 +51,8 @@ def _called(row: Row) -> Called:
     return Called(
         tool=text(tool),
         effect=text(effect),
-        outcome=None if outcome is None else text(outcome),
-        decision=None if decision is None else text(decision),
+        outcome=maybe_text(outcome),
+        decision=maybe_text(decision),
         count=number(count),
     )
 
@@ -62,8 +62,8 @@ def _happened(row: Row) -> Happened:
     return Happened(
         subject=text(subject),
         event=text(event),
-        after=None if after is None else text(after),
-        label=None if label is None else text(label),
-        channel=None if channel is None else text(channel),
+        after=maybe_text(after),
+        label=maybe_text(label),
+        channel=maybe_text(channel),
         count=number(count),
     )

@@ -1,12 +1,12 @@
 """The keys of the chats that a verb writes to.
 
-Every verb reads, decides and writes, and relies on nobody else writing to the same chat meanwhile.
-A store with one writer gives that for nothing: SQLite uses no keys. Where several nodes write to
-one database, whoever writes a row of a session holds the key of its chat until the commit. A verb
-names the keys that it knows beforehand (`Writer.write(verb, operation, keys)`); the store takes
-them in order before the operation begins. What the operation finds by itself it locks here, before
-it writes: a key that is not free raises `NeedsKey`, and the store repeats the operation with that
-key among those that it takes first. A sweep asks `try_lock` and leaves for later what is not free.
+Every verb reads, decides and writes, and relies on no other write to the same chat in between. A
+store with one writer guarantees that: SQLite uses no keys. Where several nodes write to one
+database, a transaction that writes a row of a session holds the key of its chat until the commit. A
+verb names the keys that it knows before it begins (`Writer.write(verb, operation, keys)`), and the
+store takes them in order. A key that the operation finds later is locked here, before the write. If
+it is not free, `NeedsKey` is raised and the store repeats the operation with that key among the
+first. A sweep asks `try_lock` and leaves for later what is not free.
 
 A key belongs to a session for good (`sessions.lock_key`). A new session takes the key that its chat
 has already, and a move to another chat does not change it.
@@ -17,7 +17,7 @@ The tests refuse a write to a session whose key was not named (`tests/harness/na
 from hashlib import blake2b
 
 from koboshi.domain.ids import SessionId
-from koboshi.kernel.decode import number
+from koboshi.kernel.decode import first_number, numbers
 from koboshi.kernel.transaction import Keys, Reading, Transaction, Value
 
 
@@ -35,17 +35,17 @@ def key_named(name: str) -> int:
 
 
 def chat_key(channel: str, chat: str) -> int:
-    """The key that a chat without a session would get."""
+    """The key of a chat that has no session yet."""
     return key_named(f"{channel}\0{chat}")
 
 
 def people_key(channel: str) -> int:
-    """Held by whoever gives or takes a right on a channel."""
+    """Held by a transaction that gives or takes a right on a channel."""
     return key_named(f"people:{channel}")
 
 
 def channel_key(channel: str) -> int:
-    """Held by whoever moves the place up to which a channel was read."""
+    """Held by a transaction that moves the cursor of a channel."""
     return key_named(f"channel:{channel}")
 
 
@@ -54,9 +54,9 @@ def of_sessions(*session_ids: SessionId) -> Keys:
 
 
 def key_for(tx: Reading, channel: str, chat: str) -> int:
-    """The key of a new session in a chat: that of the sessions that are there."""
-    row = tx.row("chat_key", channel=channel, chat=chat)
-    return chat_key(channel, chat) if row is None else number(row[0])
+    """The key of a new session in a chat: that of the chat's other sessions, if it has any."""
+    key = first_number(tx.row("chat_key", channel=channel, chat=chat))
+    return chat_key(channel, chat) if key is None else key
 
 
 def lock(tx: Transaction, key: int) -> None:
@@ -72,5 +72,5 @@ def lock_session(tx: Transaction, session_id: SessionId) -> None:
 
 def lock_found(tx: Transaction, query: str, **values: Value) -> None:
     """Hold the keys that the named query gives until the commit. Raises NeedsKey."""
-    for row in tx.rows(query, **values):
-        lock(tx, number(row[0]))
+    for key in numbers(tx.rows(query, **values)):
+        lock(tx, key)

@@ -1,12 +1,12 @@
-"""What a claimed turn starts from."""
+"""What a claimed turn starts from: its session, its context, its steps and its calls."""
 
 from koboshi.domain.errors import Fenced
 from koboshi.domain.session import Session
 from koboshi.domain.transcript import Step, Summary
 from koboshi.domain.turn import Claim, TurnState
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import call_of, step_of
-from koboshi.kernel.read import read_session, read_turn
+from koboshi.kernel.facts import standing_of_turn
+from koboshi.kernel.rows import call_of, read_session, read_turn, step_of
 from koboshi.kernel.transaction import Reading
 from koboshi.ports.store import Loaded
 
@@ -24,12 +24,7 @@ def load_turn(tx: Reading, context: VerbContext, claim: Claim) -> Loaded:
         first_seq=turn.first_seq,
         limit=context.context_steps_max,
     )
-    steps = tx.rows(
-        "steps_of_turn",
-        session_id=claim.session_id,
-        first_seq=turn.first_seq,
-        turn_id=claim.turn_id,
-    )
+    steps = tx.rows("steps_of_turn", **turn.span)
     return Loaded(
         session=session,
         context=tuple(step_of(row) for row in reversed(earlier)),
@@ -37,6 +32,7 @@ def load_turn(tx: Reading, context: VerbContext, claim: Claim) -> Loaded:
         calls=tuple(call_of(row) for row in tx.rows("calls_of_turn", turn_id=claim.turn_id)),
         model_tries=turn.model_tries,
         summary=summary,
+        standing=standing_of_turn(tx, context, claim),
     )
 
 

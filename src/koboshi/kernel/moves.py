@@ -3,7 +3,7 @@
 `MOVES` names each of these statements, with its machine and the events that it stands for. The
 state that it sets is the one that `advance()` gives, as `:after`. The states that it moves from are
 in its own text: either the very states in which its events may happen, or the one state `:before`
-that its caller has seen. `tests/unit/test_moves.py` reads `queries.sql` and compares.
+that its caller has seen. `tests/kernel/test_doors.py` reads `queries.sql` and compares.
 """
 
 from collections.abc import Mapping

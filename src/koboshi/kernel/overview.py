@@ -1,32 +1,50 @@
-"""What an operator looks at, for all sessions at once. No look costs more because there are many
-sessions: each goes by an index, or over a bounded number of the newest journal lines."""
+"""Views for an operator: sessions, turns, entries, deliveries, the journal. No view costs more with
+more sessions: each uses an index, or a bounded number of the newest journal lines."""
 
 from collections.abc import Sequence
 
-from koboshi.domain.ids import ChannelName, Seq, SessionId, TurnId
-from koboshi.domain.standing import stand_words
-from koboshi.domain.transcript import Need, Past, Reply, Result, Said
+from koboshi.domain.ids import ChannelName, EntryId, SessionId, TurnId
+from koboshi.domain.inbox import EntryKind
+from koboshi.domain.standing import stand_words, where_message_stands
+from koboshi.domain.transcript import Need, Past
+from koboshi.domain.turn import TurnState
 from koboshi.domain.worker import Worker
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow, body_of, number, step_of, text, turn_of, worker_of
+from koboshi.kernel.decode import first_text, number, report_of, text, words_of
 from koboshi.kernel.facts import stand_now
-from koboshi.kernel.read import read_question, read_request, read_turn
+from koboshi.kernel.rows import (
+    EntryRow,
+    TurnRow,
+    entry_of,
+    read_entry,
+    read_open_turn,
+    read_question,
+    read_request,
+    read_session,
+    read_turn,
+    step_of,
+    turn_of,
+    worker_of,
+)
 from koboshi.kernel.transaction import Reading, Row
-from koboshi.kernel.view_rows import journal_line, session_at, turn_view
+from koboshi.kernel.view_rows import call_view, delivery_view, journal_line, said_of, step_view
 from koboshi.ports.views import (
+    CallView,
     ChatView,
+    DeliveryView,
+    EntryView,
     JournalLine,
     Page,
     QuestionView,
     SessionView,
     StepView,
+    Trace,
     TurnView,
 )
 
 LINES_LOOKED_AT = 10_000
 LINES_OF_CHATS = 3_000
-"""Fewer, because each is looked up with its session, and somebody asks every few seconds."""
-STEP_CHARS_MAX = 16_000
+"""Fewer, because each is joined with its session, and the page asks every few seconds."""
 TITLE_CHARS_MAX = 120
 
 
@@ -62,8 +80,7 @@ def sessions_named(
     tx: Reading, context: VerbContext, chat: str, limit: int
 ) -> tuple[SessionView, ...]:
     rows = tx.rows("view_sessions_named", chat=chat, limit=limit)
-    views = (session_at(tx, context, SessionId(number(row[0]))) for row in rows)
-    return tuple(view for view in views if view is not None)
+    return tuple(_session_view(tx, context, row) for row in rows)
 
 
 def chats_of(
@@ -74,18 +91,19 @@ def chats_of(
 
 
 def _chat_view(tx: Reading, context: VerbContext, row: Row) -> ChatView:
-    session_id = SessionId(number(row[0]))
+    session, chat, thread, touched_ms, _ = row
+    session_id = SessionId(number(session))
     first = tx.row("view_turn_first", session_id=session_id)
     row_newest = tx.row("turn_newest", session_id=session_id, limit=1)
     newest = None if row_newest is None else turn_of(row_newest)
     stand = "" if newest is None else stand_now(tx, context, newest)
     return ChatView(
-        chat=text(row[1]),
-        thread=text(row[2]),
+        chat=text(chat),
+        thread=text(thread),
         session_id=session_id,
         title="" if first is None else read_request(tx, turn_of(first))[:TITLE_CHARS_MAX],
         state=None if newest is None else newest.state,
-        touched_ms=number(row[3]),
+        touched_ms=number(touched_ms),
         stand=stand,
         stands=stand_words(stand),
     )
@@ -111,11 +129,13 @@ def _question_view(
         turn=turn_view(tx, context, turn),
         question=turn.question_seq,
         author=question.author,
-        is_approval=need is not None and need[0] == Need.APPROVAL,
+        is_approval=first_text(need) == Need.APPROVAL,
         text=question.text,
         choices=question.choices,
         asked_ms=turn.changed_ms if asked is None else step_of(asked).at_ms,
         expires_ms=expires_ms,
+        literal=None if question.sealed is None else (question.sealed.begin, question.sealed.end),
+        asked_by="" if question.sealed is None else question.sealed.asked_by,
     )
 
 
@@ -123,49 +143,135 @@ def steps_of(tx: Reading, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
     turn = read_turn(tx, turn_id)
     if turn is None:
         return ()
-    rows = tx.rows(
-        "view_steps_of_turn",
-        session_id=turn.session_id,
-        first_seq=turn.first_seq,
-        turn_id=turn_id,
-        limit=limit,
-    )
-    return tuple(_step_view(row) for row in reversed(rows))
-
-
-def _step_view(row: Row) -> StepView:
-    seq, kind, cause, stored, at_ms = row
-    body = body_of(kind, stored)
-    said = body.text if len(body.text) <= STEP_CHARS_MAX else f"{body.text[:STEP_CHARS_MAX]}…"
-    return StepView(
-        seq=number(seq),
-        kind=text(kind),
-        cause=text(cause),
-        text=said,
-        at_ms=number(at_ms),
-        call_id=body.call_id if isinstance(body, Result) else None,
-        status=body.status if isinstance(body, Result) else None,
-        calls=body.calls if isinstance(body, Reply) else (),
-    )
+    rows = tx.rows("view_steps_of_turn", **turn.span, limit=limit)
+    return tuple(step_view(row) for row in reversed(rows))
 
 
 def past_of(tx: Reading, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
-    """What was said in a chat in turns of which no line is kept, from the transcript."""
+    """What was said in a chat in turns whose journal lines were deleted, from the transcript."""
     chat_of = {"channel": channel, "chat": chat}
-    (row,) = tx.rows("view_forgotten", **chat_of)
-    forgotten, before_turn = number(row[0]), number(row[1])
+    ((newest, before_turn),) = tx.rows("view_forgotten", **chat_of)
+    forgotten = number(newest)
     if after >= forgotten:
         return None
     rows = tx.rows("view_said_before", **chat_of, before_turn=before_turn, limit=limit)
-    return Past(seq=forgotten, said=tuple(_said(each) for each in reversed(rows)), at_ms=tx.now_ms)
+    return Past(
+        seq=forgotten, said=tuple(said_of(each) for each in reversed(rows)), at_ms=tx.now_ms
+    )
 
 
-def _said(row: Row) -> Said:
-    seq, kind, body, at_ms, turn_id, thread = row
-    return Said(
-        seq=Seq(number(seq)),
-        turn_id=TurnId(number(turn_id)),
-        thread=text(thread),
-        body=body_of(kind, body),
-        at_ms=number(at_ms),
+def sessions_on(tx: Reading, context: VerbContext, page: Page) -> tuple[SessionView, ...]:
+    rows = tx.rows("view_sessions", before=page.before, limit=page.limit)
+    return tuple(_session_view(tx, context, row) for row in rows)
+
+
+def session_at(tx: Reading, context: VerbContext, session_id: SessionId) -> SessionView | None:
+    row = tx.row("view_session", session_id=session_id)
+    return None if row is None else _session_view(tx, context, row)
+
+
+def turns_on(tx: Reading, context: VerbContext, page: Page) -> tuple[TurnView, ...]:
+    query = "view_turns_open" if page.is_open else "view_turns"
+    rows = tx.rows(query, before=page.before, limit=page.limit)
+    return tuple(turn_view(tx, context, turn_of(row)) for row in rows)
+
+
+def entries_on(tx: Reading, context: VerbContext, page: Page) -> tuple[EntryView, ...]:
+    query = "view_entries_open" if page.is_open else "view_entries"
+    rows = tx.rows(query, before=page.before, limit=page.limit)
+    return tuple(entry_view(tx, context, entry_of(row)) for row in rows)
+
+
+def deliveries_on(tx: Reading, page: Page) -> tuple[DeliveryView, ...]:
+    query = "view_deliveries_open" if page.is_open else "view_deliveries"
+    rows = tx.rows(query, before=page.before, limit=page.limit)
+    return tuple(delivery_view(row) for row in rows)
+
+
+def calls_of(tx: Reading, turn_id: TurnId) -> tuple[CallView, ...]:
+    return tuple(call_view(row) for row in tx.rows("view_calls_of_turn", turn_id=turn_id))
+
+
+def trace_of(tx: Reading, context: VerbContext, entry_id: EntryId) -> Trace | None:
+    """One entry from its row to the deliveries that it caused."""
+    stored = read_entry(tx, entry_id)
+    if stored is None:
+        return None
+    message = entry_view(tx, context, stored)
+    of = message.session_id
+    rows = list(tx.rows("view_deliveries_for", session_id=of, entry_id=entry_id))
+    turn = None if message.turn_id is None else read_turn(tx, message.turn_id)
+    if turn is None:
+        deliveries = tuple(delivery_view(each) for each in rows)
+        return Trace(message=message, turn=None, calls=(), deliveries=deliveries, lines=())
+    place = {"session_id": turn.session_id, "turn_id": turn.turn_id}
+    rows += [each for each in tx.rows("view_deliveries_of_turn", **place) if each not in rows]
+    said = map(delivery_view, rows)
+    return Trace(
+        message=message,
+        turn=turn_view(tx, context, turn),
+        calls=calls_of(tx, turn.turn_id),
+        deliveries=tuple(sorted(said, key=lambda each: each.delivery_id)),
+        lines=tuple(journal_line(each) for each in tx.rows("view_journal_of_turn", **place)),
+    )
+
+
+def _session_view(tx: Reading, context: VerbContext, row: Row) -> SessionView:
+    session_id, created_ms, changed_ms = row
+    session = read_session(tx, SessionId(number(session_id)))
+    turn = read_open_turn(tx, session.session_id)
+    return SessionView(
+        session_id=session.session_id,
+        route=session.route,
+        generation=session.generation,
+        settings=session.settings,
+        open_turn=None if turn is None else turn_view(tx, context, turn),
+        waiting=tx.number("entries_waiting_count", session_id=session.session_id),
+        owed=tx.number("deliveries_unsettled_count", session_id=session.session_id),
+        created_ms=number(created_ms),
+        changed_ms=number(changed_ms),
+    )
+
+
+def turn_view(tx: Reading, context: VerbContext, turn: TurnRow) -> TurnView:
+    stand = stand_now(tx, context, turn)
+    waits = turn.state == TurnState.QUEUED and turn.not_before_ms > 0
+    return TurnView(
+        turn_id=turn.turn_id,
+        session_id=turn.session_id,
+        route=read_session(tx, turn.session_id).route,
+        state=turn.state,
+        event=turn.event,
+        reason=turn.reason,
+        epoch=turn.epoch,
+        recoveries=turn.recoveries,
+        crash_streak=turn.crash_streak,
+        request=read_request(tx, turn),
+        opened_ms=turn.opened_ms,
+        changed_ms=turn.changed_ms,
+        closed_ms=turn.closed_ms,
+        worker_id=turn.worker_id,
+        stand=stand,
+        stands=stand_words(stand),
+        due_ms=turn.not_before_ms if waits else None,
+    )
+
+
+def entry_view(tx: Reading, context: VerbContext, stored: EntryRow) -> EntryView:
+    turn = None if stored.turn_id is None else read_turn(tx, stored.turn_id)
+    stand = None if turn is None else stand_words(stand_now(tx, context, turn))
+    body, is_report = stored.body, stored.kind == EntryKind.REPORT
+    return EntryView(
+        entry_id=stored.entry_id,
+        session_id=stored.session_id,
+        turn_id=stored.turn_id,
+        kind=stored.kind,
+        state=stored.state,
+        reason=stored.reason,
+        source=stored.source,
+        external_id=stored.external_id,
+        sender=stored.sender,
+        text=report_of(body).headline if is_report else words_of(body).text,
+        received_ms=stored.received_ms,
+        stands=where_message_stands(stored.state, stand),
     )

@@ -1,4 +1,4 @@
-"""Strangers: what is kept of them, and the one answer that they get."""
+"""Strangers: what is stored of their messages, and the one code that they get."""
 
 import secrets
 from dataclasses import replace
@@ -15,20 +15,20 @@ from koboshi.domain.people import (
     code_hash,
 )
 from koboshi.kernel.context import VerbContext
+from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.keys import lock, people_key
-from koboshi.kernel.record import enqueue_delivery
 from koboshi.kernel.sessions import find_or_make_session
 from koboshi.kernel.transaction import Transaction
 from koboshi.ports.channel import Inbound
 
 
 def fresh_code() -> str:
-    """A code that nobody can guess."""
+    """A new code from a secure source."""
     return "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
 
 
 def as_kept(inbound: Inbound) -> Inbound:
-    """What is stored of a stranger's message: a disk is not filled by those we do not know."""
+    """A stranger's message, cut to what is stored, so that strangers cannot fill the disk."""
     words, route = inbound.words, inbound.route
     kept = StrangersWords(
         text=words.text[:STRANGER_CHARS_MAX],
@@ -40,25 +40,31 @@ def as_kept(inbound: Inbound) -> Inbound:
         files=words.files,
         group=words.group,
         name=words.name,
+        is_forwarded=words.is_forwarded,
         chat=route.chat,
         thread=route.thread,
     )
     return replace(inbound, words=kept)
 
 
+def forget_strangers(tx: Transaction, context: VerbContext) -> None:
+    """Keep only the newest rows of strangers."""
+    tx.change("entries_of_strangers_forget", kept=context.pairing.ignored_max)
+
+
 def meet_stranger(
     tx: Transaction, context: VerbContext, inbound: Inbound, entry_id: EntryId
 ) -> None:
-    """A new message of somebody who may not use the gateway, in the transaction that stores it.
+    """Handle a new message of a person without the right, in the transaction that stores it.
 
-    In a private chat they get a code, once in its life, while their channel has room for one more.
+    In a private chat the person gets a code, once while it is valid, if the channel has room for
+    another code.
     """
-    tx.change("entries_of_strangers_forget", kept=context.pairing.ignored_max)
     if not inbound.is_private or len(inbound.sender) > PERSON_CHARS_MAX:
         return
     limits, channel = context.pairing, inbound.route.channel
     lock(tx, people_key(channel))
-    # A clock that was set back must not make an hour a year.
+    # A clock that was set back must not turn an hour into a year.
     latest_ms = tx.now_ms + max(limits.code_ms, limits.silence_ms)
     tx.change("pairings_expire", now=tx.now_ms, latest_ms=latest_ms)
     if tx.row("pairing_of", channel=channel, person=inbound.sender):

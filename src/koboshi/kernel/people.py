@@ -1,18 +1,29 @@
-"""Who was let in by a code, and the verbs of whoever sits at the console."""
+"""People who were paired by a code, and the operator's verbs for them."""
 
 import hmac
 from dataclasses import dataclass
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
-from koboshi.domain.people import Pairing, Person, Revoked, code_hash, normal_code
+from koboshi.domain.people import (
+    Pairing,
+    Person,
+    Revoked,
+    RoleGiven,
+    code_hash,
+    normal_code,
+)
 from koboshi.domain.recovery import VerdictKind
+from koboshi.domain.role import Role
 from koboshi.domain.turn import TurnState
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import number, text, turn_of
+from koboshi.kernel.decode import number, text, texts
+from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.keys import lock, lock_session, people_key
-from koboshi.kernel.record import ask_processes_to_end, enqueue_delivery
+from koboshi.kernel.owners import owner_chats
+from koboshi.kernel.record import ask_processes_to_end
 from koboshi.kernel.recovery import apply_verdict
+from koboshi.kernel.rows import turn_of
 from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Writer
 
 
@@ -36,7 +47,7 @@ class PeopleVerbs:
         rows = await self._readers.read(lambda tx: tx.rows("people_all", limit=limit))
         return tuple(_person_of(row) for row in rows)
 
-    async def approve(self, code: str) -> Person | None:
+    async def approve(self, code: str, role: Role = Role.MEMBER) -> Person | None:
         def operation(tx: Transaction) -> Person | None:
             offer = _find_offer(tx, self._context, code)
             if offer is None:
@@ -47,8 +58,9 @@ class PeopleVerbs:
                 name=offer.name,
                 paired_ms=tx.now_ms,
                 entry_id=offer.entry_id,
+                role=role,
             )
-            _let_in(tx, self._context, offer)
+            _let_in(tx, self._context, offer, role)
             return person
 
         return await self._writer.write("people.approve", operation)
@@ -66,6 +78,48 @@ class PeopleVerbs:
             return _pairing_of(row)
 
         return await self._writer.write("people.deny", operation)
+
+    async def set_role(self, channel: ChannelName, person: str, role: Role) -> RoleGiven:
+        def operation(tx: Transaction) -> RoleGiven:
+            lock(tx, people_key(channel))
+            who = {"channel": channel, "person": person}
+            return RoleGiven(
+                was_paired=bool(tx.change("person_set_role", **who, role=role, now=tx.now_ms)),
+                is_named=self._is_named(channel, person),
+            )
+
+        return await self._writer.write("people.set_role", operation)
+
+    async def role_of(self, channel: ChannelName, person: str) -> Role | None:
+        return await self._readers.read(lambda tx: self._context.role_of(tx, channel, person))
+
+    async def without_owner(self) -> tuple[ChannelName, ...]:
+        world = self._context.world
+
+        def look(tx: Reading) -> tuple[ChannelName, ...]:
+            owned = {*world.owned, *texts(tx.rows("channels_with_owner"))}
+            return tuple(channel for channel in world.channels if channel not in owned)
+
+        return await self._readers.read(look)
+
+    async def tell_of_roles(self) -> tuple[str, ...]:
+        def operation(tx: Transaction) -> tuple[str, ...]:
+            found = tx.rows("people_untold")
+            told = tuple(f"{text(each[0])} {text(each[1])}" for each in found)
+            tx.change("people_told", now=tx.now_ms)
+            for chat in owner_chats(tx, self._context) if told else ():
+                lock_session(tx, chat)
+                cause, words = f"roles:{tx.now_ms}", (phrases.members_now(told),)
+                enqueue_delivery(tx, chat, None, cause, words, anchor="")
+            return told
+
+        if not await self._readers.read(lambda tx: tx.rows("people_untold")):
+            return ()
+        return await self._writer.write("people.tell_of_roles", operation)
+
+    def _is_named(self, channel: ChannelName, person: str) -> bool:
+        world = self._context.world
+        return world.is_allowed(channel, person) and world.is_owner(channel, person)
 
     async def revoke(self, channel: ChannelName, person: str) -> Revoked:
         def operation(tx: Transaction) -> Revoked:
@@ -85,7 +139,7 @@ class PeopleVerbs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Offer:
-    """A code that is good, and whom it was given to."""
+    """A valid code, and the person who got it."""
 
     channel: ChannelName
     person: str
@@ -95,13 +149,13 @@ class _Offer:
 
 
 def _find_offer(tx: Transaction, context: VerbContext, code: str) -> _Offer | None:
-    """Whom the code was given to. A wrong one counts against every code that is good now: whoever
-    tries them all makes them worthless before one fits."""
+    """The person who got the code. A wrong code counts against every valid one, so guessing makes
+    all of them worthless before one fits."""
     said, found = normal_code(code), None
     for channel, person, name, session_id, entry_id, stored in tx.rows(
         "pairings_good", now=tx.now_ms
     ):
-        # Compared in the same time, whatever it is.
+        # The comparison takes the same time for every code.
         if hmac.compare_digest(code_hash(text(channel), text(person), said), text(stored)):
             found = _Offer(
                 channel=ChannelName(text(channel)),
@@ -117,11 +171,18 @@ def _find_offer(tx: Transaction, context: VerbContext, code: str) -> _Offer | No
     return found
 
 
-def _let_in(tx: Transaction, context: VerbContext, offer: _Offer) -> None:
-    """They are allowed, hear so once, and what was set aside for want of the right goes on."""
+def _let_in(tx: Transaction, context: VerbContext, offer: _Offer, role: Role) -> None:
+    """Allow the person, tell them once, and judge their turns that were set aside again."""
     who = {"channel": offer.channel, "person": offer.person}
     tx.change("pairing_forget", **who)
-    tx.change("person_insert", **who, name=offer.name, entry_id=offer.entry_id, now=tx.now_ms)
+    tx.change(
+        "person_insert",
+        **who,
+        name=offer.name,
+        entry_id=offer.entry_id,
+        role=role,
+        now=tx.now_ms,
+    )
     cause = f"paired:{offer.entry_id}"
     lock_session(tx, offer.session_id)
     enqueue_delivery(tx, offer.session_id, None, cause, (phrases.paired(),), anchor="")
@@ -133,9 +194,8 @@ def _let_in(tx: Transaction, context: VerbContext, offer: _Offer) -> None:
 
 
 def _set_aside(tx: Transaction, context: VerbContext, channel: ChannelName, person: str) -> int:
-    """Every turn that a message of theirs is in stops, in the queue or at work: its claim is worth
-    nothing any more, and the command it waits for is asked to end. A question stays open, unless
-    messages of others wait behind it."""
+    """Stop every turn with a message of the person, queued or running: its claim is void, and its
+    command is asked to end. A question stays open unless messages of others wait behind it."""
     count = 0
     for row in tx.rows("turns_of_person", channel=channel, person=person):
         turn = turn_of(row)
@@ -162,11 +222,12 @@ def _pairing_of(row: Row) -> Pairing:
 
 
 def _person_of(row: Row) -> Person:
-    channel, person, name, paired_ms, entry_id = row
+    channel, person, name, paired_ms, entry_id, role = row
     return Person(
         channel=ChannelName(text(channel)),
         person=text(person),
         name=text(name),
         paired_ms=number(paired_ms),
         entry_id=EntryId(number(entry_id)),
+        role=Role(text(role)),
     )

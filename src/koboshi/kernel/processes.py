@@ -1,18 +1,21 @@
-"""Processes: the intent is a row before anything is started, and the end is stored once."""
+"""Processes: a row is committed before a process is started, and its end is stored once."""
 
 from collections.abc import Sequence
 
 from koboshi.domain.errors import BackgroundFull, Fenced
 from koboshi.domain.ids import CallId, ProcessId, SessionId, TurnId
 from koboshi.domain.process import Birth, Process, ProcessEvent, ProcessState
+from koboshi.domain.sandbox import Boundary
 from koboshi.domain.turn import Claim
-from koboshi.domain.watch import Finding, Watcher, WatcherEvent, WatcherSpec
+from koboshi.domain.watch import Finding, Watcher, WatcherSpec
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import number, process_of, text, watcher_of
+from koboshi.kernel.decode import number, numbers, text
 from koboshi.kernel.keys import lock_found, of_sessions
 from koboshi.kernel.moves import move
+from koboshi.kernel.process_rows import process_of, read_process, watcher_of
+from koboshi.kernel.record import ask_end
 from koboshi.kernel.reports import file_end, file_finding
-from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
+from koboshi.kernel.transaction import Readers, Reading, Transaction, Value, Writer
 from koboshi.ports.wakeups import JOURNAL, PROCESSES
 
 
@@ -32,6 +35,7 @@ class ProcessVerbs:
         is_foreground: bool,
         watchers: Sequence[WatcherSpec] = (),
         background_max: int | None = None,
+        boundary: Boundary = Boundary.NONE,
     ) -> Process:
         def operation(tx: Transaction) -> Process:
             if tx.row("turn_held", turn_id=claim.turn_id, epoch=claim.epoch) is None:
@@ -54,6 +58,7 @@ class ProcessVerbs:
                 workdir=workdir,
                 node=self._context.node,
                 home=self._context.home,
+                boundary=boundary,
                 now=tx.now_ms,
             )
             process = _find(tx, claim.turn_id, call_id)
@@ -107,9 +112,9 @@ class ProcessVerbs:
                 ended_ms=ended_ms,
             )
             if has_ended:
-                row = tx.row("process_by_id", process_id=process_id)
-                assert row is not None
-                file_end(tx, self._context, process_of(row), output)
+                process = read_process(tx, process_id)
+                assert process is not None
+                file_end(tx, self._context, process, output)
             tx.hints.update((PROCESSES, JOURNAL))
 
         await self._writer.write("processes.ended", operation)
@@ -133,8 +138,7 @@ class ProcessVerbs:
         await self._writer.write("processes.ask_end", lambda tx: ask_end(tx, process_id))
 
     async def with_remains(self) -> tuple[ProcessId, ...]:
-        rows = await self._readers.read(lambda tx: tx.rows("processes_with_remains"))
-        return tuple(ProcessId(number(row[0])) for row in rows)
+        return await self._ids("processes_with_remains")
 
     async def remains_ended(self, process_id: ProcessId) -> None:
         def operation(tx: Transaction) -> None:
@@ -147,11 +151,7 @@ class ProcessVerbs:
         return await self._readers.read(lambda tx: _find(tx, turn_id, call_id))
 
     async def get(self, process_id: ProcessId) -> Process | None:
-        def look(tx: Reading) -> Process | None:
-            row = tx.row("process_by_id", process_id=process_id)
-            return None if row is None else process_of(row)
-
-        return await self._readers.read(look)
+        return await self._readers.read(lambda tx: read_process(tx, process_id))
 
     async def of_session(self, session_id: SessionId, limit: int) -> tuple[Process, ...]:
         rows = await self._readers.read(
@@ -160,8 +160,7 @@ class ProcessVerbs:
         return tuple(process_of(row) for row in rows)
 
     async def stranded(self) -> tuple[ProcessId, ...]:
-        rows = await self._readers.read(lambda tx: tx.rows("processes_stranded"))
-        return tuple(ProcessId(number(row[0])) for row in rows)
+        return await self._ids("processes_stranded")
 
     async def watchers(self, process_id: ProcessId) -> tuple[Watcher, ...]:
         rows = await self._readers.read(
@@ -172,55 +171,32 @@ class ProcessVerbs:
     async def watched(self) -> tuple[tuple[Watcher, Process], ...]:
         def look(tx: Reading) -> tuple[tuple[Watcher, Process], ...]:
             watchers = [watcher_of(row) for row in tx.rows("watchers_of_output")]
-            rows = {
-                watcher.process_id: tx.row("process_by_id", process_id=watcher.process_id)
-                for watcher in watchers
-            }
-            processes = {
-                process_id: process_of(row) for process_id, row in rows.items() if row is not None
-            }
-            return tuple((watcher, processes[watcher.process_id]) for watcher in watchers)
+            watched = {watcher.process_id for watcher in watchers}
+            found = {process_id: read_process(tx, process_id) for process_id in watched}
+            pairs = ((watcher, found[watcher.process_id]) for watcher in watchers)
+            return tuple((watcher, process) for watcher, process in pairs if process is not None)
 
         return await self._readers.read(look)
 
     async def of_turn(self, turn_id: TurnId) -> tuple[ProcessId, ...]:
-        rows = await self._readers.read(lambda tx: tx.rows("processes_of_turn", turn_id=turn_id))
-        return tuple(ProcessId(number(row[0])) for row in rows)
+        return await self._ids("processes_of_turn", turn_id=turn_id)
 
     async def outdated(self, before_ms: int, kept_max: int, limit: int) -> tuple[ProcessId, ...]:
-        rows = await self._readers.read(
-            lambda tx: tx.rows(
-                "processes_outdated", before_ms=before_ms, kept_max=kept_max, limit=limit
-            )
-        )
-        return tuple(ProcessId(number(row[0])) for row in rows)
+        span = {"before_ms": before_ms, "kept_max": kept_max, "limit": limit}
+        return await self._ids("processes_outdated", **span)
 
     async def commands_running(self) -> frozenset[tuple[TurnId, CallId]]:
         rows = await self._readers.read(lambda tx: tx.rows("commands_running"))
-        return frozenset((TurnId(number(row[0])), CallId(text(row[1]))) for row in rows)
+        return frozenset((TurnId(number(turn)), CallId(text(call))) for turn, call in rows)
 
     async def alive(self) -> tuple[Process, ...]:
         rows = await self._readers.read(lambda tx: tx.rows("processes_not_ended"))
         return tuple(process_of(row) for row in rows)
 
-
-def ask_end(tx: Transaction, process_id: ProcessId) -> None:
-    """Somebody wants it ended; of a lost one, what may be left of it."""
-    lock_found(tx, "process_key", process_id=process_id)
-    if not tx.change("process_ask_end", process_id=process_id, now=tx.now_ms):
-        tx.change("process_ask_remains", process_id=process_id, now=tx.now_ms)
-    tx.hints.add(PROCESSES)
-
-
-def mark_exit_read(tx: Transaction, process_id: ProcessId, by: str) -> None:
-    """The model was shown how it ended: nobody needs to be told any more."""
-    tx.change("process_exit_read", process_id=process_id, by=by)
-    move(tx, "watchers_disarm_of", WatcherEvent.DISARMED, process_id=process_id)
-
-
-def mark_log_size(tx: Transaction, turn_id: TurnId, process_id: ProcessId, log_size: int) -> None:
-    """The turn was answered when the process had written so much."""
-    tx.change("process_turn_log_size", turn_id=turn_id, process_id=process_id, log_size=log_size)
+    async def _ids(self, query: str, **values: Value) -> tuple[ProcessId, ...]:
+        """The processes that the named query finds."""
+        rows = await self._readers.read(lambda tx: tx.rows(query, **values))
+        return tuple(ProcessId(each) for each in numbers(rows))
 
 
 def _find(tx: Reading, turn_id: TurnId, call_id: CallId) -> Process | None:

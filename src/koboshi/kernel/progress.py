@@ -1,36 +1,42 @@
-"""What a person is told while a turn works."""
+"""What a person is told while a turn runs."""
 
 from koboshi.domain.ids import TurnId
 from koboshi.domain.progress import ProgressFacts, Told, ordinal_in, progress_cause
 from koboshi.domain.transcript import CallRecord, Effect
 from koboshi.domain.turn import Claim, TurnState
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow, call_of, number, text
+from koboshi.kernel.decode import first_number, maybe_text, number, text
+from koboshi.kernel.enqueue import enqueue_delivery
 from koboshi.kernel.loading import fenced
-from koboshi.kernel.read import read_session, read_turn
-from koboshi.kernel.record import enqueue_delivery
+from koboshi.kernel.rows import TurnRow, read_session, read_turn, read_unresolved
 from koboshi.kernel.transaction import Reading, Transaction
 
 
 def progress_facts(tx: Reading, context: VerbContext, claim: Claim) -> ProgressFacts:
     """Raises Fenced if the claim is no longer valid."""
     turn = _claimed(tx, claim)
-    calls = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=claim.turn_id)]
-    row = tx.row("progress_newest", session_id=claim.session_id, turn_id=claim.turn_id)
+    calls = read_unresolved(tx, claim.turn_id)
     return ProgressFacts(
         route=read_session(tx, claim.session_id).route,
         since_ms=_since_ms(tx, turn),
         now_ms=tx.now_ms,
         under_way=tuple(each for each in calls if each.is_under_way and not each.waits_for_person),
         held_up=() if _has_room(tx, context) else tuple(filter(_is_command_to_start, calls)),
-        told=None
-        if row is None
-        else Told(
-            ordinal=ordinal_in(text(row[0])),
-            at_ms=number(row[1]),
-            is_settled=row[2] is not None,
-            platform_id=None if row[3] is None else text(row[3]),
-        ),
+        told=_told(tx, claim),
+    )
+
+
+def _told(tx: Reading, claim: Claim) -> Told | None:
+    """The newest progress message of the turn."""
+    row = tx.row("progress_newest", session_id=claim.session_id, turn_id=claim.turn_id)
+    if row is None:
+        return None
+    cause, at_ms, settled_ms, platform_id = row
+    return Told(
+        ordinal=ordinal_in(text(cause)),
+        at_ms=number(at_ms),
+        is_settled=settled_ms is not None,
+        platform_id=maybe_text(platform_id),
     )
 
 
@@ -59,10 +65,5 @@ def _claimed(tx: Reading, claim: Claim) -> TurnRow:
 
 
 def _since_ms(tx: Reading, turn: TurnRow) -> int:
-    row = tx.row(
-        "turn_went_on",
-        session_id=turn.session_id,
-        first_seq=turn.first_seq,
-        turn_id=turn.turn_id,
-    )
-    return turn.opened_ms if row is None else number(row[0])
+    went_on_ms = first_number(tx.row("turn_went_on", **turn.span))
+    return turn.opened_ms if went_on_ms is None else went_on_ms

@@ -1,4 +1,63 @@
--- Every statement of the store, by name. A conditional write that touches no row is a lost claim.
+-- Every statement of the kernel, by name. A conditional write that touches no row means a lost claim.
+
+-- ── columns ────────────────────────────────────────────────────────────────────────────────────
+-- The lists of columns that the decoders of the kernel expect, in their order (`{turn}` in a query).
+
+-- columns: session
+-- `Session`.
+session_id, channel, chat, thread, generation, context_from, settings, person;
+
+-- columns: turn
+-- `TurnRow`.
+turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
+crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
+changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure;
+
+-- columns: entry
+-- `EntryRow`.
+entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
+accepted_by, received_ms, state, turn_id, reason;
+
+-- columns: step
+-- `Step`.
+seq, turn_id, epoch, at_ms, kind, body;
+
+-- columns: call
+-- `CallRecord`.
+call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finished_ms,
+skipped_ms, approved_by, approved_ms, approved_seal;
+
+-- columns: owed
+-- `OwedRow`: a delivery `o` that is to be sent, with the route of its session `s`.
+o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
+o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
+o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
+o.tried_by, o.unsure, o.strikes, o.wait_ms, o.literal;
+
+-- columns: delivery
+-- `DeliveryView`: a delivery as an operator sees it.
+delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
+text, created_ms, settled_ms, not_before_ms;
+
+-- columns: process
+-- `Process`.
+process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
+birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by,
+boundary;
+
+-- columns: watcher
+-- `Watcher`.
+watcher_id, process_id, kind, argument, state, log_offset, reports, reported_ms, noisy;
+
+-- columns: worker
+-- `Worker`.
+worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
+restart_by, found_dead, report;
+
+-- columns: line
+-- `JournalLine`.
+seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
+worker_id;
 
 -- ── workers ────────────────────────────────────────────────────────────────────────────────────
 
@@ -11,13 +70,12 @@ VALUES (:host, :pid, :birth, :version, :now, :now, :memory_group, :group_kills, 
 
 -- name: worker_by_id
 -- A boot.
-SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
-       restart_by, found_dead, report
+SELECT {worker}
 FROM workers WHERE worker_id = :worker_id;
 
 -- name: worker_gone
--- Whether a worker has ended: then what it held is for anybody to take. Other queries say the same as
--- a condition on `ended_ms`; nothing else tells that a worker is gone.
+-- Whether a worker has ended, so that any other worker may take what it held. Other queries repeat the
+-- condition on `ended_ms`. Nothing else says that a worker is gone.
 SELECT 1 FROM workers WHERE worker_id = :worker_id AND ended_ms IS NOT NULL;
 
 -- name: worker_left
@@ -25,8 +83,8 @@ SELECT 1 FROM workers WHERE worker_id = :worker_id AND ended_ms IS NOT NULL;
 SELECT 1 FROM workers WHERE ended_ms IS NULL AND home = :home LIMIT 1;
 
 -- name: workers_mark_dead
--- Boots of a home that ended without a word get the end that the next owner of the home found. What is
--- not known is NULL, and no comparison with that holds.
+-- Boots of a home that have no end get the end that the next owner of the home found. An unknown count
+-- is NULL, and no comparison with NULL holds.
 UPDATE workers SET ended_ms = heartbeat_ms,
     ended_how = CASE
         WHEN host = :host AND substr(birth, 1, instr(birth, '/')) <> :boot THEN 'rebooted'
@@ -37,14 +95,14 @@ UPDATE workers SET ended_ms = heartbeat_ms,
 WHERE ended_ms IS NULL AND home = :home;
 
 -- name: worker_beat
--- Still alive; says whether a restart was asked for.
+-- A heartbeat. Returns whether a restart was requested.
 UPDATE workers SET heartbeat_ms = :now, memory_group = :memory_group, group_kills = :group_kills,
                    machine_kills = :machine_kills
 WHERE worker_id = :worker_id AND ended_ms IS NULL
 RETURNING restart_by IS NOT NULL;
 
 -- name: worker_drain
--- Somebody asks for a drain.
+-- A drain was requested.
 UPDATE workers SET draining = 1 WHERE worker_id = :worker_id AND ended_ms IS NULL;
 
 -- name: worker_found_dead
@@ -56,23 +114,22 @@ UPDATE workers SET found_dead = (
 WHERE worker_id = :worker_id;
 
 -- name: workers_unclean
--- When the newest boots began that found a turn dead.
+-- The start times of the newest boots that found a dead turn.
 SELECT started_ms FROM workers INDEXED BY workers_unclean WHERE found_dead > 0
 ORDER BY worker_id DESC LIMIT :limit;
 
 -- name: worker_restart
--- Somebody asked this worker to end and come back.
+-- A restart of this worker was requested.
 UPDATE workers SET draining = 1, restart_by = coalesce(restart_by, :by)
 WHERE worker_id = :worker_id AND ended_ms IS NULL;
 
 -- name: worker_restarted_by
--- The worker that somebody asked to come back.
-SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
-       restart_by, found_dead, report
+-- The worker whose restart was requested by this name.
+SELECT {worker}
 FROM workers INDEXED BY workers_restarted WHERE restart_by = :by ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_last_restart
--- Who asked for the newest restart before this boot. The boots right after it may have died early.
+-- Who requested the newest restart before this boot. Boots in between may have died early.
 SELECT restart_by FROM workers
 WHERE restart_by IS NOT NULL AND worker_id < :worker_id ORDER BY worker_id DESC LIMIT 1;
 
@@ -86,15 +143,15 @@ SELECT session_id, anchor FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL AND state = 'running' AND worker_id = :worker_id ORDER BY turn_id;
 
 -- name: farewell_abandon
--- What a worker that is gone wanted to say about its own end, and about what it did just then.
--- One that was being sent may be there: it must not be taken for another that is looked for.
+-- Abandon what a worker that is gone wanted to say about its own end or its running turn. One that was
+-- being sent may have arrived, and must not be taken for another delivery that is looked for.
 UPDATE outbox SET state = :after, worker_id = NULL, reason = 'the restart is over',
                   settled_ms = :now, changed_ms = :now,
                   ambiguous = CASE WHEN state = 'sending' THEN 1 ELSE ambiguous END
 WHERE delivery_id = :delivery_id AND state IN ('draft', 'owed', 'sending', 'held');
 
 -- name: farewells_of_the_gone
--- What `farewell_abandon` is for: no living worker sends it, or said it of its own end or its own turn.
+-- The rows for `farewell_abandon`: no living worker sends them, or said them of its end or its turn.
 SELECT o.delivery_id, s.lock_key
 FROM outbox AS o INDEXED BY outbox_unsettled JOIN sessions AS s USING (session_id)
 WHERE o.settled_ms IS NULL AND (o.cause LIKE 'drain:%' OR o.cause LIKE 'progress:%')
@@ -107,12 +164,12 @@ WHERE o.settled_ms IS NULL AND (o.cause LIKE 'drain:%' OR o.cause LIKE 'progress
 ORDER BY o.delivery_id;
 
 -- name: turn_hold
--- It is not tried before a moment; nothing else changes.
+-- A queued turn is not claimed before a moment. Nothing else changes.
 UPDATE turns SET not_before_ms = :not_before_ms, wait_ms = max(0, :not_before_ms - :now)
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms < :not_before_ms;
 
 -- name: waits_cap_turns
--- A wait that has more left than its length means that the clock was set back.
+-- Turns whose wait has more left than its length: the clock was set back.
 SELECT t.turn_id, s.lock_key FROM turns AS t JOIN sessions AS s USING (session_id)
 WHERE t.closed_ms IS NULL AND t.state = 'queued'
     AND (t.recoveries > 0 AND t.event <> 'replied') IN (0, 1)
@@ -124,7 +181,7 @@ UPDATE turns SET not_before_ms = :now + wait_ms
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_outbox
--- The same for what is owed; what is held waits for no time.
+-- The same for what is owed. A held delivery waits for no time.
 SELECT o.delivery_id, s.lock_key FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.settled_ms IS NULL AND o.not_before_ms > 0 AND o.not_before_ms > :now
     AND o.not_before_ms > :now + o.wait_ms;
@@ -135,15 +192,15 @@ UPDATE outbox SET not_before_ms = :now + wait_ms
 WHERE delivery_id = :delivery_id AND settled_ms IS NULL AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_quiet
--- The same for chats that want quiet.
+-- The same for chats in a pause.
 UPDATE quiet SET until_ms = :now + wait_ms WHERE until_ms > :now + wait_ms;
 
 -- name: quiet_expire
--- Chats that were quiet long enough.
+-- Delete the pauses that are over.
 DELETE FROM quiet WHERE until_ms <= :now;
 
 -- name: ages_move_outbox
--- The clock on the wall jumped: what is owed is as old as it was before.
+-- The wall clock jumped: keep the age of what is owed.
 UPDATE outbox SET aged_from_ms = aged_from_ms + :jump_ms WHERE settled_ms IS NULL;
 
 -- name: ages_move_questions
@@ -152,71 +209,73 @@ UPDATE turns SET expires_ms = expires_ms + :jump_ms
 WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
 
 -- name: ages_move_turns
--- The same for how long turns are idle that are not over.
+-- The same for the idle time of turns that are not closed.
 UPDATE turns SET progressed_ms = progressed_ms + :jump_ms, worked_ms = worked_ms + :jump_ms
 WHERE closed_ms IS NULL;
 
 -- name: ages_move_beats
--- The same for the last sign of life of boots that did not end, and of those that died over turns
--- that still wait for a decision.
+-- The same for the last heartbeat of boots without an end, and of boots that died over turns that
+-- still need a decision.
 UPDATE workers SET heartbeat_ms = heartbeat_ms + :jump_ms
 WHERE ended_ms IS NULL OR worker_id IN
     (SELECT worker_id FROM turns WHERE closed_ms IS NULL AND state = 'running');
 
 -- name: worker_last_beat
--- The last sign of life of the boots before.
+-- The last heartbeat of the newest boot.
 SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
 
 -- name: worker_end
--- The last word of a boot. One that could not start leaves what it found to the next one, to count.
+-- A boot ends. If it could not start, the next boot counts the dead turns that it found.
 UPDATE workers SET ended_ms = :now, ended_how = :how, heartbeat_ms = :now,
                    found_dead = CASE WHEN :how = 'refused' THEN 0 ELSE found_dead END
 WHERE worker_id = :worker_id AND ended_ms IS NULL;
 
 -- name: worker_newest
 -- The newest boots.
-SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
-       restart_by, found_dead, report
+SELECT {worker}
 FROM workers ORDER BY worker_id DESC LIMIT :limit;
 
 -- name: worker_before
 -- The newest boot before this one that served.
-SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
-       restart_by, found_dead, report
+SELECT {worker}
 FROM workers WHERE worker_id < :worker_id AND ended_how IS NOT 'refused'
 ORDER BY worker_id DESC LIMIT 1;
 
--- name: worker_started
--- When a boot began.
-SELECT started_ms FROM workers WHERE worker_id = :worker_id;
+-- name: boot_connected
+-- When a boot first reached the platform of a session. For a channel without an account it is the start
+-- of the boot: nothing is received before it.
+SELECT coalesce((SELECT accounts.connected_ms FROM sessions JOIN accounts USING (channel)
+                 WHERE sessions.session_id = :session_id AND accounts.connected_by = :worker_id),
+                workers.started_ms)
+FROM workers WHERE worker_id = :worker_id;
 
 -- name: worker_heartbeat
--- The last sign of life of a boot.
+-- The last heartbeat of a boot.
 SELECT heartbeat_ms FROM workers WHERE worker_id = :worker_id;
 
 -- ── sessions ───────────────────────────────────────────────────────────────────────────────────
 
 -- name: session_by_route
 -- The session on a route.
-SELECT session_id, channel, chat, thread, generation, context_from, settings FROM sessions
+SELECT {session} FROM sessions
 WHERE channel = :channel AND chat = :chat AND thread = :thread;
 
 -- name: session_by_id
 -- A session.
-SELECT session_id, channel, chat, thread, generation, context_from, settings FROM sessions
+SELECT {session} FROM sessions
 WHERE session_id = :session_id;
 
 -- name: session_insert
--- A route that nobody has written on before.
+-- A new session on a new route.
 INSERT INTO sessions (channel, chat, thread, created_ms, changed_ms, lock_key)
 VALUES (:channel, :chat, :thread, :now, :now, :lock_key);
 
 -- name: session_key
--- What whoever writes rows of a session names.
+-- The key of a session: a transaction that writes its rows holds it.
 SELECT lock_key FROM sessions WHERE session_id = :session_id;
 
 -- name: chat_key
--- The key of a chat that has a session: that of its first one.
+-- The key of a chat that has sessions: that of the first one.
 SELECT lock_key FROM sessions WHERE channel = :channel AND chat = :chat
 ORDER BY session_id LIMIT 1;
 
@@ -241,7 +300,7 @@ SELECT lock_key FROM sessions
 WHERE session_id = (SELECT session_id FROM processes WHERE process_id = :process_id);
 
 -- name: moved_key
--- The key of the session that is where another one moves to, if there is one.
+-- The key of the session in the chat that another session moves to, if there is one.
 SELECT there.lock_key FROM sessions AS here JOIN sessions AS there USING (channel, thread)
 WHERE here.session_id = :session_id AND there.chat = :chat;
 
@@ -250,7 +309,7 @@ WHERE here.session_id = :session_id AND there.chat = :chat;
 SELECT DISTINCT lock_key FROM sessions WHERE channel = :channel ORDER BY lock_key;
 
 -- name: keys_of_ages
--- The keys of all chats in which something has an age.
+-- The keys of all chats with rows that have an age.
 SELECT lock_key FROM sessions
 WHERE session_id IN (SELECT session_id FROM turns WHERE closed_ms IS NULL
                      UNION SELECT session_id FROM outbox WHERE settled_ms IS NULL)
@@ -271,7 +330,7 @@ WHERE o.state = 'held'
 ORDER BY s.lock_key;
 
 -- name: keys_of_lines
--- The keys of the chats that lines of the journal tell of.
+-- The keys of the chats of journal lines.
 SELECT DISTINCT lock_key FROM sessions
 WHERE session_id IN (SELECT session_id FROM journal
                      WHERE seq IN (SELECT value FROM json_each(:ids)))
@@ -307,78 +366,103 @@ SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
 SELECT session_id FROM sessions WHERE channel = :channel;
 
 -- name: sessions_rebound
--- Another account speaks in them from now on. The moment is behind everything that the other one
--- said, also where a clock was set back since.
+-- The sessions of a channel get another account. The stored moment is after everything that the old
+-- account sent, even if the clock was set back since.
 UPDATE sessions SET moved_ms = max(:now, moved_ms,
     (SELECT coalesce(max(changed_ms), 0) FROM outbox WHERE session_id = sessions.session_id),
     (SELECT coalesce(max(changed_ms), 0) FROM turns WHERE session_id = sessions.session_id))
 WHERE channel = :channel;
 
 -- name: session_moved
--- Since when the platform's ids of a session are those of its chat.
+-- Since when the platform's ids of a session are valid for its chat.
 SELECT moved_ms FROM sessions WHERE session_id = :session_id;
 
 -- name: session_move
--- The chat lives elsewhere now, unless a session is there already.
+-- Move a session to another chat, unless a session exists there.
 UPDATE OR IGNORE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
 WHERE session_id = :session_id;
 
 -- name: anchors_forget_turns
--- The messages of a chat that moved have other numbers, or none, where it is now.
+-- Forget the message ids of open turns: they are not valid in the new chat.
 UPDATE turns SET anchor = ''
 WHERE session_id = :session_id AND closed_ms IS NULL AND anchor <> '';
 
 -- name: anchors_forget_outbox
--- Likewise for what is owed.
+-- The same for what is owed.
 UPDATE outbox SET anchor = ''
 WHERE session_id = :session_id AND settled_ms IS NULL AND anchor <> '';
 
 -- name: anchors_forget_inbox
--- Likewise for what waits.
+-- The same for what waits.
 UPDATE inbox SET body = json_set(body, '$.anchor', '')
 WHERE session_id = :session_id AND state = 'waiting';
 
 -- name: session_processes
--- Background processes of the session: the running ones, then the newest that have ended.
+-- Background processes of a session: the running ones, then the newest that have ended.
 SELECT process_id, command, state, started_ms, ended_ms, exit_code FROM processes
 WHERE session_id = :session_id AND foreground = 0
 ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
 
 -- name: processes_ask_end
--- A cut ends the turn's foreground processes, and with `everything` all of the session.
+-- Ask the turn's foreground processes to end; with `everything`, all of the session.
 UPDATE processes SET end_asked_ms = :now
 WHERE session_id = :session_id AND ended_ms IS NULL AND end_asked_ms IS NULL
     AND (:everything = 1 OR (foreground = 1 AND turn_id = :turn_id));
 
 -- ── people ─────────────────────────────────────────────────────────────────────────────────────
 
--- name: person_paired
--- Whether somebody was let in.
-SELECT 1 FROM people WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
+-- name: person_role
+-- The role of a person who is paired.
+SELECT role FROM people WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
+
+-- name: person_set_role
+-- Give a person who is paired another role.
+UPDATE people SET role = :role, role_ms = :now
+WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
+
+-- name: people_untold
+-- The people who became members by an upgrade that no owner was told of.
+SELECT channel, person, name FROM people WHERE role_ms IS NULL AND revoked_ms IS NULL
+ORDER BY channel, person;
+
+-- name: people_told
+-- The owners are told of every role.
+UPDATE people SET role_ms = :now WHERE role_ms IS NULL;
+
+-- name: channels_with_owner
+-- The channels with a paired owner.
+SELECT DISTINCT channel FROM people WHERE role = 'owner' AND revoked_ms IS NULL;
+
+-- name: sessions_private
+-- The private chats, those of one person together, the main one first.
+SELECT session_id, channel, person FROM sessions WHERE person <> ''
+ORDER BY channel, person, thread LIMIT :limit;
+
+-- name: session_of_person
+-- The session is the private chat of a person.
+UPDATE sessions SET person = :person WHERE session_id = :session_id AND person <> :person;
 
 -- name: people_all
--- Everybody who was let in, newest first.
-SELECT channel, person, name, paired_ms, entry_id FROM people WHERE revoked_ms IS NULL
+-- All people who are paired, newest first.
+SELECT channel, person, name, paired_ms, entry_id, role FROM people WHERE revoked_ms IS NULL
 ORDER BY paired_ms DESC, channel, person LIMIT :limit;
 
 -- name: person_insert
--- Somebody is let in; with a new code also for the second time.
-INSERT INTO people (channel, person, name, entry_id, paired_ms)
-VALUES (:channel, :person, :name, :entry_id, :now)
+-- Pair a person; again with a new code, after the right was taken away.
+INSERT INTO people (channel, person, name, entry_id, paired_ms, role, role_ms)
+VALUES (:channel, :person, :name, :entry_id, :now, :role, :now)
 ON CONFLICT (channel, person) DO UPDATE SET name = excluded.name, entry_id = excluded.entry_id,
-    paired_ms = excluded.paired_ms, revoked_ms = NULL;
+    paired_ms = excluded.paired_ms, revoked_ms = NULL, role = excluded.role,
+    role_ms = excluded.role_ms;
 
 -- name: person_revoke
--- Somebody is let in no more.
+-- Take the right of a person away.
 UPDATE people SET revoked_ms = :now
 WHERE channel = :channel AND person = :person AND revoked_ms IS NULL;
 
 -- name: turns_of_person
--- What is not closed on a channel of the turns that a message of a person is in, or that are worked
--- on for them.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+-- The turns on a channel that are not closed and have a message of a person, or run for that person.
+SELECT {turn}
 FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL
     AND (person = :person OR EXISTS (SELECT 1 FROM inbox WHERE inbox.turn_id = turns.turn_id
@@ -387,24 +471,24 @@ WHERE closed_ms IS NULL
 ORDER BY turn_id;
 
 -- name: pairing_of
--- What is known of a stranger.
+-- The pairing of a stranger.
 SELECT p.channel, p.person, p.name, s.chat, p.offered_ms, p.expires_ms, p.code_hash IS NULL
 FROM pairings AS p JOIN sessions AS s USING (session_id)
 WHERE p.channel = :channel AND p.person = :person;
 
 -- name: pairings_alive
--- Strangers with a code that is good, and those who get none for a while; newest first.
+-- Strangers with a valid code, and strangers who get none for a while; newest first.
 SELECT p.channel, p.person, p.name, s.chat, p.offered_ms, p.expires_ms, p.code_hash IS NULL
 FROM pairings AS p JOIN sessions AS s USING (session_id)
 WHERE p.expires_ms > :now ORDER BY p.offered_ms DESC, p.channel, p.person LIMIT :limit;
 
 -- name: pairings_good
--- Every code that is good: a handful.
+-- Every valid code: a handful.
 SELECT channel, person, name, session_id, entry_id, code_hash FROM pairings
 WHERE code_hash IS NOT NULL AND expires_ms > :now;
 
 -- name: pairings_good_count
--- How many codes of a channel are good, after those that are over were forgotten.
+-- How many codes of a channel are valid, after expired ones were deleted.
 SELECT count(*) FROM pairings WHERE channel = :channel AND code_hash IS NOT NULL;
 
 -- name: pairing_insert
@@ -413,60 +497,70 @@ INSERT INTO pairings (channel, person, name, session_id, entry_id, code_hash, of
 VALUES (:channel, :person, :name, :session_id, :entry_id, :code_hash, :now, :expires_ms);
 
 -- name: pairing_forget
--- A code was used: it is good for nothing more.
+-- A code was used, and is no longer valid.
 DELETE FROM pairings WHERE channel = :channel AND person = :person;
 
 -- name: pairing_silence
--- A code is worthless, and its person gets no other before that moment.
+-- A code is no longer valid, and its person gets no other before that moment.
 UPDATE pairings SET code_hash = NULL, expires_ms = :expires_ms
 WHERE channel = :channel AND person = :person;
 
 -- name: pairings_guessed
--- A wrong guess counts against every code that is good; too many make it worthless.
+-- A wrong guess counts against every valid code; too many make it invalid.
 UPDATE pairings SET wrong = wrong + 1,
     code_hash = CASE WHEN wrong + 1 < :wrong_max THEN code_hash END
 WHERE code_hash IS NOT NULL AND expires_ms > :now;
 
 -- name: pairings_expire
--- What is over, and what a clock that was set back would keep for ever.
+-- Delete what has expired, and what would never expire because the clock was set back.
 DELETE FROM pairings WHERE expires_ms <= :now OR expires_ms > :latest_ms;
 
 -- ── inbox ──────────────────────────────────────────────────────────────────────────────────────
 
 -- name: account_of
--- As whom a channel speaks to its platform.
+-- The account of a channel.
 SELECT account FROM accounts WHERE channel = :channel;
 
 -- name: account_set
--- From now on a channel speaks as this one.
+-- Set the account of a channel.
 INSERT INTO accounts (channel, account, bound_ms) VALUES (:channel, :account, :now)
 ON CONFLICT (channel) DO UPDATE SET account = excluded.account, bound_ms = excluded.bound_ms;
 
+-- name: account_connected
+-- This boot connects as the account for the first time.
+UPDATE accounts SET connected_by = :worker_id, connected_ms = :now
+WHERE channel = :channel AND account = :account AND connected_by IS NOT :worker_id;
+
+-- name: account_connects
+-- Whether this boot has not connected as the account yet.
+SELECT 1 FROM accounts
+WHERE channel = :channel AND account = :account AND connected_by IS NOT :worker_id;
+
 -- name: unclaimed_any
--- Whether something of a channel came before accounts were known.
+-- Whether a channel has rows without an account.
 SELECT 1 FROM cursors WHERE channel = :channel AND account = ''
 UNION ALL SELECT 1 FROM inbox WHERE source = :channel AND account = '' LIMIT 1;
 
 -- name: entries_adopt
--- What came before accounts were known came to this one.
+-- Give messages without an account to this one.
 UPDATE OR IGNORE inbox SET account = :account WHERE source = :channel AND account = '';
 
 -- name: cursor_adopt
--- Likewise for how far it was read.
+-- The same for the cursor.
 UPDATE OR REPLACE cursors SET account = :account WHERE channel = :channel AND account = '';
 
 -- name: cursor_get
--- How far a channel was read as an account; as nobody in particular, if that is all we know.
+-- The cursor of a channel for an account; without one, the cursor without an account.
 SELECT token FROM cursors WHERE channel = :channel AND account IN (:account, '')
 ORDER BY account DESC LIMIT 1;
 
 -- name: cursor_set
--- How far a channel was read, in the transaction that stores what was read.
+-- Move the cursor of a channel, in the transaction that stores what was read.
 INSERT INTO cursors (channel, account, token) VALUES (:channel, :account, :token)
 ON CONFLICT (channel, account) DO UPDATE SET token = excluded.token;
 
 -- name: entry_insert
--- Something arrived; nothing happens if it did before.
+-- Store an entry. A key that is already stored changes nothing.
 INSERT INTO inbox (session_id, generation, kind, source, external_id, sender, body, during_turn,
                    accepted_by, received_ms, changed_ms, state, reason, account)
 VALUES (:session_id, :generation, :kind, :source, :external_id, :sender, :body, :during_turn,
@@ -474,66 +568,64 @@ VALUES (:session_id, :generation, :kind, :source, :external_id, :sender, :body, 
 ON CONFLICT (source, account, external_id) DO NOTHING;
 
 -- name: entries_of_strangers_forget
--- Only the newest messages of people who may not use the gateway are kept.
+-- Keep only the newest messages of people without the right.
 DELETE FROM inbox WHERE entry_id IN (
     SELECT entry_id FROM inbox INDEXED BY inbox_of_strangers WHERE reason = 'not-allowed'
     ORDER BY entry_id DESC LIMIT -1 OFFSET :kept);
 
 -- name: entry_by_key
--- What was stored for a platform's id.
-SELECT entry_id, state, body, session_id FROM inbox
+-- The entry with this key.
+SELECT {entry} FROM inbox
 WHERE source = :source AND account = :account AND external_id = :external_id;
 
 -- name: entry_state
--- What became of an entry.
+-- The state of an entry.
 SELECT state FROM inbox WHERE entry_id = :entry_id;
 
 -- name: entry_reword
--- Its sender has put it in other words, before anybody heard it.
+-- The sender changed the words of an entry that waits.
 UPDATE inbox SET body = :body
 WHERE entry_id = :entry_id AND state = 'waiting' AND sender = :sender;
 
 -- name: turn_group
--- What the newest message of a turn was sent as a part of.
+-- The group of the newest message of a turn.
 SELECT json_extract(body, '$.group') FROM inbox
 WHERE turn_id = :turn_id AND kind = 'message' ORDER BY entry_id DESC LIMIT 1;
 
 -- name: entry_attach
--- It belongs to a turn now.
+-- An entry joins a turn.
 UPDATE inbox SET state = :after, turn_id = :turn_id, changed_ms = :now
 WHERE entry_id = :entry_id AND state = 'waiting';
 
 -- name: entry_drop
--- It will not be taken up, for a reason.
+-- An entry is dropped for a reason.
 UPDATE inbox SET state = :after, reason = :reason, changed_ms = :now
 WHERE entry_id = :entry_id AND state = 'waiting';
 
 -- name: queued_notice_abandon
--- That a message waits is not said any more, unless it is being said right now.
+-- Withdraw the notice that a message waits, unless it is being sent.
 UPDATE outbox SET state = :after, reason = :reason, settled_ms = :now, changed_ms = :now
 WHERE session_id = :session_id AND settled_ms IS NULL AND state IN ('draft', 'owed', 'held')
     AND cause = 'queued:' || :entry_id;
 
 -- name: entry_picked_before
--- Whether this very choice has answered the question already.
+-- Whether the same choice has answered the question already.
 SELECT 1 FROM steps JOIN inbox ON inbox.turn_id = steps.turn_id
 WHERE steps.seq = :question AND steps.session_id = :session_id AND inbox.state = 'attached'
     AND inbox.body ->> 'question' = :question AND inbox.body ->> 'choice_id' = :choice_id LIMIT 1;
 
 -- name: entries_waiting
 -- What waits in a session, oldest first.
-SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
-       accepted_by, received_ms
+SELECT {entry}
 FROM inbox WHERE session_id = :session_id AND state = 'waiting' ORDER BY entry_id;
 
 -- name: entries_of_turn
--- What a turn has heard, oldest first.
-SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
-       accepted_by, received_ms
+-- The entries in a turn, oldest first.
+SELECT {entry}
 FROM inbox WHERE turn_id = :turn_id ORDER BY entry_id;
 
 -- name: entries_waiting_count
--- How much waits in a session.
+-- How many entries wait in a session.
 SELECT count(*) FROM inbox WHERE session_id = :session_id AND state = 'waiting';
 
 -- name: messages_waiting_count
@@ -542,26 +634,24 @@ SELECT count(*) FROM inbox
 WHERE session_id = :session_id AND state = 'waiting' AND kind = 'message';
 
 -- name: entry_newest_before_move
--- The newest entry that there was when a turn came into its state; 0 if there was none. What brought
--- a turn back that was set aside came before it was resumed, and still counts as newer.
+-- The newest entry at the moment when a turn came into its state; 0 if there was none. The entry that
+-- brought back a turn that was set aside came before it was resumed, and still counts as newer.
 SELECT newest_entry FROM turns WHERE turn_id = :turn_id;
 
 -- name: entries_cut
--- A cut drops what waited before it; the end of a process is still told to the person.
+-- A cut drops what waited before it. The person is still told how a process ended.
 UPDATE inbox SET state = :after, reason = 'cut', changed_ms = :now
 WHERE session_id = :session_id AND state = 'waiting'
     AND NOT (kind = 'report' AND json_extract(body, '$.kind') = 'exit');
 
 -- name: ends_known
--- The ends of processes that a turn knows of: reports that are in it, and reports that were dropped
--- because its calls have shown the end. One that is in another turn is for that one to tell.
-SELECT entry_id, session_id, generation, kind, source, external_id, sender, body, during_turn,
-       accepted_by, received_ms
+-- The ends of processes that a turn knows of: reports in the turn, and reports that were dropped because
+-- its calls have shown the end. A report in another turn is told by that turn.
+SELECT {entry}
 FROM inbox INDEXED BY inbox_by_turn
 WHERE turn_id = :turn_id AND kind = 'report' AND json_extract(body, '$.kind') = 'exit'
 UNION ALL
-SELECT i.entry_id, i.session_id, i.generation, i.kind, i.source, i.external_id, i.sender, i.body,
-       i.during_turn, i.accepted_by, i.received_ms
+SELECT {i.entry}
 FROM processes AS p CROSS JOIN inbox AS i
     ON i.source = 'process' AND i.account = '' AND i.external_id = p.process_id || ':end'
 WHERE p.session_id = :session_id AND p.exit_read_by IN
@@ -570,18 +660,18 @@ WHERE p.session_id = :session_id AND p.exit_read_by IN
 ORDER BY 1;
 
 -- name: entry_handle
--- The person was told of it; no turn is.
+-- The person was told of an entry, and no turn gets it.
 UPDATE inbox SET state = :after, changed_ms = :now
 WHERE entry_id = :entry_id AND state = 'waiting';
 
 -- name: reports_waiting_of
--- Whether a report of the process was not heard yet.
+-- Whether a report of the process waits.
 SELECT 1 FROM inbox WHERE session_id = :session_id AND state = 'waiting' AND kind = 'report'
     AND json_extract(body, '$.process_id') = :process_id LIMIT 1;
 
 -- name: reports_lately
--- How much was reported since a moment, in the session and in all. What a clock that was set back
--- has left in the future does not count.
+-- How many reports came since a moment, in the session and in all. Reports in the future, left by a clock
+-- that was set back, do not count.
 SELECT coalesce(sum(session_id = :session_id), 0), count(*) FROM inbox INDEXED BY inbox_reports
 WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND state <> 'dropped'
     AND json_extract(body, '$.kind') <> 'exit';
@@ -589,7 +679,7 @@ WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND st
 -- ── turns ──────────────────────────────────────────────────────────────────────────────────────
 
 -- name: turn_insert
--- A turn begins; its first step follows in the same transaction.
+-- Open a turn. Its first step follows in the same transaction.
 INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
                    progressed_ms, changed_ms, newest_entry)
 VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
@@ -597,32 +687,24 @@ VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
 
 -- name: turn_by_id
 -- A turn.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+SELECT {turn}
 FROM turns WHERE turn_id = :turn_id;
 
 -- name: turn_open
 -- The open turn of a session.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+SELECT {turn}
 FROM turns WHERE session_id = :session_id
     AND state IN ('queued', 'running', 'waiting', 'suspended');
 
 -- name: turn_newest
 -- The newest turns of a session.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+SELECT {turn}
 FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: turn_to_retry
--- The turns of what a session may still see that failed, were dropped, or made room for what waited
--- behind them, and that nobody has asked again, newest first. Only the newest turns are looked at.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+-- Turns that failed, were dropped, or gave way to what waited behind them, and were not asked again.
+-- Newest first, only since `context_from` and among the newest turns of the session.
+SELECT {turn}
 FROM (SELECT * FROM turns WHERE session_id = :session_id ORDER BY turn_id DESC LIMIT 20) AS ended
 WHERE first_seq >= :context_from
     AND (state = 'failed' OR event = 'dropped' OR rule IN ('policy-behind', 'not-allowed-behind'))
@@ -631,12 +713,167 @@ WHERE first_seq >= :context_from
 ORDER BY turn_id DESC;
 
 -- name: turn_senders
--- Who else has a message in a turn.
+-- The other senders of messages in a turn.
 SELECT DISTINCT sender FROM inbox
 WHERE turn_id = :turn_id AND kind = 'message' AND sender <> :person;
 
+-- name: sessions_of_person
+-- The private chats of a person.
+SELECT {session} FROM sessions WHERE channel = :channel AND person = :person;
+
+-- name: turns_with_words
+-- The turns with words of a person: all of their private chats, those of other chats in which they spoke,
+-- and those in which their words were asked again.
+WITH RECURSIVE found (turn_id) AS (
+    SELECT turn_id FROM turns WHERE session_id IN
+        (SELECT session_id FROM sessions WHERE channel = :channel AND person = :person)
+    UNION
+    SELECT turn_id FROM inbox WHERE sender = :person AND turn_id IS NOT NULL AND session_id IN
+        (SELECT session_id FROM sessions WHERE channel = :channel)
+    UNION
+    SELECT i.turn_id FROM found JOIN inbox AS i
+        ON i.source = 'retry' AND i.account = '' AND i.external_id = CAST(found.turn_id AS TEXT)
+    WHERE i.turn_id IS NOT NULL
+)
+SELECT turn_id FROM found;
+
+-- name: sessions_with_words
+-- The chats in which a person wrote, or in which owners were asked about what they wanted.
+SELECT session_id FROM sessions WHERE channel = :channel AND person = :person
+UNION
+SELECT session_id FROM inbox WHERE sender = :person AND session_id IN
+    (SELECT session_id FROM sessions WHERE channel = :channel)
+UNION
+SELECT o.session_id FROM outbox AS o JOIN steps AS s ON s.seq = o.question
+    JOIN turns AS t ON t.turn_id = s.turn_id WHERE t.session_id <> o.session_id;
+
+-- name: erased_entries
+-- The entries that an erasure empties, with what they said.
+SELECT kind, body, session_id FROM inbox
+WHERE erased_ms IS NULL
+    AND (session_id IN (SELECT value FROM json_each(:sessions))
+         OR (sender = :person AND (source = :channel OR session_id IN
+                                   (SELECT session_id FROM sessions WHERE channel = :channel)))
+         OR (turn_id IN (SELECT value FROM json_each(:turns))
+             AND (kind = 'report' OR source = 'retry')));
+
+-- name: erase_entries
+-- Empty them. A report still says which process it is of.
+UPDATE inbox SET erased_ms = :now,
+    body = CASE WHEN kind = 'report' THEN json_set(body, '$.headline', '', '$.output', '')
+                ELSE :nothing END
+WHERE erased_ms IS NULL
+    AND (session_id IN (SELECT value FROM json_each(:sessions))
+         OR (sender = :person AND (source = :channel OR session_id IN
+                                   (SELECT session_id FROM sessions WHERE channel = :channel)))
+         OR (turn_id IN (SELECT value FROM json_each(:turns))
+             AND (kind = 'report' OR source = 'retry')));
+
+-- name: erased_steps
+-- The steps of turns, and every summary of their sessions that was made after their beginning.
+SELECT {step} FROM steps WHERE erased_ms IS NULL
+    AND turn_id IN (SELECT value FROM json_each(:turns))
+UNION
+SELECT {s.step} FROM turns AS t JOIN steps AS s
+    ON s.session_id = t.session_id AND s.kind = 'summary' AND s.seq >= t.first_seq
+WHERE t.turn_id IN (SELECT value FROM json_each(:turns)) AND s.erased_ms IS NULL;
+
+-- name: erase_step
+-- A step says no more what it said.
+UPDATE steps SET body = :body, erased_ms = :now WHERE seq = :seq;
+
+-- name: erased_files
+-- Files that were sent because of turns, or in sessions.
+SELECT file FROM outbox WHERE file IS NOT NULL
+    AND (turn_id IN (SELECT value FROM json_each(:turns))
+         OR session_id IN (SELECT value FROM json_each(:sessions)));
+
+-- name: erase_deliveries
+-- What was said to people because of turns, in sessions, or about questions of the turns.
+UPDATE outbox SET text = :erased, choices = '[]', file = NULL, literal = NULL, erased_ms = :now
+WHERE erased_ms IS NULL
+    AND (turn_id IN (SELECT value FROM json_each(:turns))
+         OR session_id IN (SELECT value FROM json_each(:sessions))
+         OR question IN (SELECT seq FROM steps WHERE turn_id IN (SELECT value FROM json_each(:turns))));
+
+-- name: erase_calls
+-- What calls of turns were asked to do.
+UPDATE calls SET arguments = '{}' WHERE turn_id IN (SELECT value FROM json_each(:turns));
+
+-- name: erase_commands
+-- The commands that turns began.
+UPDATE processes SET command = :erased WHERE turn_id IN (SELECT value FROM json_each(:turns));
+
+-- name: erase_lines
+-- The commands in the journal.
+UPDATE journal SET reason = NULL WHERE subject = 'process' AND reason IS NOT NULL
+    AND turn_id IN (SELECT value FROM json_each(:turns));
+
+-- name: erase_rules
+-- What was allowed for good in sessions ends.
+DELETE FROM approval_rules WHERE session_id IN (SELECT value FROM json_each(:sessions));
+
+-- name: erase_name
+-- What a person calls themselves.
+UPDATE people SET name = '' WHERE channel = :channel AND person = :person;
+
+-- name: erasure_insert
+-- A wish to erase, with the files that have to go.
+INSERT INTO erasures (channel, person, asked_by, asked_ms, files)
+VALUES (:channel, :person, :by, :now, :files);
+
+-- name: erasures_unfinished
+-- Erasures that are not finished, oldest first.
+SELECT erasure_id, channel, person, files FROM erasures WHERE done_ms IS NULL ORDER BY erasure_id;
+
+-- name: erasure_files_gone
+-- The files of an erasure are deleted.
+UPDATE erasures SET files = NULL WHERE erasure_id = :erasure_id;
+
+-- name: erasure_finish
+-- Nothing is left to do for an erasure.
+UPDATE erasures SET done_ms = :now WHERE erasure_id = :erasure_id AND done_ms IS NULL;
+
+-- name: turn_speakers
+-- All whose words a turn holds. Words that are asked again are those of the turn they were said in, and
+-- what a process reports comes from the turn that began it, and not from a person who answered in between.
+WITH RECURSIVE held (turn_id) AS (
+    VALUES (:turn_id)
+    UNION
+    SELECT CASE WHEN i.kind = 'report' THEN p.turn_id
+                WHEN i.external_id GLOB 'm*' THEN said.turn_id
+                ELSE CAST(i.external_id AS INTEGER) END
+    FROM held JOIN inbox AS i ON i.turn_id = held.turn_id
+    LEFT JOIN processes AS p
+        ON i.kind = 'report' AND p.process_id = json_extract(i.body, '$.process_id')
+    LEFT JOIN inbox AS said
+        ON i.source = 'retry' AND said.entry_id = CAST(substr(i.external_id, 2) AS INTEGER)
+    WHERE i.kind = 'report' OR i.source = 'retry'
+)
+SELECT person FROM turns WHERE turn_id IN (SELECT turn_id FROM held)
+UNION
+SELECT sender FROM inbox WHERE turn_id IN (SELECT turn_id FROM held) AND kind <> 'ignored';
+
+-- name: approval_shown
+-- Whether a question was shown in a session.
+SELECT 1 FROM outbox WHERE session_id = :session_id AND question = :question LIMIT 1;
+
+-- name: turn_waiting_for
+-- The turn that waits for the answer to a question.
+SELECT {turn}
+FROM turns INDEXED BY turns_alive
+WHERE closed_ms IS NULL AND state = 'waiting' AND question_seq = :question;
+
+-- name: approvals_shown
+-- The open questions of other sessions that were shown in a session.
+SELECT DISTINCT t.question_seq
+FROM turns AS t INDEXED BY turns_alive JOIN outbox AS o ON o.question = t.question_seq
+WHERE t.closed_ms IS NULL AND t.state = 'waiting' AND t.session_id <> :session_id
+    AND o.session_id = :session_id
+ORDER BY t.question_seq LIMIT 2;
+
 -- name: turns_held_up
--- Turns that nobody looks at after a boot and that a message of a person waits behind, newest first.
+-- Queued or waiting turns with a message that waits behind them, newest first.
 SELECT t.turn_id, t.person, s.channel
 FROM turns AS t INDEXED BY turns_alive JOIN sessions AS s USING (session_id)
 WHERE t.closed_ms IS NULL AND t.state IN ('queued', 'waiting')
@@ -645,8 +882,8 @@ WHERE t.closed_ms IS NULL AND t.state IN ('queued', 'waiting')
 ORDER BY t.turn_id DESC;
 
 -- name: turns_due
--- Queued turns that may be claimed, recovered ones or the others; those nobody has tried first. A
--- boot that has ended claims nothing. One column says whether another person has a message in it.
+-- Queued turns that may be claimed: recovered ones or the others, those without a wait first. A boot that
+-- has ended claims nothing. One column says whether another person has a message in the turn.
 SELECT t.turn_id, t.session_id, t.generation, t.epoch, t.opened_ms, t.person, s.channel,
        EXISTS (SELECT 1 FROM inbox AS i WHERE i.turn_id = t.turn_id AND i.kind = 'message'
                AND i.sender <> t.person),
@@ -666,13 +903,13 @@ WHERE closed_ms IS NULL AND state = 'queued'
 ORDER BY not_before_ms LIMIT 1;
 
 -- name: turn_claim
--- One worker takes it; every write of an earlier epoch is worthless from here on.
+-- One worker claims a turn. From here on every write of an earlier epoch touches no row.
 UPDATE turns SET state = :after, event = :event, rule = NULL, reason = NULL,
     epoch = epoch + 1, worker_id = :worker_id, changed_ms = :now
 WHERE turn_id = :turn_id AND state = 'queued' AND epoch = :epoch;
 
 -- name: turn_progress
--- The claim is valid, and the turn moved.
+-- The claim is valid, and the turn made progress.
 UPDATE turns SET progressed_ms = :now, crash_streak = 0, model_tries = 0, model_waited_ms = 0,
     model_failure = NULL
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
@@ -685,12 +922,12 @@ WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running'
 RETURNING model_tries, model_waited_ms;
 
 -- name: turn_model_answered
--- The claim is valid, and the model answered something that is no progress.
+-- The claim is valid, and the model answered without progress of the turn.
 UPDATE turns SET model_tries = 0, model_waited_ms = 0, model_failure = NULL
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 
 -- name: turn_waits_for_model
--- The claim is valid, and it is given back until a wait for the model is over.
+-- The claim is valid, and the turn begins a wait for the model.
 UPDATE turns SET model_waited_ms = model_waited_ms + :wait_ms
 WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 
@@ -699,7 +936,7 @@ WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 SELECT count(*) FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND state = 'running';
 
 -- name: command_not_started
--- Whether a turn has a command that may run (it needs no approval, or has it) and was not started.
+-- Whether a turn has a command that may run (approved, or without need for it) and is not started.
 SELECT 1 FROM calls
 WHERE turn_id = :turn_id AND effect = 'resumable' AND started_ms IS NULL AND skipped_ms IS NULL
     AND (need = 'nobody' OR approved_ms IS NOT NULL) LIMIT 1;
@@ -709,7 +946,7 @@ WHERE turn_id = :turn_id AND effect = 'resumable' AND started_ms IS NULL AND ski
 SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch AND state = 'running';
 
 -- name: turn_move
--- From one state to another.
+-- Move a turn from one state to another.
 UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason, worker_id = NULL,
     question_seq = :question_seq, expires_ms = :expires_ms, closed_ms = :closed_ms,
     changed_ms = :now, not_before_ms = :not_before_ms, wait_ms = max(0, :not_before_ms - :now),
@@ -717,13 +954,13 @@ UPDATE turns SET state = :after, event = :event, rule = :rule, reason = :reason,
     worked_ms = max(worked_ms, :worked_ms),
     recoveries = CASE WHEN :renewed = 1 THEN 0 ELSE recoveries + :recovered END,
     crash_streak = CASE WHEN :progressed = 1 OR :renewed = 1 THEN 0 ELSE crash_streak + :died END,
-    -- A person who does not want to wait takes nothing off the patience that was not waited for.
+    -- A person who resumes early gets back the part of the wait that did not pass.
     model_waited_ms = CASE WHEN :renewed = 1 THEN max(0, model_waited_ms - max(0, not_before_ms - :now))
                            ELSE model_waited_ms END
 WHERE turn_id = :turn_id AND state = :before AND epoch = :epoch;
 
 -- name: turn_settle
--- Nothing of an answered turn is left to deliver.
+-- Close an answered turn if all its deliveries are settled.
 UPDATE turns SET state = :after, event = :event, rule = NULL, closed_ms = :now,
     changed_ms = :now
 WHERE turn_id = :turn_id AND state = 'answered'
@@ -731,11 +968,11 @@ WHERE turn_id = :turn_id AND state = 'answered'
                     AND turn_id = :turn_id);
 
 -- name: turn_speaks
--- The newest words of a person in a turn: theirs is the anchor of what is said about it.
+-- The person of the newest message in a turn, and the message that its deliveries refer to.
 UPDATE turns SET person = :person, anchor = :anchor WHERE turn_id = :turn_id;
 
 -- name: turns_unowned
--- Running under a worker that is gone: newest first.
+-- Turns that are running under a worker that is gone, newest first.
 SELECT turn_id FROM turns
 WHERE closed_ms IS NULL AND state = 'running'
     AND EXISTS (SELECT 1 FROM workers AS owner
@@ -743,7 +980,7 @@ WHERE closed_ms IS NULL AND state = 'running'
 ORDER BY turn_id DESC;
 
 -- name: turns_to_judge
--- The same, and those that were set aside.
+-- The same, and turns that were set aside.
 SELECT turn_id FROM turns
 WHERE closed_ms IS NULL AND state IN ('running', 'suspended')
     AND (worker_id IS NULL
@@ -752,7 +989,7 @@ WHERE closed_ms IS NULL AND state IN ('running', 'suspended')
 ORDER BY turn_id DESC;
 
 -- name: turns_expired
--- Questions that nobody answered in time.
+-- Turns whose question has expired.
 SELECT t.turn_id, s.lock_key FROM turns AS t JOIN sessions AS s USING (session_id)
 WHERE t.closed_ms IS NULL AND t.state = 'waiting' AND t.expires_ms <= :now LIMIT :limit;
 
@@ -767,10 +1004,8 @@ JOIN workers AS owner ON owner.worker_id = turns.worker_id
 WHERE turns.closed_ms IS NULL AND turns.state = 'running' AND owner.ended_ms IS NOT NULL;
 
 -- name: turns_left
--- Turns that somebody worked on and nobody works on now, the oldest first.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+-- Turns that were claimed before and have no living worker, oldest first.
+SELECT {turn}
 FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL AND state IN ('queued', 'running') AND epoch > 0
     AND (worker_id IS NULL
@@ -781,7 +1016,7 @@ ORDER BY turn_id LIMIT :limit;
 -- ── steps and calls ────────────────────────────────────────────────────────────────────────────
 
 -- name: step_insert
--- One more line of the transcript.
+-- Append a step to the transcript.
 INSERT INTO steps (seq, session_id, turn_id, epoch, kind, cause, body, at_ms)
 VALUES (:seq, :session_id, :turn_id, :epoch, :kind, :cause, :body, :now);
 
@@ -791,22 +1026,22 @@ SELECT coalesce(max(seq), 0) + 1 FROM steps;
 
 -- name: step_by_seq
 -- One step.
-SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps WHERE seq = :seq;
+SELECT {step} FROM steps WHERE seq = :seq;
 
 -- name: steps_of_turn
 -- The steps of a turn, in order.
-SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps
+SELECT {step} FROM steps
 WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id ORDER BY seq;
 
 -- name: steps_before
--- What a session said before a turn, newest first.
-SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps
+-- The steps of a session before a turn, newest first.
+SELECT {step} FROM steps
 WHERE session_id = :session_id AND seq >= :context_from AND seq < :first_seq
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: summary_newest
--- The newest summary of what a session may still see.
-SELECT seq, turn_id, epoch, at_ms, kind, body FROM steps
+-- The newest summary since `context_from`.
+SELECT {step} FROM steps
 WHERE session_id = :session_id AND kind = 'summary' AND seq >= :context_from
 ORDER BY seq DESC LIMIT 1;
 
@@ -816,19 +1051,19 @@ SELECT count(*) FROM steps
 WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id;
 
 -- name: step_last_kind
--- What a turn's transcript ends with, ignoring what the gateway said itself.
+-- The kind of a turn's last step, ignoring the gateway's own steps.
 SELECT kind FROM steps
 WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind NOT IN ('note', 'question', 'summary') ORDER BY seq DESC LIMIT 1;
 
 -- name: turn_request
--- The newest step of a turn that a request to the model answers to: the same for all tries of one.
+-- The step that a request to the model belongs to: the same for all attempts of one request.
 SELECT coalesce(max(seq), 0) FROM steps
 WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind IN ('message', 'reply', 'result');
 
 -- name: note_exists
--- Whether an epoch already has its recovery note.
+-- Whether an epoch has its recovery note.
 SELECT 1 FROM steps WHERE turn_id = :turn_id AND epoch = :epoch AND kind = 'note'
     AND cause = 'recovery';
 
@@ -838,8 +1073,8 @@ SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND 
     AND kind = 'question' ORDER BY seq DESC LIMIT 1;
 
 -- name: turn_went_on
--- When a turn went on after its newest question: by an answer, an approval or a step. No row, if it
--- has asked nothing.
+-- When a turn went on after its newest question: by an answer, an approval or a step. No row if it has
+-- asked nothing.
 SELECT min(coalesce((SELECT min(at_ms) FROM steps WHERE session_id = :session_id AND seq > asked.seq
                      AND turn_id = :turn_id), 9223372036854775807),
            coalesce((SELECT min(approved_ms) FROM calls WHERE turn_id = :turn_id
@@ -851,20 +1086,21 @@ FROM (SELECT seq, at_ms FROM steps WHERE session_id = :session_id AND seq >= :fi
       AND turn_id = :turn_id AND kind = 'question' ORDER BY seq DESC LIMIT 1) AS asked;
 
 -- name: call_insert
--- A call was proposed; it has certainly not run.
+-- A call is proposed; it has certainly not run.
 INSERT INTO calls (turn_id, call_id, place, tool, arguments, effect, need, provider_id, args_hash)
 VALUES (:turn_id, :call_id, :place, :tool, :arguments, :effect, :need, :provider_id, :args_hash);
 
 -- name: call_start
--- It is about to run, under a valid claim.
+-- A call is about to run, under a valid claim. A call that needed a yes runs under its seal.
 UPDATE calls SET started_ms = :now
 WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND skipped_ms IS NULL
+    AND (need <> 'approval' OR approved_seal IS :seal)
     AND EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch
                 AND state = 'running');
 
 -- name: call_was_unsettled
--- The same call was made before in this turn, and nobody knows what it did, or the gateway died while
--- it had just begun; a person who approved this one has decided otherwise.
+-- Whether the same call was made before in this turn with an unknown outcome, or the gateway died just
+-- after it began. A person who approved this call has decided otherwise.
 SELECT 1 FROM calls AS this JOIN calls AS earlier
     ON earlier.turn_id = this.turn_id AND earlier.args_hash = this.args_hash
 WHERE this.turn_id = :turn_id AND this.call_id = :call_id AND this.approved_ms IS NULL
@@ -873,42 +1109,40 @@ WHERE this.turn_id = :turn_id AND this.call_id = :call_id AND this.approved_ms I
 LIMIT 1;
 
 -- name: call_ask
--- The call is the question itself: asking is what it does. One that wants approval stays proposed.
+-- The call is the question itself, so asking starts it. A call that needs approval stays proposed.
 UPDATE calls SET started_ms = :now
 WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND need = 'answer';
 
 -- name: call_finish
--- It has its result: it ran to an end, or it will never run.
+-- A call gets its result: it ran to its end, or it will never run.
 UPDATE calls SET finished_ms = CASE WHEN started_ms IS NOT NULL THEN :now END,
     skipped_ms = CASE WHEN started_ms IS NULL THEN :now END, outcome = :outcome
 WHERE turn_id = :turn_id AND call_id = :call_id AND finished_ms IS NULL AND skipped_ms IS NULL;
 
 -- name: call_died
--- The gateway died while it ran.
+-- The gateway died while calls ran.
 UPDATE calls SET died_ms = :died_ms
 WHERE turn_id = :turn_id AND started_ms IS NOT NULL AND finished_ms IS NULL;
 
 -- name: call_approve
--- A person allowed it, once.
-UPDATE calls SET approved_by = :person, approved_ms = :now
+-- A person approves a call, once.
+UPDATE calls SET approved_by = :person, approved_ms = :now, approved_seal = :seal
 WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND approved_ms IS NULL;
 
 -- name: calls_of_turn
 -- All calls of a turn, in order.
-SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finished_ms,
-       skipped_ms, approved_by, approved_ms
+SELECT {call}
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
 
 -- name: calls_begun
--- What ran for a turn, oldest first, and how it ended. A question to a person is no such call.
+-- The calls that ran for a turn, oldest first, and how they ended. Questions to a person do not count.
 SELECT tool, arguments, coalesce(outcome, 'unknown') FROM calls
 WHERE turn_id = :turn_id AND started_ms IS NOT NULL AND need <> 'answer'
 ORDER BY place LIMIT :limit;
 
 -- name: calls_unresolved
 -- Calls without a result, in order.
-SELECT call_id, tool, arguments, effect, need, provider_id, started_ms, died_ms, finished_ms,
-       skipped_ms, approved_by, approved_ms
+SELECT {call}
 FROM calls WHERE turn_id = :turn_id AND finished_ms IS NULL AND skipped_ms IS NULL ORDER BY place;
 
 -- name: calls_unresolved_count
@@ -916,52 +1150,89 @@ FROM calls WHERE turn_id = :turn_id AND finished_ms IS NULL AND skipped_ms IS NU
 SELECT count(*) FROM calls WHERE turn_id = :turn_id AND finished_ms IS NULL
     AND skipped_ms IS NULL;
 
+-- ── approvals ──────────────────────────────────────────────────────────────────────────────────
+
+-- name: rule_keep
+-- A person allowed this for good in a chat; once is enough.
+INSERT INTO approval_rules (session_id, tool, rule_key, shown, made_by, made_ms)
+VALUES (:session_id, :tool, :rule_key, :shown, :person, :now)
+ON CONFLICT (session_id, rule_key) WHERE revoked_ms IS NULL DO NOTHING;
+
+-- name: rule_alive
+-- The rule of a chat for exactly this.
+SELECT rule_id, made_by FROM approval_rules
+WHERE session_id = :session_id AND rule_key = :rule_key AND revoked_ms IS NULL;
+
+-- name: rule_by_id
+-- A rule, in force or not.
+SELECT r.rule_id, r.session_id, s.channel, s.chat, s.thread, r.tool, r.shown, r.made_by, r.made_ms,
+       r.revoked_ms
+FROM approval_rules AS r JOIN sessions AS s USING (session_id) WHERE r.rule_id = :rule_id;
+
+-- name: rule_session_key
+-- The key of a rule's session.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM approval_rules WHERE rule_id = :rule_id);
+
+-- name: rule_revoke
+-- It spares no question any more.
+UPDATE approval_rules SET revoked_by = :by, revoked_ms = :now
+WHERE rule_id = :rule_id AND revoked_ms IS NULL;
+
+-- name: rules_of_session
+-- The rules of a chat that are in force, newest first.
+SELECT r.rule_id, r.session_id, s.channel, s.chat, s.thread, r.tool, r.shown, r.made_by, r.made_ms,
+       r.revoked_ms
+FROM approval_rules AS r JOIN sessions AS s USING (session_id)
+WHERE r.session_id = :session_id AND r.revoked_ms IS NULL ORDER BY r.rule_id DESC LIMIT :limit;
+
+-- name: rules_alive
+-- All rules that are in force, newest first.
+SELECT r.rule_id, r.session_id, s.channel, s.chat, s.thread, r.tool, r.shown, r.made_by, r.made_ms,
+       r.revoked_ms
+FROM approval_rules AS r JOIN sessions AS s USING (session_id)
+WHERE r.revoked_ms IS NULL ORDER BY r.rule_id DESC LIMIT :limit;
+
 -- ── outbox ─────────────────────────────────────────────────────────────────────────────────────
 
 -- name: delivery_insert
--- Something is owed to a person.
+-- A delivery is owed to a person.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
-                    state, created_ms, changed_ms, aged_from_ms)
+                    literal, state, created_ms, changed_ms, aged_from_ms)
 VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question, :anchor, :file,
-        'owed', :now, :now, :now);
+        :literal, 'owed', :now, :now, :now);
 
 -- name: delivery_by_cause
--- Whether something was ever owed for this cause.
+-- Whether a delivery for this cause exists.
 SELECT 1 FROM outbox WHERE session_id = :session_id AND cause = :cause LIMIT 1;
 
 -- name: deliveries_of_cause
--- The parts of what is said for a cause, and whether a file comes with one.
+-- The parts of the deliveries for a cause, and whether one has a file.
 SELECT text, state, file IS NOT NULL FROM outbox
 WHERE session_id = :session_id AND cause = :cause ORDER BY part;
 
 -- name: words_of_turn
--- What is said for a turn, other than what was taken back.
+-- The texts that were sent or are owed for a turn.
 SELECT text FROM outbox WHERE turn_id = :turn_id AND state <> 'abandoned';
 
 -- name: delivery_head
--- The oldest unsettled delivery of a session, with where it goes. One that is held does not hold up
--- what is said since.
-SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
-       o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
-       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
-       o.tried_by, o.unsure, o.strikes, o.wait_ms
+-- The oldest unsettled delivery of a session, with its route. A held delivery does not hold up later
+-- ones.
+SELECT {owed}
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state <> 'held'
 ORDER BY o.delivery_id LIMIT 1;
 
 -- name: delivery_overtaking
--- The oldest reply to a command that is due, in a session whose oldest delivery has to wait.
-SELECT o.delivery_id, o.session_id, o.turn_id, o.cause, o.part, o.parts, o.text, o.choices,
-       o.question, o.anchor, o.attempts, o.created_ms, o.ambiguous, o.labelled, o.state,
-       o.not_before_ms, o.worker_id, s.channel, s.chat, s.thread, o.file, o.aged_from_ms,
-       o.tried_by, o.unsure, o.strikes, o.wait_ms
+-- The oldest due reply to a command, in a session whose oldest delivery must wait.
+SELECT {owed}
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND o.state = 'owed' AND o.ambiguous = 0
     AND o.not_before_ms <= :now AND o.cause GLOB 'command:*'
 ORDER BY o.delivery_id LIMIT 1;
 
 -- name: delivery_send
--- It is about to be sent: until it is settled, nobody knows whether it arrived.
+-- A delivery is about to be sent. Until it is settled its outcome is unknown.
 UPDATE outbox SET state = :after, worker_id = :worker_id, attempts = attempts + 1,
     ambiguous = :ambiguous, changed_ms = :now, tried_by = :worker_id,
     tried_seq = CASE attempts WHEN 0 THEN (SELECT coalesce(max(seq), 0) FROM journal)
@@ -971,20 +1242,20 @@ UPDATE outbox SET state = :after, worker_id = :worker_id, attempts = attempts + 
 WHERE delivery_id = :delivery_id AND state IN ('owed', 'sending');
 
 -- name: delivery_settle
--- How it ended.
+-- A delivery is settled.
 UPDATE outbox SET state = :after, worker_id = NULL, platform_id = :platform_id, reason = :reason,
     settled_ms = :now, changed_ms = :now, ambiguous = max(ambiguous, :may_be_there),
     settled_seq = (SELECT coalesce(max(seq), 0) FROM journal)
 WHERE delivery_id = :delivery_id AND state = :before AND worker_id = :worker_id;
 
 -- name: delivery_give_up
--- It ends before it is tried again.
+-- A delivery ends before another attempt.
 UPDATE outbox SET state = :after, worker_id = NULL, reason = :reason, settled_ms = :now,
     changed_ms = :now
 WHERE delivery_id = :delivery_id AND state IN ('owed', 'sending');
 
 -- name: delivery_postpone
--- Owed again, later; or held.
+-- A delivery is owed again later, or held.
 UPDATE outbox SET state = :after, worker_id = NULL, not_before_ms = :not_before_ms,
     wait_ms = :wait_ms, ambiguous = :ambiguous, reason = :reason, changed_ms = :now,
     unsure = unsure + :unsure, strikes = strikes + :strike,
@@ -992,22 +1263,22 @@ UPDATE outbox SET state = :after, worker_id = NULL, not_before_ms = :not_before_
 WHERE delivery_id = :delivery_id AND state = :before AND worker_id = :worker_id;
 
 -- name: channel_accepted_lately
--- Whether the channel of a delivery accepted another one since the last attempt. The newest lines
--- are looked at.
+-- Whether the channel of a delivery accepted another one since the last attempt, among the newest
+-- journal lines.
 SELECT 1 FROM journal AS j JOIN sessions AS s ON s.session_id = j.session_id
 WHERE j.seq > (SELECT tried_seq FROM outbox WHERE delivery_id = :delivery_id)
     AND j.seq > (SELECT max(seq) FROM journal) - :looked_at
     AND j.subject = 'delivery' AND j.event = 'delivered' AND s.channel = :channel LIMIT 1;
 
 -- name: deliveries_hasten
--- The channel is back: what was provably not sent is due now. What is of unknown outcome keeps its
+-- The channel is back: what was certainly not sent is due now. A delivery of unknown outcome keeps its
 -- time.
 UPDATE outbox SET not_before_ms = 0, wait_ms = 0
 WHERE settled_ms IS NULL AND not_before_ms > 0 AND state = 'owed' AND ambiguous = 0
     AND (SELECT channel FROM sessions WHERE session_id = outbox.session_id) = :channel;
 
 -- name: notice_open
--- The notice of a chat that tells of lost deliveries, while it has certainly not been sent.
+-- The notice of a chat about lost deliveries, while it has certainly not been sent.
 SELECT o.delivery_id FROM sessions AS s JOIN outbox AS o ON o.session_id = s.session_id
 WHERE s.channel = :channel AND s.chat = :chat AND o.settled_ms IS NULL AND o.state = 'owed'
     AND o.ambiguous = 0 AND o.labelled = 0 AND o.cause GLOB 'undelivered:*' LIMIT 1;
@@ -1017,32 +1288,32 @@ WHERE s.channel = :channel AND s.chat = :chat AND o.settled_ms IS NULL AND o.sta
 INSERT INTO undelivered (notice_id, delivery_id) VALUES (:notice_id, :delivery_id);
 
 -- name: notice_deliveries
--- What a notice tells of.
+-- The deliveries of a notice.
 SELECT delivery_id FROM undelivered WHERE notice_id = :notice_id ORDER BY delivery_id;
 
 -- name: notice_reword
--- A notice that has not been sent gets other words.
+-- Change the words of a notice that has not been sent.
 UPDATE outbox SET text = :text WHERE delivery_id = :notice_id AND settled_ms IS NULL;
 
 -- name: quiet_set
--- The platform wants quiet in the chat of a session.
+-- The platform asks for a pause in the chat of a session.
 INSERT INTO quiet (channel, chat, until_ms, wait_ms)
 SELECT channel, chat, :now + :wait_ms, :wait_ms FROM sessions WHERE session_id = :session_id
 ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms),
     wait_ms = max(wait_ms, excluded.wait_ms);
 
 -- name: quiet_forget
--- Nobody has to be left in peace on a channel.
+-- Delete the pauses of a channel.
 DELETE FROM quiet WHERE channel = :channel;
 
 -- name: quiet_until
--- Until when a chat is to be left in peace.
+-- Until when the pause of a chat lasts.
 SELECT until_ms FROM quiet WHERE channel = :channel AND chat = :chat;
 
 -- name: chat_known
--- The newest messages of ours in a chat that have an id, and whether they came before the first send
--- of a delivery. The order of the commits tells that: clocks are set. Of one from before a move
--- nobody can tell: it may have been sent among other numbers.
+-- The newest deliveries in a chat that have an id of the platform, and whether they came before the first
+-- attempt of a delivery. The order of the commits says that, because clocks are set. Deliveries from
+-- before a move are left out: their ids may be those of another chat.
 SELECT o.platform_id, s.moved_ms < :begun_ms AND (o.settled_seq < :sent_seq
     OR (o.session_id = :session_id AND o.delivery_id < :delivery_id))
 FROM outbox AS o JOIN sessions AS s USING (session_id)
@@ -1050,8 +1321,8 @@ WHERE s.channel = :channel AND s.chat = :chat AND o.platform_id IS NOT NULL
     AND o.settled_ms > s.moved_ms ORDER BY o.delivery_id DESC LIMIT :limit;
 
 -- name: chat_unsure_count
--- Other sends to a chat that may have arrived, and of which nobody knows the id. What was sent
--- again with a label may be there twice; the first copy matters unless the second came before.
+-- How many other deliveries to a chat may have arrived without a known id. A delivery that was sent
+-- again with a label may be there twice; its first copy counts unless the second came before.
 SELECT count(*) FROM outbox
 WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
     AND delivery_id <> :delivery_id AND (settled_ms IS NULL OR changed_ms > :since_ms)
@@ -1060,17 +1331,17 @@ WHERE session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AN
             AND NOT (session_id = :session_id AND delivery_id < :delivery_id));
 
 -- name: delivery_begun
--- When it was first owed, by the older of two clocks, and the journal line behind which it was first
--- sent.
+-- When a delivery was first owed, by the earlier of two clocks, and the newest journal line when it was
+-- first sent.
 SELECT min(created_ms, aged_from_ms), sent_seq FROM outbox WHERE delivery_id = :delivery_id;
 
 -- name: delivery_label
--- Whether it says from now on that it may be a duplicate.
+-- Set whether a delivery is labelled as a possible duplicate.
 UPDATE outbox SET labelled = :labelled
 WHERE delivery_id = :delivery_id AND state = 'sending' AND worker_id = :worker_id;
 
 -- name: deliveries_abandon
--- A turn was ended: what it still owed is not said, except what may already be on its way.
+-- A turn was ended: abandon what it still owed, except what may already be on its way.
 UPDATE outbox SET state = :after, reason = :reason, settled_ms = :now, changed_ms = :now
 WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
     AND state IN ('draft', 'owed', 'held') AND ambiguous = 0 AND labelled = 0;
@@ -1088,31 +1359,32 @@ SELECT DISTINCT o.turn_id FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND t.state = 'answered';
 
 -- name: delivery_hasten
--- What is owed is due now, whatever it waited for.
--- Whoever sends on what may have arrived means it: the person is told that they may see it twice.
+-- A delivery that is owed is due now. If it may have arrived before, it is labelled as a possible
+-- duplicate.
 UPDATE outbox SET not_before_ms = 0, wait_ms = 0, labelled = max(labelled, ambiguous), ambiguous = 0,
     strikes = 0, reason = NULL, changed_ms = :now
 WHERE delivery_id = :delivery_id AND state = 'owed';
 
 -- name: deliveries_release
--- What is held, one or all, is owed again and due now; what may have arrived before is labelled.
+-- Owe again what is held, one delivery or all. What may have arrived before is labelled.
 UPDATE outbox SET state = :after, labelled = max(labelled, ambiguous), ambiguous = 0, strikes = 0,
     reason = NULL, changed_ms = :now
 WHERE settled_ms IS NULL AND state = 'held'
     AND (:delivery_id IS NULL OR delivery_id = :delivery_id);
 
 -- name: outbox_hold
--- Nothing that is owed goes out by itself any more: it may have arrived since.
+-- Hold everything that is owed. It may have arrived, so it is ambiguous.
 UPDATE outbox SET state = :after, worker_id = NULL, not_before_ms = 0, wait_ms = 0, ambiguous = 1,
     reason = :reason
 WHERE settled_ms IS NULL AND state IN ('owed', 'sending', 'held');
 
 -- name: delivery_again
--- What was rejected or abandoned is owed once more; the row that ended stays as it is.
+-- Owe a rejected or abandoned delivery once more, as a new row.
 INSERT INTO outbox (session_id, turn_id, cause, part, parts, text, choices, question, anchor, file,
-                    state, created_ms, changed_ms, aged_from_ms)
+                    literal, state, created_ms, changed_ms, aged_from_ms)
 SELECT session_id, turn_id, 'retry:' || delivery_id, 1, 1, text, choices, question,
-       CASE WHEN outbox.changed_ms > moved_ms THEN anchor ELSE '' END, file, 'owed', :now, :now, :now
+       CASE WHEN outbox.changed_ms > moved_ms THEN anchor ELSE '' END, file, literal, 'owed', :now,
+       :now, :now
 FROM outbox JOIN sessions USING (session_id)
 WHERE delivery_id = :delivery_id AND state IN ('rejected', 'abandoned')
 ON CONFLICT (session_id, cause, part) DO NOTHING;
@@ -1125,7 +1397,7 @@ SELECT again.delivery_id FROM outbox AS old JOIN outbox AS again
 WHERE old.delivery_id = :delivery_id;
 
 -- name: delivery_drop
--- What is owed is not said, unless a worker is saying it right now.
+-- Drop a delivery, unless a living worker is sending it.
 UPDATE outbox SET state = :after, worker_id = NULL, reason = :reason, settled_ms = :now,
     changed_ms = :now
 WHERE delivery_id = :delivery_id AND state IN ('draft', 'owed', 'sending', 'held')
@@ -1135,7 +1407,7 @@ WHERE delivery_id = :delivery_id AND state IN ('draft', 'owed', 'sending', 'held
 RETURNING session_id, turn_id;
 
 -- name: progress_newest
--- What was last said about how a turn goes.
+-- The newest progress message of a turn.
 SELECT cause, outbox.created_ms, settled_ms,
        CASE WHEN settled_ms > moved_ms THEN platform_id END
 FROM outbox JOIN sessions USING (session_id)
@@ -1144,14 +1416,14 @@ WHERE session_id = :session_id AND cause >= 'progress:' || :turn_id || ':'
 ORDER BY delivery_id DESC LIMIT 1;
 
 -- name: progress_abandon
--- A turn is not worked on any more: that it is must not be said after it.
+-- A turn has stopped running: withdraw its progress messages.
 UPDATE outbox SET state = :after, reason = 'the work is over', settled_ms = :now,
                   changed_ms = :now
 WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND settled_ms IS NULL
     AND turn_id = :turn_id AND state IN ('draft', 'owed', 'held') AND cause LIKE 'progress:%';
 
 -- name: deliveries_move
--- The chat moved to where a session is already: what is owed is said there.
+-- The chat moved to one that has a session: what is owed moves to that session.
 UPDATE OR IGNORE outbox SET session_id = (
     SELECT there.session_id FROM sessions AS here
     JOIN sessions AS there USING (channel, thread)
@@ -1159,20 +1431,20 @@ UPDATE OR IGNORE outbox SET session_id = (
 WHERE session_id = :session_id AND settled_ms IS NULL;
 
 -- name: deliveries_with_file
--- Files that are still owed, and those that people fetch from us, as long as their delivery is there.
+-- Files that are still owed, and files that people can fetch, as long as their delivery exists.
 SELECT o.file FROM outbox AS o INDEXED BY outbox_files JOIN sessions AS s USING (session_id)
 WHERE o.file IS NOT NULL
     AND (o.settled_ms IS NULL OR o.state = 'delivered' AND s.channel GLOB 'web:*');
 
 -- name: delivery_file
--- The file that a delivery brought to a chat.
+-- The file of a delivery to a chat.
 SELECT o.file FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.delivery_id = :delivery_id AND o.file IS NOT NULL AND o.state = 'delivered'
     AND s.channel = :channel AND s.chat = :chat;
 
 -- name: deliveries_due_all
--- Sessions to which something is owed: what is next, when it is due, whether it waits for its
--- channel, and when the first reply to a command is due, which may overtake it.
+-- Sessions to which something is owed: the newest delivery, when the next one is due, whether it needs
+-- its channel, and when the first reply to a command is due, which may overtake it.
 WITH owed AS (
     SELECT session_id, max(delivery_id) AS newest, min(delivery_id) AS head,
            min(CASE WHEN cause GLOB 'command:*' AND ambiguous = 0 THEN not_before_ms END) AS reply_ms
@@ -1189,110 +1461,110 @@ JOIN sessions AS s ON s.session_id = owed.session_id
 LEFT JOIN quiet AS q ON q.channel = s.channel AND q.chat = s.chat;
 
 -- name: deliveries_due_new
--- Sessions to which something is owed that came after a delivery.
+-- Sessions with deliveries that are newer than one.
 SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread, 0, 0, NULL
 FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state NOT IN ('draft', 'held')
 GROUP BY o.session_id;
 
 -- name: deliveries_unsettled_count
--- How much is owed to a session.
+-- How many deliveries are owed to a session.
 SELECT count(*) FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL;
 
 -- ── processes ──────────────────────────────────────────────────────────────────────────────────
 
 -- name: process_insert
--- A process is about to be started for a call; a call has only one.
+-- A process is about to be started for a call. A call has one process.
 INSERT INTO processes (session_id, generation, turn_id, call_id, foreground, command, workdir,
-                       state, started_ms, node, home)
+                       state, started_ms, node, home, boundary)
 VALUES (:session_id, :generation, :turn_id, :call_id, :foreground, :command, :workdir, 'starting',
-        :now, :node, :home)
+        :now, :node, :home, :boundary)
 ON CONFLICT (turn_id, call_id) DO NOTHING;
 
 -- name: process_born
--- It runs; what it is known by.
+-- A process runs; its identity on the machine.
 UPDATE processes SET state = :after, pid = :pid, birth = :birth
 WHERE process_id = :process_id AND state = 'starting';
 
 -- name: process_ended
--- How it ended, once.
+-- A process ends, once.
 UPDATE processes SET state = :after, exit_code = :exit_code, reason = :reason,
     ended_ms = :ended_ms
 WHERE process_id = :process_id AND state IN ('starting', 'running');
 
 -- name: process_ask_end
--- Somebody wants it ended.
+-- A process is asked to end.
 UPDATE processes SET end_asked_ms = :now
 WHERE process_id = :process_id AND ended_ms IS NULL AND end_asked_ms IS NULL;
 
 -- name: process_ask_remains
--- Somebody wants ended what may be left of a lost one.
+-- What may be left of a lost process is to be ended.
 UPDATE processes SET remains_asked_ms = :now WHERE process_id = :process_id AND state = 'lost';
 
 -- name: process_remains_ended
--- Nothing is left of it that was to be ended.
+-- What was left of a lost process has ended.
 UPDATE processes SET remains_asked_ms = NULL WHERE process_id = :process_id;
 
 -- name: processes_with_remains
--- Lost ones of which something may be left that is to be ended.
+-- Lost processes whose remains are to be ended.
 SELECT process_id FROM processes INDEXED BY processes_with_remains
 WHERE remains_asked_ms IS NOT NULL ORDER BY process_id;
 
 -- name: process_exit_read
--- The model was shown how it ended.
+-- The model was shown how a process ended.
 UPDATE processes SET exit_read_by = :by
 WHERE process_id = :process_id AND ended_ms IS NOT NULL AND exit_read_by IS NULL;
 
 -- name: watchers_disarm_of
--- Nothing more is said about a process.
+-- Disarm all watchers of a process.
 UPDATE watchers SET state = :after WHERE process_id = :process_id AND state = 'armed';
 
 -- name: watchers_disarm_output
--- Nothing more is said about the output of a process.
+-- Disarm the watchers of a process's output.
 UPDATE watchers SET state = :after
 WHERE process_id = :process_id AND state = 'armed' AND kind IN ('match', 'every');
 
 -- name: watchers_fire_of
--- The agent will hear how a process ended, by whoever looks at that.
+-- Fire the watchers of a process's end.
 UPDATE watchers SET state = :after, reports = reports + 1, reported_ms = :now
 WHERE process_id = :process_id AND state = 'armed' AND kind IN ('exit', 'every');
 
 -- name: watcher_insert
--- Something looks at a process from now on.
+-- Arm a watcher of a process.
 INSERT INTO watchers (process_id, kind, argument, state)
 VALUES (:process_id, :kind, :argument, 'armed');
 
 -- name: watcher_move
--- A watcher has examined more of the log, unless somebody else was faster.
+-- A watcher has examined more of the log, unless another write moved it first.
 UPDATE watchers SET state = :after, log_offset = :log_offset, reports = :reports, noisy = :noisy,
                     reported_ms = CASE WHEN :is_heard THEN :now ELSE reported_ms END
 WHERE watcher_id = :watcher_id AND state = 'armed' AND log_offset = :old_offset
     AND reports = :old_reports;
 
 -- name: watchers_of_process
--- What looks, or looked, at a process.
-SELECT watcher_id, process_id, kind, argument, state, log_offset, reports, reported_ms, noisy
+-- All watchers of a process.
+SELECT {watcher}
 FROM watchers WHERE process_id = :process_id ORDER BY watcher_id;
 
 -- name: watchers_of_output
--- What looks at the output of processes now.
-SELECT watcher_id, process_id, kind, argument, state, log_offset, reports, reported_ms, noisy
+-- The armed watchers of the output of processes.
+SELECT {watcher}
 FROM watchers INDEXED BY watchers_armed
 WHERE state = 'armed' AND kind IN ('match', 'every') ORDER BY reported_ms, watcher_id;
 
 -- name: process_turn_log_size
--- Matches below this belong to the turn that started the process.
+-- The size of the log at the answer: output before it belongs to the turn that started the process.
 UPDATE processes SET turn_log_size = :log_size
 WHERE process_id = :process_id AND turn_id = :turn_id AND turn_log_size IS NULL;
 
 -- name: processes_of_turn
--- The background processes that a turn has started and that something looks at.
+-- The background processes that a turn has started.
 SELECT process_id FROM processes
 WHERE turn_id = :turn_id AND foreground = 0 ORDER BY process_id;
 
 -- name: processes_outdated
--- Ended long ago, or one of too many; oldest first. Not while its call has no result, or what is
--- said about it was not heard, or is in a turn that may not tell it.
+-- Processes that ended long ago, or are too many; oldest first. Not while the call has no result, or a
+-- report waits, or is in an open turn.
 SELECT process_id FROM processes INDEXED BY processes_ended
 WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
     (SELECT ended_ms FROM processes INDEXED BY processes_ended WHERE ended_ms IS NOT NULL
@@ -1315,44 +1587,41 @@ WHERE ended_ms IS NOT NULL AND (ended_ms < :before_ms OR ended_ms <= coalesce(
 ORDER BY ended_ms LIMIT :limit;
 
 -- name: watchers_delete_of
--- With its process.
+-- Delete the watchers of a process.
 DELETE FROM watchers WHERE process_id = :process_id;
 
 -- name: process_delete
--- It ended long ago, and nobody asks any more.
+-- Delete a process that has ended.
 DELETE FROM processes WHERE process_id = :process_id AND ended_ms IS NOT NULL;
 
 -- name: process_by_id
 -- A process.
-SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
-       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+SELECT {process}
 FROM processes WHERE process_id = :process_id;
 
 -- name: process_by_call
 -- The process of a call.
-SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
-       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+SELECT {process}
 FROM processes WHERE turn_id = :turn_id AND call_id = :call_id;
 
 -- name: processes_of_session
 -- The processes of a session, newest first.
-SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
-       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+SELECT {process}
 FROM processes WHERE session_id = :session_id ORDER BY process_id DESC LIMIT :limit;
 
 -- name: processes_stranded
--- Begun for a turn that has closed since, and nobody knows whether they started.
+-- Processes that were begun for a turn that is over, with an unknown start.
 SELECT process_id FROM processes INDEXED BY processes_alive
 WHERE ended_ms IS NULL AND state = 'starting'
     AND turn_id IN (SELECT turn_id FROM turns WHERE closed_ms IS NOT NULL OR state = 'answered');
 
 -- name: commands_running
--- Foreground commands that have no end, as far as we know, by their calls.
+-- Foreground commands without an end, by their calls.
 SELECT turn_id, call_id FROM processes INDEXED BY processes_alive
 WHERE ended_ms IS NULL AND foreground = 1;
 
 -- name: commands_running_count
--- How many of them there are.
+-- How many foreground commands have no end.
 SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL AND foreground = 1;
 
 -- name: jobs_running_count
@@ -1361,9 +1630,8 @@ SELECT count(*) FROM processes INDEXED BY processes_alive
 WHERE ended_ms IS NULL AND session_id = :session_id AND foreground = 0;
 
 -- name: processes_not_ended
--- Every process that has no end, as far as we know.
-SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
-       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+-- Every process without an end.
+SELECT {process}
 FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY process_id;
 
 -- ── views ──────────────────────────────────────────────────────────────────────────────────────
@@ -1392,13 +1660,13 @@ SELECT 'journal', count(*) FROM journal;
 SELECT coalesce(max(process_id), 0) FROM processes;
 
 -- name: count_unheard
--- How many turns were set aside where the person is not to be told, or cannot be.
+-- How many turns were set aside without the person being told.
 SELECT count(*) FROM turns
 WHERE closed_ms IS NULL AND state = 'suspended'
   AND rule IN ('person-not-allowed', 'channel-unknown');
 
 -- name: count_held
--- How much is held until the operator decides.
+-- How many deliveries are held.
 SELECT count(*) FROM outbox WHERE settled_ms IS NULL AND state = 'held';
 
 -- name: journal_newest_line
@@ -1406,31 +1674,31 @@ SELECT count(*) FROM outbox WHERE settled_ms IS NULL AND state = 'held';
 SELECT seq, at_ms FROM journal ORDER BY seq DESC LIMIT 1;
 
 -- name: worker_known
--- Whether a boot has its row, and not another one of the same number.
+-- Whether the row of a boot exists, and is not another boot with the same number.
 SELECT 1 FROM workers WHERE worker_id = :worker_id AND birth = :birth;
 
 -- name: hold_insert
--- The outbox is held by a start; once for each cause.
+-- A start holds the outbox, once for each cause.
 INSERT INTO holds (cause, gap, begun_ms) VALUES (:cause, :gap, :now) ON CONFLICT (cause) DO NOTHING;
 
 -- name: gap_open
--- What the operator is told of a database that went back, until it is settled.
+-- The gap of a database that went back in time, until the operator has decided.
 SELECT gap FROM holds WHERE gap IS NOT NULL AND settled_ms IS NULL ORDER BY hold_id DESC LIMIT 1;
 
 -- name: gaps_settle
--- Nothing is held any more: the operator has decided about all of it.
+-- Settle the gaps if nothing is held: the operator has decided.
 UPDATE holds SET settled_ms = :now
 WHERE gap IS NOT NULL AND settled_ms IS NULL AND NOT EXISTS (
     SELECT 1 FROM outbox INDEXED BY outbox_unsettled
     WHERE settled_ms IS NULL AND state = 'held');
 
 -- name: tally_begin
--- The journal line with which a boot began; looked for from the newest on.
+-- The journal line of the start of a boot, searched from the newest on.
 SELECT seq FROM journal WHERE subject = 'worker' AND number = :worker_id AND event = 'started'
 ORDER BY seq DESC LIMIT 1;
 
 -- name: tally_lines
--- What happened after a line, counted; reasons only where they are labels.
+-- Counts of the events after a line. Reasons only where they are labels.
 SELECT j.subject, j.event, j.after,
        CASE j.subject WHEN 'message' THEN j.reason WHEN 'turn' THEN j.rule END,
        s.channel, count(*)
@@ -1439,8 +1707,8 @@ WHERE j.seq > :after AND j.seq <= :newest
 GROUP BY 1, 2, 3, 4, 5;
 
 -- name: tally_times
--- How long turns took that ended after a line, and calls, and people waited for their answers: how
--- many up to each bound, and how long together. NULL is above all bounds.
+-- The durations of turns that ended after a line, of calls, and of the wait for answers: how many up to
+-- each bound, and their sum. NULL is above all bounds.
 WITH ended AS (
     SELECT j.after, s.channel, t.turn_id, t.opened_ms, t.closed_ms
     FROM journal AS j
@@ -1467,8 +1735,8 @@ SELECT what, label, (SELECT min(value) FROM json_each(:bounds_ms) WHERE value >=
 FROM taken WHERE ms IS NOT NULL GROUP BY 1, 2, 3;
 
 -- name: tally_calls
--- What became of calls whose results were stored after a line, and what people said to those they
--- were asked about.
+-- The outcomes of calls whose results were stored after a line, and what people decided about those
+-- that needed approval.
 SELECT c.tool, c.effect, c.outcome,
        CASE WHEN c.need <> 'approval' THEN NULL
             WHEN c.approved_ms IS NOT NULL THEN 'approved' ELSE 'denied' END,
@@ -1480,7 +1748,7 @@ WHERE j.seq > :after AND j.seq <= :newest AND j.subject = 'step' AND j.event = '
 GROUP BY 1, 2, 3, 4;
 
 -- name: tally_now
--- How much waits, is owed, is held and runs, and since when.
+-- Since when entries wait and deliveries are owed; how many are held, ambiguous, or run.
 SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),
        (SELECT min(created_ms) FROM outbox INDEXED BY outbox_unsettled WHERE settled_ms IS NULL),
        (SELECT count(*) FROM outbox INDEXED BY outbox_unsettled
@@ -1490,15 +1758,15 @@ SELECT (SELECT min(received_ms) FROM inbox WHERE state = 'waiting'),
        (SELECT count(*) FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL);
 
 -- name: tally_boots
--- How boots ended that did not end by their own will.
+-- How many boots were killed or ended by a reboot.
 SELECT ended_how, count(*) FROM workers WHERE ended_how IN ('killed', 'rebooted') GROUP BY ended_how;
 
 -- name: count_waiting
--- How much waits in all inboxes.
+-- How many entries wait in all sessions.
 SELECT count(*) FROM inbox WHERE state = 'waiting';
 
 -- name: count_unsettled
--- How much is owed in all.
+-- How many deliveries are owed in all.
 SELECT count(*) FROM outbox WHERE settled_ms IS NULL;
 
 -- name: count_sessions
@@ -1511,52 +1779,43 @@ SELECT session_id, created_ms, changed_ms FROM sessions
 WHERE session_id < :before ORDER BY session_id DESC LIMIT :limit;
 
 -- name: view_session
--- When a session was made and last changed.
+-- When a session was created and last changed.
 SELECT session_id, created_ms, changed_ms FROM sessions WHERE session_id = :session_id;
 
 -- name: view_turns
 -- The newest turns of all sessions, or those before one.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+SELECT {turn}
 FROM turns WHERE turn_id < :before ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: view_turns_open
--- The same, of those that are not closed.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+-- The same for turns that are not closed.
+SELECT {turn}
 FROM turns INDEXED BY turns_alive WHERE closed_ms IS NULL AND turn_id < :before
 ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: view_entries
--- The newest entries of all inboxes, or those before one.
-SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
-       received_ms FROM inbox WHERE entry_id < :before ORDER BY entry_id DESC LIMIT :limit;
+-- The newest entries of all sessions, or those before one.
+SELECT {entry} FROM inbox WHERE entry_id < :before ORDER BY entry_id DESC LIMIT :limit;
 
 -- name: view_entries_open
--- The same, of those that wait.
-SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
-       received_ms FROM inbox INDEXED BY inbox_waiting
+-- The same for entries that wait.
+SELECT {entry} FROM inbox INDEXED BY inbox_waiting
 WHERE state = 'waiting' AND entry_id < :before ORDER BY entry_id DESC LIMIT :limit;
 
 -- name: view_deliveries
 -- The newest deliveries to all sessions, or those before one.
-SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms, not_before_ms
+SELECT {delivery}
 FROM outbox WHERE delivery_id < :before ORDER BY delivery_id DESC LIMIT :limit;
 
 -- name: view_deliveries_open
--- The same, of those that are owed.
-SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms, not_before_ms
+-- The same for deliveries that are owed.
+SELECT {delivery}
 FROM outbox INDEXED BY outbox_unsettled WHERE settled_ms IS NULL AND delivery_id < :before
 ORDER BY delivery_id DESC LIMIT :limit;
 
 -- name: view_deliveries_for
--- What was said about one entry itself: a command's reply, that it waits, that it was not taken.
-SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms, not_before_ms
+-- The deliveries about one entry: a command's reply, a notice that it waits or was refused.
+SELECT {delivery}
 FROM outbox WHERE session_id = :session_id
     AND cause IN ('command:' || :entry_id, 'queued:' || :entry_id, 'refused:' || :entry_id,
                   'declined:' || :entry_id, 'report:' || :entry_id)
@@ -1564,16 +1823,16 @@ ORDER BY delivery_id;
 
 -- name: view_calls_of_turn
 -- The calls of a turn, and how they ended.
-SELECT call_id, tool, effect, approved_by, started_ms, finished_ms, skipped_ms, outcome
+SELECT {call}, outcome
 FROM calls WHERE turn_id = :turn_id ORDER BY place;
 
 -- name: turn_messages
--- What people said in a turn, oldest first.
+-- The messages of a turn, oldest first.
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind = 'message' ORDER BY seq LIMIT :limit;
 
 -- name: turn_retried_by
--- The key of the words that a turn has asked again.
+-- The key of the words that a turn asked again.
 SELECT external_id FROM inbox WHERE turn_id = :turn_id AND source = 'retry' LIMIT 1;
 
 -- name: view_turn_request
@@ -1582,8 +1841,8 @@ SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND 
     AND kind = 'message' ORDER BY seq LIMIT 1;
 
 -- name: turn_backlog_count
--- How many messages a turn answers that came before a boot; 0 for all others. The note behind them
--- is one of its first steps.
+-- How many messages of a backlog a turn answers; 0 for other turns. The note behind them is one of its
+-- first steps.
 WITH begun AS (
     SELECT seq, kind, cause
     FROM (SELECT seq, turn_id, kind, cause FROM steps
@@ -1593,32 +1852,29 @@ SELECT count(*) FROM begun
 WHERE kind = 'message' AND seq < (SELECT seq FROM begun WHERE kind = 'note' AND cause = 'backlog');
 
 -- name: turn_first_report
--- What opened a turn that no person has opened.
+-- The report that opened a turn.
 SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
     AND kind = 'note' AND cause GLOB 'entry:*' ORDER BY seq LIMIT 1;
 
 -- name: view_processes
 -- Background processes of all sessions: the running ones, then the newest that have ended.
-SELECT process_id, session_id, generation, turn_id, call_id, foreground, command, workdir, state, pid,
-       birth, exit_code, reason, started_ms, ended_ms, end_asked_ms, turn_log_size, exit_read_by
+SELECT {process}
 FROM processes WHERE foreground = 0
 ORDER BY ended_ms IS NOT NULL, process_id DESC LIMIT :limit;
 
 -- name: view_reports_of
--- What was said about a process.
-SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
-       received_ms FROM inbox
+-- The reports about a process.
+SELECT {entry} FROM inbox
 WHERE source = 'process' AND account = '' AND external_id >= :first AND external_id < :behind
 ORDER BY entry_id;
 
 -- name: view_entry
 -- A message.
-SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
-       received_ms FROM inbox WHERE entry_id = :entry_id;
+SELECT {entry} FROM inbox WHERE entry_id = :entry_id;
 
 -- name: view_entry_by_external_id
--- A message by the platform's id of it, newest first where several channels or accounts use the
--- same. These are found one by one, so that the index answers however long the inbox is.
+-- The newest message with an id of a platform. Channels and accounts may share ids. They are found one by
+-- one, so that an index is used however long the inbox is.
 WITH RECURSIVE sources (source) AS (
     SELECT min(source) FROM inbox
     UNION ALL
@@ -1632,40 +1888,34 @@ WITH RECURSIVE sources (source) AS (
                     WHERE source = named.source AND account > named.account)
     FROM named WHERE named.account IS NOT NULL
 )
-SELECT entry_id, session_id, turn_id, kind, state, reason, inbox.source, external_id, sender, body,
-       received_ms
+SELECT {inbox.entry}
 FROM named CROSS JOIN inbox ON inbox.source = named.source AND inbox.account = named.account
 WHERE external_id = :external_id
 ORDER BY entry_id DESC LIMIT 1;
 
 -- name: view_entries_of_turn
 -- The messages and reports of a turn.
-SELECT entry_id, session_id, turn_id, kind, state, reason, source, external_id, sender, body,
-       received_ms FROM inbox WHERE turn_id = :turn_id ORDER BY entry_id;
+SELECT {entry} FROM inbox WHERE turn_id = :turn_id ORDER BY entry_id;
 
 -- name: view_delivery
 -- A delivery.
-SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms, not_before_ms FROM outbox WHERE delivery_id = :delivery_id;
+SELECT {delivery} FROM outbox WHERE delivery_id = :delivery_id;
 
 -- name: view_deliveries_of_turn
--- What a turn owes or owed.
-SELECT delivery_id, session_id, turn_id, cause, part, parts, state, reason, attempts, platform_id,
-       text, created_ms, settled_ms, not_before_ms
+-- The deliveries of a turn.
+SELECT {delivery}
 FROM outbox WHERE turn_id = :turn_id ORDER BY delivery_id;
 
 -- name: view_journal_of_turn
--- What happened to a turn.
-SELECT seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
-       worker_id
+-- The journal lines of a turn.
+SELECT {line}
 FROM journal WHERE session_id = :session_id AND turn_id = :turn_id ORDER BY seq;
 
 -- name: view_events
--- What happened in a chat after a journal line, with the words that belong to it.
-SELECT j.seq, j.at_ms, j.subject, j.number, j.event, j.before, j.after, j.rule, j.reason,
-       j.session_id, j.turn_id, j.worker_id, s.channel, s.chat, s.thread, st.kind, st.body,
+-- The journal lines of a chat after a line, with the words that belong to them.
+SELECT {j.line}, s.channel, s.chat, s.thread, st.kind, st.body,
        i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
-       o.file
+       o.file, o.literal
 FROM journal AS j
 JOIN sessions AS s ON s.session_id = j.session_id
 LEFT JOIN steps AS st ON j.subject = 'step' AND st.seq = j.number
@@ -1676,14 +1926,14 @@ WHERE j.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel 
 ORDER BY j.seq LIMIT :limit;
 
 -- name: view_last_event
--- The newest journal line of a chat, kept or not.
+-- The newest journal line of a chat, deleted or not.
 SELECT max(coalesce((SELECT max(seq) FROM journal WHERE session_id IN
                (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)), 0),
            coalesce((SELECT max(forgotten_seq) FROM sessions
                      WHERE channel = :channel AND chat = :chat), 0));
 
 -- name: view_forgotten
--- The newest journal line of a chat that was deleted, and the first turn that has lines behind it.
+-- The newest deleted journal line of a chat, and the first turn with lines after it.
 SELECT coalesce(max(forgotten_seq), 0), coalesce((
     SELECT min(turn_id) FROM journal WHERE turn_id IS NOT NULL
         AND seq > (SELECT max(forgotten_seq) FROM sessions WHERE channel = :channel AND chat = :chat)
@@ -1692,7 +1942,7 @@ SELECT coalesce(max(forgotten_seq), 0), coalesce((
 FROM sessions WHERE channel = :channel AND chat = :chat;
 
 -- name: view_said_before
--- What was said in a chat in turns before one: the newest first.
+-- What was said in a chat in turns before one, newest first.
 SELECT st.seq, st.kind, st.body, st.at_ms, st.turn_id, s.thread
 FROM sessions AS s JOIN steps AS st ON st.session_id = s.session_id
 WHERE s.channel = :channel AND s.chat = :chat AND st.kind IN ('message', 'answer')
@@ -1700,7 +1950,7 @@ WHERE s.channel = :channel AND s.chat = :chat AND st.kind IN ('message', 'answer
 ORDER BY st.seq DESC LIMIT :limit;
 
 -- name: view_chats_touched
--- Chats of a channel in which something happened after a journal line.
+-- Chats of a channel with events after a journal line.
 SELECT DISTINCT s.chat FROM journal AS j JOIN sessions AS s ON s.session_id = j.session_id
 WHERE j.seq > :after AND s.channel = :channel;
 
@@ -1716,20 +1966,17 @@ ORDER BY seq DESC LIMIT 1 OFFSET :lines;
 
 -- name: view_workers
 -- The newest boots, or those before one.
-SELECT worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
-       restart_by, found_dead, report
+SELECT {worker}
 FROM workers WHERE worker_id < :before ORDER BY worker_id DESC LIMIT :limit;
 
 -- name: view_journal
 -- The newest lines of the journal, or those before one.
-SELECT seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
-       worker_id
+SELECT {line}
 FROM journal WHERE seq < :before ORDER BY seq DESC LIMIT :limit;
 
 -- name: view_journal_decided
--- What recovery decided and what became of boots, among the newest lines or those before one.
-SELECT seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
-       worker_id
+-- Verdicts of recovery and events of boots, among the newest lines or those before one.
+SELECT {line}
 FROM journal
 WHERE seq < :before AND seq > min(:before, (SELECT max(seq) FROM journal)) - :looked_at
     AND (rule IS NOT NULL OR subject = 'worker')
@@ -1737,14 +1984,12 @@ ORDER BY seq DESC LIMIT :limit;
 
 -- name: view_turns_before
 -- The newest turns of a session before one of them.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+SELECT {turn}
 FROM turns WHERE session_id = :session_id AND turn_id < :before
 ORDER BY turn_id DESC LIMIT :limit;
 
 -- name: view_sessions_named
--- Sessions whose chat begins so. The channels are found one by one, so that the index answers
+-- Sessions whose chat begins with a text. The channels are found one by one, so that an index is used
 -- however many sessions there are.
 WITH RECURSIVE channels (channel) AS (
     SELECT min(channel) FROM sessions
@@ -1757,8 +2002,8 @@ SELECT s.session_id, s.created_ms, s.changed_ms FROM channels AS c JOIN sessions
 ORDER BY s.channel, s.chat, s.thread LIMIT :limit;
 
 -- name: view_sessions_touched
--- Sessions of a channel in which something happened lately, with when: the newest lines are looked at,
--- and for chats whose lines are gone the newest turns.
+-- Sessions of a channel with recent events, and when: from the newest journal lines, and for chats whose
+-- lines were deleted from the newest turns.
 SELECT s.session_id, s.chat, s.thread, max(touched.at_ms), max(touched.seq) AS newest
 FROM (SELECT session_id, at_ms, seq, 0 AS turn_id FROM journal
       WHERE seq > (SELECT max(seq) FROM journal) - :looked_at
@@ -1770,10 +2015,8 @@ WHERE s.channel = :channel
 GROUP BY s.session_id ORDER BY newest DESC, max(touched.turn_id) DESC LIMIT :limit;
 
 -- name: view_turn_first
--- What a session began with.
-SELECT turn_id, session_id, generation, state, event, rule, reason, epoch, worker_id, recoveries,
-       crash_streak, person, anchor, first_seq, question_seq, opened_ms, progressed_ms, worked_ms,
-       changed_ms, closed_ms, model_tries, not_before_ms, model_waited_ms, model_failure
+-- The first turn of a session.
+SELECT {turn}
 FROM turns WHERE session_id = :session_id ORDER BY turn_id LIMIT 1;
 
 -- name: view_turns_waiting
@@ -1783,21 +2026,22 @@ WHERE closed_ms IS NULL AND state = 'waiting' ORDER BY turn_id LIMIT :limit;
 
 -- name: view_steps_of_turn
 -- The newest steps of a turn.
-SELECT seq, kind, cause, body, at_ms FROM steps
+SELECT {step}, cause FROM steps
 WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: view_call_need
--- Whom a call waits for.
+-- What a call needs from a person.
 SELECT need FROM calls WHERE turn_id = :turn_id AND call_id = :call_id;
 
 -- name: retention_line_window
--- Where the next lines to look at end.
+-- The end of the next window of lines.
 SELECT max(seq) FROM (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit);
 
 -- name: retention_lines
--- Lines that nobody needs any more: old, of turns that are closed as long, in sessions with nothing
--- open. Whether a channel works is judged by what it accepted since the last attempt of a delivery.
+-- Lines that can be deleted: old, of turns that closed as long ago, in sessions with nothing open. A line
+-- of an accepted delivery stays while a delivery is owed that was last tried before it: it shows that the
+-- channel works.
 SELECT j.seq FROM journal AS j LEFT JOIN turns AS t ON t.turn_id = j.turn_id
 WHERE j.seq > :after AND j.seq <= :upto AND j.seq < :boot_seq
     AND j.seq < (SELECT max(seq) FROM journal) AND j.at_ms < :before_ms
@@ -1815,12 +2059,12 @@ WHERE j.seq > :after AND j.seq <= :upto AND j.seq < :boot_seq
 ORDER BY j.seq;
 
 -- name: retention_tried
--- The oldest end of an attempt of what is still owed and not held.
+-- The earliest end of an attempt of a delivery that is owed and not held.
 SELECT coalesce(min(tried_seq), 4611686018427387904) FROM outbox INDEXED BY outbox_unsettled
 WHERE settled_ms IS NULL AND attempts > 0 AND state <> 'held';
 
 -- name: retention_lines_still
--- Those of some lines whose sessions still have nothing open.
+-- Which of these lines still belong to sessions with nothing open.
 SELECT j.seq FROM json_each(:ids) AS each JOIN journal AS j ON j.seq = each.value
 WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE open.session_id = j.session_id
@@ -1833,7 +2077,7 @@ WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE processes.session_id = j.session_id AND processes.ended_ms IS NULL);
 
 -- name: retention_mark
--- The sessions know up to where lines of theirs are gone.
+-- Store in each session up to which line its lines were deleted.
 UPDATE sessions SET forgotten_seq = max(forgotten_seq, gone.seq)
 FROM (SELECT j.session_id, max(j.seq) AS seq
       FROM json_each(:ids) AS each JOIN journal AS j ON j.seq = each.value
@@ -1841,17 +2085,17 @@ FROM (SELECT j.session_id, max(j.seq) AS seq
 WHERE sessions.session_id = gone.session_id;
 
 -- name: retention_lines_delete
--- Lines are forgotten.
+-- Delete lines.
 DELETE FROM journal WHERE seq IN (SELECT value FROM json_each(:ids));
 
 -- name: retention_delivery_window
--- Where the next deliveries to look at end.
+-- The end of the next window of deliveries.
 SELECT max(delivery_id) FROM
     (SELECT delivery_id FROM outbox WHERE delivery_id > :after ORDER BY delivery_id LIMIT :limit);
 
 -- name: retention_deliveries
--- Deliveries that nobody needs any more. The newest with an id of the platform stays in each session:
--- what is sent next and gets no answer is looked for behind it.
+-- Deliveries that can be deleted. The newest one with an id of the platform stays in each session: a later
+-- delivery of unknown outcome is looked for behind it.
 WITH looked_at AS MATERIALIZED (
     SELECT o.delivery_id, o.session_id FROM outbox AS o LEFT JOIN turns AS t ON t.turn_id = o.turn_id
     WHERE o.delivery_id > :after AND o.delivery_id <= :upto AND o.settled_ms < :before_ms
@@ -1876,8 +2120,7 @@ WHERE kept.delivery_id IS NULL OR looked_at.delivery_id <> kept.delivery_id
 ORDER BY looked_at.delivery_id;
 
 -- name: retention_deliveries_still
--- Those of some deliveries whose sessions still have nothing open, and of which no notice tells that
--- stays.
+-- Which of these deliveries still belong to sessions with nothing open, and to no notice that stays.
 SELECT o.delivery_id FROM json_each(:ids) AS each JOIN outbox AS o ON o.delivery_id = each.value
 WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     WHERE open.session_id = o.session_id
@@ -1892,14 +2135,67 @@ WHERE NOT EXISTS (SELECT 1 FROM turns AS open INDEXED BY one_open_turn
                     AND u.notice_id NOT IN (SELECT value FROM json_each(:ids)));
 
 -- name: retention_notices_delete
--- What notices told of that are forgotten.
+-- Delete what the notices among these deliveries told of.
 DELETE FROM undelivered WHERE notice_id IN (SELECT value FROM json_each(:ids));
 
 -- name: retention_deliveries_delete
--- Deliveries are forgotten.
+-- Delete deliveries.
 DELETE FROM outbox WHERE delivery_id IN (SELECT value FROM json_each(:ids));
 
 -- name: turns_in_flight
--- Turns that somebody waits for, the oldest first.
+-- Turns that are queued or running, oldest first.
 SELECT turn_id, session_id, anchor FROM turns INDEXED BY turns_alive
 WHERE closed_ms IS NULL AND state IN ('queued', 'running') ORDER BY turn_id LIMIT :limit;
+
+-- name: browser_insert
+-- A browser is let in.
+INSERT INTO browsers (cookie_hash, proof_hash, label, made_ms, used_ms, expires_ms)
+VALUES (:cookie_hash, :proof_hash, :label, :now, :now, :expires_ms);
+
+-- name: browser_by_id
+-- One browser.
+SELECT browser_id, label, made_ms, used_ms, expires_ms, revoked_ms FROM browsers
+WHERE browser_id = :browser_id;
+
+-- name: browser_by_cookie
+-- The browser with a cookie, while it is let in.
+SELECT browser_id, label, made_ms, used_ms, expires_ms, revoked_ms, proof_hash FROM browsers
+WHERE cookie_hash = :cookie_hash AND revoked_ms IS NULL AND expires_ms > :now
+    AND used_ms > :now - :idle_ms;
+
+-- name: browsers_let_in
+-- The browsers that are let in now, the one that was used last first.
+SELECT browser_id, label, made_ms, used_ms, expires_ms, revoked_ms FROM browsers
+WHERE revoked_ms IS NULL AND expires_ms > :now AND used_ms > :now - :idle_ms
+ORDER BY used_ms DESC, browser_id DESC;
+
+-- name: browser_use
+-- A browser was used.
+UPDATE browsers SET used_ms = :now WHERE browser_id = :browser_id AND revoked_ms IS NULL;
+
+-- name: browser_revoke
+-- A browser is let in no more.
+UPDATE browsers SET revoked_ms = :now
+WHERE browser_id = :browser_id AND revoked_ms IS NULL AND expires_ms > :now
+    AND used_ms > :now - :idle_ms;
+
+-- name: browsers_revoke_all
+-- No browser is let in any more.
+UPDATE browsers SET revoked_ms = :now
+WHERE revoked_ms IS NULL AND expires_ms > :now AND used_ms > :now - :idle_ms;
+
+-- name: browsers_give_way
+-- Only so many are let in: those that were used least lately go.
+UPDATE browsers SET revoked_ms = :now WHERE browser_id IN (
+    SELECT browser_id FROM browsers
+    WHERE revoked_ms IS NULL AND expires_ms > :now AND used_ms > :now - :idle_ms
+    ORDER BY used_ms DESC, browser_id DESC LIMIT -1 OFFSET :kept);
+
+-- name: browsers_forget
+-- Browsers that have been out for long; never the newest row.
+DELETE FROM browsers
+WHERE browser_id < :browser_id AND coalesce(revoked_ms, min(expires_ms, used_ms)) < :before_ms;
+
+-- name: browsers_end
+-- Of a past that was restored: what was revoked since must not be let in again.
+UPDATE browsers SET revoked_ms = used_ms WHERE revoked_ms IS NULL;

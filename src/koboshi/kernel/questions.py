@@ -1,83 +1,59 @@
-"""What a person's words do to the question that a turn waits for."""
+"""How a turn goes back to the queue: it is resumed, or its question is answered."""
 
 from koboshi.domain import notes, phrases
+from koboshi.domain.approval import ruling_in
+from koboshi.domain.call_fate import CallFate, fate_of
 from koboshi.domain.command import QuestionKind, Ruling
-from koboshi.domain.ids import CallId, TurnId
+from koboshi.domain.ids import CallId, Epoch
 from koboshi.domain.inbox import Entry, Words, picked_choice, yes_or_no
+from koboshi.domain.marks import MARK, unmarked
+from koboshi.domain.recovery import TurnFacts
 from koboshi.domain.session import Session
-from koboshi.domain.transcript import Author, Need, Question, Result, ResultStatus
+from koboshi.domain.transcript import Author, CallRecord, Note, Question, Result, ResultStatus
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow, call_of, encoded
-from koboshi.kernel.facts import BY_PERSON, facts_of
-from koboshi.kernel.read import read_question, read_turn
-from koboshi.kernel.record import (
-    add_result,
-    enqueue_delivery,
-    mark_attached,
-    move_turn,
-    readmit_reports,
-    resolve_calls,
-)
-from koboshi.kernel.resume import resume
-from koboshi.kernel.telling import go_on_after
-from koboshi.kernel.transaction import Reading, Transaction
+from koboshi.kernel.decode import encoded
+from koboshi.kernel.enqueue import enqueue_delivery
+from koboshi.kernel.facts import facts_of, question_kind
+from koboshi.kernel.record import add_result, add_step, mark_attached, move_turn, resolve_calls
+from koboshi.kernel.rows import BY_PERSON, TurnRow, read_question, read_unresolved, worked_ms_of
+from koboshi.kernel.transaction import Transaction
 
 
 def answer_question(
     tx: Transaction, context: VerbContext, session: Session, turn: TurnRow, entry: Entry
-) -> None:
-    """Apply the words to the open question, once: the turn waits no longer."""
+) -> bool:
+    """Apply a message to the open question, once: the turn no longer waits. Returns whether that
+    closed the turn. The caller continues with `go_on_after_reply`."""
     assert turn.question_seq is not None
     assert isinstance(entry.body, Words)
     question = read_question(tx, turn.question_seq)
     anchor = entry.body.anchor
     tx.change("turn_speaks", turn_id=turn.turn_id, person=entry.sender, anchor=anchor)
     if question.author is Author.GATEWAY:
-        _answer_gateway(tx, context, session, turn, entry, entry.body)
-    else:
-        _answer_model(tx, turn, entry, entry.body, question)
-    readmit_reports(tx, context, session.session_id)
+        return _answer_gateway(tx, context, session, turn, entry, entry.body)
+    _answer_model(tx, turn, entry, entry.body, question)
+    return False
 
 
 def rule_on_approval(
-    tx: Transaction, turn: TurnRow, person: str, anchor: str, ruling: Ruling
+    tx: Transaction,
+    turn: TurnRow,
+    person: str,
+    anchor: str,
+    ruling: Ruling,
+    *,
+    speaks: bool = True,
 ) -> None:
-    """Apply `/approve` or `/deny` to the open question, as a literal yes or no would be."""
+    """Apply `/approve` or `/deny` to the open question, like a literal yes or no. An answer that
+    was given in another place is not said in the chat: the turn stays that of its person."""
     assert turn.question_seq is not None
     question = read_question(tx, turn.question_seq)
     assert question_kind(tx, turn.turn_id, question) is QuestionKind.APPROVAL
-    assert question.call_id is not None
-    tx.change("turn_speaks", turn_id=turn.turn_id, person=person, anchor=anchor)
-    if ruling.is_yes:
-        _allow(tx, turn, question.call_id, person)
-    else:
-        _deny(tx, turn, question.call_id, ruling.words)
+    if speaks:
+        tx.change("turn_speaks", turn_id=turn.turn_id, person=person, anchor=anchor)
+    _rule(tx, turn, question, person, ruling)
     move_turn(tx, turn.turn_id, turn.epoch, TurnState.WAITING, TurnEvent.REPLIED, progressed=True)
-
-
-def question_kind(tx: Reading, turn_id: TurnId, question: Question) -> QuestionKind:
-    """What a question of the turn wants to know."""
-    if question.author is Author.GATEWAY:
-        return QuestionKind.OFFER
-    calls = (call_of(row).call for row in tx.rows("calls_of_turn", turn_id=turn_id))
-    need = next(call.need for call in calls if call.call_id == question.call_id)
-    return QuestionKind.APPROVAL if need is Need.APPROVAL else QuestionKind.ANSWER
-
-
-def expire_question(tx: Transaction, context: VerbContext, turn_id: TurnId) -> None:
-    """Nobody answered in time: the turn ends, and the person is told once."""
-    turn = read_turn(tx, turn_id)
-    assert turn is not None
-    assert turn.question_seq is not None
-    question = read_question(tx, turn.question_seq)
-    by = "nobody answered"
-    resolve_calls(tx, turn.session_id, turn_id, turn.epoch, by)
-    move_turn(tx, turn_id, turn.epoch, TurnState.WAITING, TurnEvent.EXPIRED, reason=by)
-    cause = f"expired:{turn.question_seq}"
-    words = (phrases.expired(question.text),)
-    enqueue_delivery(tx, turn.session_id, turn_id, cause, words, anchor=turn.anchor)
-    go_on_after(tx, context, turn.session_id, turn.turn_id)
 
 
 def _answer_gateway(
@@ -87,13 +63,13 @@ def _answer_gateway(
     turn: TurnRow,
     entry: Entry,
     words: Words,
-) -> None:
+) -> bool:
     said = yes_or_no(words)
     if said is True:
         mark_attached(tx, entry.entry_id, turn.turn_id)
         facts = facts_of(tx, context, turn, session)
         resume(tx, turn, facts, rule=None, reason=BY_PERSON)
-        return
+        return False
     if said is False:
         mark_attached(tx, entry.entry_id, turn.turn_id)
     resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "not continued")
@@ -109,7 +85,7 @@ def _answer_gateway(
         cause = f"declined:{entry.entry_id}"
         words_back = (phrases.declined(),)
         enqueue_delivery(tx, turn.session_id, turn.turn_id, cause, words_back, anchor=words.anchor)
-    go_on_after(tx, context, turn.session_id, turn.turn_id)
+    return True
 
 
 def _answer_model(
@@ -118,11 +94,7 @@ def _answer_model(
     assert question.call_id is not None
     mark_attached(tx, entry.entry_id, turn.turn_id)
     if question_kind(tx, turn.turn_id, question) is QuestionKind.APPROVAL:
-        said = yes_or_no(words)
-        if said is True:
-            _allow(tx, turn, question.call_id, entry.sender)
-        else:
-            _deny(tx, turn, question.call_id, "" if said is False else words.text)
+        _rule(tx, turn, question, entry.sender, ruling_in(words, question))
     else:
         result = Result(
             call_id=question.call_id, status=ResultStatus.OK, text=_answer_text(question, words)
@@ -138,13 +110,99 @@ def _answer_text(question: Question, words: Words) -> str:
     return encoded({"status": "answered", "answer": choice.label, "choice": choice.choice_id})
 
 
-def _allow(tx: Transaction, turn: TurnRow, call_id: CallId, person: str) -> None:
-    tx.change("call_approve", turn_id=turn.turn_id, call_id=call_id, person=person, now=tx.now_ms)
+def _rule(tx: Transaction, turn: TurnRow, question: Question, person: str, ruling: Ruling) -> None:
+    """The yes or no of a person to an approval. A yes carries the seal of what was shown."""
+    assert question.call_id is not None
+    if not ruling.is_yes:
+        _deny(tx, turn, question.call_id, ruling.words)
+        return
+    sealed = question.sealed
+    tx.change(
+        "call_approve",
+        turn_id=turn.turn_id,
+        call_id=question.call_id,
+        person=person,
+        seal=None if sealed is None else sealed.seal,
+        now=tx.now_ms,
+    )
+    if ruling.keeps and sealed is not None and sealed.rule_key:
+        calls = (each.call for each in read_unresolved(tx, turn.turn_id))
+        tx.change(
+            "rule_keep",
+            session_id=turn.session_id,
+            tool=next(each.tool for each in calls if each.call_id == question.call_id),
+            rule_key=sealed.rule_key,
+            shown=question.text[sealed.begin : sealed.end],
+            person=person,
+            now=tx.now_ms,
+        )
 
 
 def _deny(tx: Transaction, turn: TurnRow, call_id: CallId, words: str) -> None:
-    """The call gets its result, which carries what the person said beside a plain no."""
-    denial = {"status": "denied", "reason": words or "the person said no"}
-    text = f"{notes.MARK} {encoded(denial)}"
+    """Give the call its result, with the person's words if they said more than no."""
+    denial = {"status": "denied", "reason": unmarked(words) or "the person said no"}
+    text = f"{MARK} {encoded(denial)}"
     result = Result(call_id=call_id, status=ResultStatus.ERROR, text=text)
     add_result(tx, turn.session_id, turn.turn_id, turn.epoch, result)
+
+
+def resume(
+    tx: Transaction,
+    turn: TurnRow,
+    facts: TurnFacts,
+    *,
+    rule: str | None,
+    not_before_ms: int = 0,
+    reason: str | None = None,
+) -> None:
+    """Put the turn back into the queue, with one note for the epoch that ended early."""
+    is_dead = turn.state is TurnState.RUNNING
+    worked_ms = worked_ms_of(tx, turn)
+    settle_dead_calls(tx, turn, worked_ms)
+    if turn.state is not TurnState.QUEUED:  # a queued turn has its note, or needs none
+        leave_note(tx, turn, facts)
+    move_turn(
+        tx,
+        turn.turn_id,
+        turn.epoch,
+        turn.state,
+        TurnEvent.RESUMED,
+        rule=rule,
+        reason=reason or facts.interruption,
+        worked_ms=worked_ms,
+        recovered=is_dead,
+        died=is_dead,
+        progressed=reason == BY_PERSON,
+        renewed=reason == BY_PERSON,
+        not_before_ms=not_before_ms,
+    )
+
+
+def settle_dead_calls(tx: Transaction, turn: TurnRow, died_ms: int) -> None:
+    """Give each call under way that must not be repeated the result "unknown". The others are taken
+    up again."""
+    under_way = [record for record in read_unresolved(tx, turn.turn_id) if record.is_under_way]
+    if under_way:
+        tx.change("call_died", turn_id=turn.turn_id, died_ms=died_ms)
+    for record in under_way:
+        if fate_of(record.call.effect) is CallFate.UNKNOWN:
+            add_result(tx, turn.session_id, turn.turn_id, turn.epoch, _unknown(record))
+
+
+def _unknown(record: CallRecord) -> Result:
+    started = phrases.clock_words(record.started_ms or 0)
+    text = notes.outcome_unknown(record.call.tool, started=started)
+    return Result(call_id=record.call.call_id, status=ResultStatus.UNKNOWN, text=text)
+
+
+def leave_note(tx: Transaction, turn: TurnRow, facts: TurnFacts) -> None:
+    """Write the recovery note of an epoch, if it has none yet."""
+    if turn.epoch == 0 or tx.row("note_exists", turn_id=turn.turn_id, epoch=turn.epoch):
+        return
+    text = notes.recovery(
+        facts.interruption,
+        has_new_message=facts.message_waits,
+        is_interactive=facts.is_interactive,
+    )
+    note = Note(cause=notes.RECOVERY, text=text)
+    add_step(tx, turn.session_id, turn.turn_id, Epoch(turn.epoch), notes.RECOVERY, note)

@@ -1,46 +1,35 @@
-"""One function per fact, called by the verbs inside their transaction and by nobody else."""
+"""Single effects: one function per fact, called inside the transaction of a verb.
 
-from collections.abc import Sequence
+Each column that a verb changes is written by one function here, in `enqueue.py` or in the module of
+its table. `move_turn` ends a turn's state: it also writes the note that closes the transcript,
+withdraws progress messages and wakes the holder, so no verb can forget them.
+"""
+
 from dataclasses import replace
 
-from koboshi.domain import notes
+from koboshi.domain import notes, phrases
 from koboshi.domain.errors import Fenced
-from koboshi.domain.files import OutFile
-from koboshi.domain.ids import CallId, EntryId, Epoch, Seq, SessionId, TurnId
-from koboshi.domain.inbox import (
-    Admission,
-    Attach,
-    Drop,
-    Entry,
-    EntryEvent,
-    Open,
-    OpenTurn,
-    ReportWords,
-    Tell,
-    Words,
-    admit,
-)
+from koboshi.domain.ids import CallId, EntryId, Epoch, ProcessId, Seq, SessionId, TurnId, WorkerId
+from koboshi.domain.inbox import Entry, EntryEvent, EntryState, ReportWords, Words
 from koboshi.domain.outbox import DeliveryEvent
-from koboshi.domain.session import Busy, Session
-from koboshi.domain.transcript import (
-    KIND_OF,
-    Body,
-    Choice,
-    Message,
-    Note,
-    Result,
-    ResultStatus,
-    Step,
-)
+from koboshi.domain.transcript import KIND_OF, Body, Message, Note, Result, ResultStatus, Step
 from koboshi.domain.turn import CLOSED, TurnEvent, TurnState, advance
-from koboshi.domain.watch import notice
+from koboshi.domain.watch import WatcherEvent
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import call_of, encoded, entry_of, process_of
-from koboshi.kernel.end_notes import end_note, retry_note
+from koboshi.kernel.decode import body_of, encoded, texts
+from koboshi.kernel.keys import lock_found
 from koboshi.kernel.moves import move, move_from
-from koboshi.kernel.read import read_open_turn, read_session, read_turn
+from koboshi.kernel.rows import TurnRow, read_headline, read_turn, read_unresolved
 from koboshi.kernel.transaction import Reading, Transaction, Value
-from koboshi.ports.wakeups import JOURNAL, OUTBOX, PROCESSES, TURNS, claim_topic
+from koboshi.ports.wakeups import JOURNAL, PROCESSES, TURNS, WORKERS, claim_topic
+
+RETRY = "retry"
+"""The source of an entry that asks words again. Its key is the turn or the message that they are
+of: there is one for each."""
+
+MESSAGES_QUOTED = 20
+NOT_STORED = EntryId(0)
+"""The id of an entry that is not in the inbox yet."""
 
 
 def add_step(
@@ -52,7 +41,7 @@ def add_step(
     body: Body,
     seq: int | None = None,
 ) -> Step:
-    """Append one line to the transcript; `seq` if the caller has asked `next_step` before."""
+    """Append one step to the transcript. `seq` is given if the caller asked `next_step` before."""
     seq = tx.next_step() if seq is None else seq
     tx.change(
         "step_insert",
@@ -87,7 +76,7 @@ def move_turn(
     progressed: bool = False,
     renewed: bool = False,
 ) -> TurnState:
-    """Take a turn from one state to the next. Raises Fenced if it is no longer there."""
+    """Move a turn from one state to the next. Raises Fenced if it is no longer in that state."""
     after = advance(before, event)
     touched = move_from(
         tx,
@@ -125,78 +114,17 @@ def move_turn(
 def _close_transcript(
     tx: Transaction, turn_id: TurnId, epoch: Epoch, event: TurnEvent, reason: str
 ) -> None:
-    """Every way out of a turn but its answer leaves one note, in the transaction that closes it."""
+    """Every way out of a turn except its answer leaves one note, in the closing transaction."""
     turn = read_turn(tx, turn_id)
     assert turn is not None
     note = end_note(tx, turn, event, reason)
     add_step(tx, turn.session_id, turn_id, epoch, note.cause, note)
 
 
-def enqueue_delivery(
-    tx: Transaction,
-    session_id: SessionId,
-    turn_id: TurnId | None,
-    cause: str,
-    parts: Sequence[str],
-    *,
-    anchor: str,
-    choices: tuple[Choice, ...] = (),
-    question: Seq | None = None,
-    file: OutFile | None = None,
-) -> None:
-    """Everything a person will see goes through here."""
-    for place, words in enumerate(parts, start=1):
-        is_last = place == len(parts)
-        tx.insert(
-            "delivery_insert",
-            session_id=session_id,
-            turn_id=turn_id,
-            cause=cause,
-            part=place,
-            parts=len(parts),
-            text=words,
-            choices=encoded(choices) if choices and is_last else "[]",
-            question=question,
-            anchor=anchor,
-            file=encoded(file) if file is not None and is_last else None,
-            now=tx.now_ms,
-        )
-    tx.hints.add(OUTBOX)
-
-
-def enqueue_delivery_once(
-    tx: Transaction, session_id: SessionId, cause: str, words: str, *, anchor: str
-) -> None:
-    """Say something for a cause for which nothing was ever said in this session."""
-    if tx.row("delivery_by_cause", session_id=session_id, cause=cause) is None:
-        enqueue_delivery(tx, session_id, None, cause, (words,), anchor=anchor)
-
-
-def open_turn(tx: Transaction, session: Session, entry: Entry) -> TurnId:
-    """Begin a turn with one entry. What asks again is told first what ran before."""
-    body = entry.body
-    turn_id = TurnId(
-        tx.insert(
-            "turn_insert",
-            session_id=session.session_id,
-            generation=session.generation,
-            person=entry.sender,
-            anchor=body.anchor,
-            first_seq=tx.next_step(),
-            now=tx.now_ms,
-        )
-    )
-    if (note := retry_note(tx, entry)) is not None:
-        add_step(tx, session.session_id, turn_id, Epoch(0), note.cause, note)
-    attach_entry(tx, session.session_id, turn_id, Epoch(0), entry)
-    tx.hints.add(TURNS)
-    return turn_id
-
-
 def attach_entry(
     tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, entry: Entry
 ) -> Step:
-    """The entry becomes a step of the turn: words of a person a message, a report a note."""
+    """Make the entry a step of the turn: a message of a person, or a note from a report."""
     cause = f"entry:{entry.entry_id}"
     body: Body
     match entry.body:
@@ -216,6 +144,29 @@ def attach_entry(
     return step
 
 
+def store_entry(tx: Transaction, context: VerbContext, entry: Entry) -> Entry | None:
+    """Put an entry of the gateway's own into the inbox, where it waits. Returns it with its id;
+    None if its key is there already, and then nothing changes."""
+    inserted = tx.change(
+        "entry_insert",
+        session_id=entry.session_id,
+        generation=entry.generation,
+        kind=entry.kind,
+        source=entry.source,
+        account="",
+        external_id=entry.external_id,
+        sender=entry.sender,
+        body=encoded(entry.body),
+        during_turn=entry.during_turn,
+        accepted_by=context.worker_id,
+        now=tx.now_ms,
+        state=EntryState.WAITING,
+        reason=None,
+    )
+    tx.hints.add(JOURNAL)
+    return replace(entry, entry_id=EntryId(tx.last_id())) if inserted else None
+
+
 def mark_attached(tx: Transaction, entry_id: EntryId, turn_id: TurnId) -> None:
     values = {"entry_id": entry_id, "turn_id": turn_id, "now": tx.now_ms}
     move(tx, "entry_attach", EntryEvent.ATTACHED, **values)
@@ -226,142 +177,12 @@ def drop_entry(tx: Transaction, entry_id: EntryId, reason: str) -> None:
     move(tx, "entry_drop", EntryEvent.DROPPED, **values)
 
 
-def open_next(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
-    """After a turn has closed: the oldest entry that waits opens the next one, and every report
-    that waits joins it. A message of a person who may not use the gateway any more comes last: its
-    turn would not run, and the others would wait behind it."""
-    rows = tx.rows("entries_waiting", session_id=session_id)
-    if not rows:
-        return
-    session = read_session(tx, session_id)
-    entries = [entry_of(row).entry for row in rows]
-    barred = {each.entry_id for each in entries if _is_barred(tx, context, session, each)}
-    turn: OpenTurn | None = None
-    for entry in sorted(entries, key=lambda each: each.entry_id in barred):
-        if turn is not None and entry.entry_id in barred:
-            continue
-        admission = admission_of(tx, context, session, turn, entry)
-        if isinstance(admission, Open):
-            turn_id = open_turn(tx, session, entry)
-            turn = OpenTurn(turn_id=turn_id, state=TurnState.QUEUED)
-        elif isinstance(admission, Attach) and turn is not None:
-            attach_entry(tx, session_id, turn.turn_id, Epoch(0), entry)
-        else:
-            drop_or_notify(tx, context, entry, admission)
-
-
-def _is_barred(tx: Reading, context: VerbContext, session: Session, entry: Entry) -> bool:
-    is_message = isinstance(entry.body, Words)
-    return is_message and not context.allows(tx, session.route.channel, entry.sender)
-
-
-def drop_or_notify(
-    tx: Transaction, context: VerbContext, entry: Entry, admission: Admission
-) -> None:
-    """An entry that no turn hears: it is dropped, or a person is told, or it waits on."""
-    if isinstance(admission, Drop):
-        drop_entry(tx, entry.entry_id, admission.reason)
-    elif isinstance(admission, Tell):
-        _tell(tx, context, entry)
-
-
-def readmit_reports(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
-    """The open turn begins to wait, was set aside, or waits no longer: what is said about processes
-    is decided anew. A turn that does not work looks at nothing itself, so the person is told; one
-    that goes on hears what it was to hear, if no result of a call is to come first."""
-    turn = read_open_turn(tx, session_id)
-    if turn is None:
-        return
-    session = read_session(tx, session_id)
-    as_open = OpenTurn(turn_id=turn.turn_id, state=turn.state, question=turn.question_seq)
-    has_calls = bool(tx.number("calls_unresolved_count", turn_id=turn.turn_id))
-    for entry in (entry_of(row).entry for row in tx.rows("entries_waiting", session_id=session_id)):
-        if not isinstance(entry.body, ReportWords):
-            continue
-        admission = admission_of(tx, context, session, as_open, entry)
-        if isinstance(admission, Attach) and not has_calls:
-            attach_entry(tx, session_id, turn.turn_id, turn.epoch, entry)
-        else:
-            drop_or_notify(tx, context, entry, admission)
-
-
-def _tell(tx: Transaction, context: VerbContext, entry: Entry) -> None:
-    """The person is told how a process ended, if they want to be told such things."""
-    assert isinstance(entry.body, ReportWords)
-    row = tx.row("process_by_id", process_id=entry.body.process_id)
-    words = None if row is None else notice(process_of(row), entry.body.output, context.notify)
-    if words is None:
-        drop_entry(tx, entry.entry_id, "not-wanted")
-        return
-    move(tx, "entry_handle", EntryEvent.HANDLED, entry_id=entry.entry_id, now=tx.now_ms)
-    cause = f"report:{entry.entry_id}"
-    enqueue_delivery(tx, entry.session_id, None, cause, (words,), anchor=entry.body.anchor)
-
-
-def attach_at_boundary(
-    tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId, epoch: Epoch
-) -> list[Step]:
-    """At a step boundary of a running turn: reports join it, and messages that steer."""
-    rows = tx.rows("entries_waiting", session_id=session_id)
-    if not rows or tx.number("calls_unresolved_count", turn_id=turn_id):
-        return []
-    session = read_session(tx, session_id)
-    turn = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING)
-    steps = []
-    for entry in (entry_of(row).entry for row in rows):
-        admission = admission_of(tx, context, session, turn, entry, is_boundary=True)
-        if _is_barred(tx, context, session, entry):
-            continue  # its sender may not steer any more; it waits for a verdict of its own
-        if isinstance(admission, Attach):
-            steps.append(attach_entry(tx, session_id, turn_id, epoch, entry))
-            if isinstance(entry.body, Words):
-                anchor = entry.body.anchor
-                tx.change("turn_speaks", turn_id=turn_id, person=entry.sender, anchor=anchor)
-        else:
-            drop_or_notify(tx, context, entry, admission)
-    return steps
-
-
-def admission_of(
-    tx: Reading,
-    context: VerbContext,
-    session: Session,
-    turn: OpenTurn | None,
-    entry: Entry,
-    *,
-    is_boundary: bool = False,
-) -> Admission:
-    return admit(
-        entry,
-        generation=session.generation,
-        open_turn=_with_group(tx, turn, entry),
-        busy=session.settings.busy or Busy(context.world.busy),
-        is_exit_read=_is_exit_read(tx, entry),
-        is_boundary=is_boundary,
-    )
-
-
-def _with_group(tx: Reading, turn: OpenTurn | None, entry: Entry) -> OpenTurn | None:
-    """The turn with what its newest message belongs to, where that matters."""
-    if turn is None or not isinstance(entry.body, Words) or not entry.body.group:
-        return turn
-    row = tx.row("turn_group", turn_id=turn.turn_id)
-    return turn if row is None else replace(turn, group=str(row[0] or ""))
-
-
-def _is_exit_read(tx: Reading, entry: Entry) -> bool:
-    if not isinstance(entry.body, ReportWords):
-        return False
-    row = tx.row("process_by_id", process_id=entry.body.process_id)
-    return row is not None and process_of(row).exit_read_by is not None
-
-
 def resolve_calls(
     tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, why: str
 ) -> None:
-    """Every call gets a result before its turn ends, so that the next request is valid. A command
-    that nobody will wait for any more is asked to end with it."""
-    records = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn_id)]
+    """Give every call a result before its turn ends, so that the next request is valid. A command
+    that the turn waited for is asked to end."""
+    records = read_unresolved(tx, turn_id)
     for record in records:
         unknown = record.is_under_way and not record.waits_for_person
         text = notes.stopped(f"{why}; its outcome is unknown" if unknown else why)
@@ -375,7 +196,7 @@ def resolve_calls(
 def ask_processes_to_end(
     tx: Transaction, session_id: SessionId, turn_id: TurnId | None, *, everything: bool
 ) -> None:
-    """The foreground processes of the turn are to end, or every process of the session."""
+    """Ask the foreground processes of the turn to end, or every process of the session."""
     touched = tx.change(
         "processes_ask_end",
         session_id=session_id,
@@ -390,7 +211,7 @@ def ask_processes_to_end(
 def add_result(
     tx: Transaction, session_id: SessionId, turn_id: TurnId, epoch: Epoch, result: Result
 ) -> Step:
-    """The call has its result. Raises Fenced if it had one already."""
+    """Store the result of a call. Raises Fenced if it has one already."""
     call_id: CallId = result.call_id
     status = result.status
     if not tx.change(
@@ -398,3 +219,71 @@ def add_result(
     ):
         raise Fenced(f"call {call_id} of turn {turn_id} has its result already")
     return add_step(tx, session_id, turn_id, epoch, f"call:{call_id}", result)
+
+
+def end_note(tx: Reading, turn: TurnRow, event: TurnEvent, reason: str) -> Note:
+    """The note that closes a turn's transcript: what was asked, when, and how it ended."""
+    asked = _words_in(tx, turn)
+    headline = "" if asked else read_headline(tx, turn)
+    words = notes.ended(
+        event,
+        phrases.failure(reason),
+        request=asked or headline,
+        is_report=bool(headline),
+        at=phrases.clock_words(turn.opened_ms),
+        is_begun=turn.epoch > 0,
+    )
+    return Note(cause=notes.ENDED, text=words)
+
+
+def _words_in(tx: Reading, turn: TurnRow) -> str:
+    """What people said in a turn, in order."""
+    rows = tx.rows("turn_messages", **turn.span, limit=MESSAGES_QUOTED)
+    said = (body_of("message", body) for body in texts(rows))
+    return "\n".join(each.words for each in said if isinstance(each, Message)).strip()
+
+
+def abandon_deliveries(
+    tx: Transaction, session_id: SessionId, turn_id: TurnId, reason: str
+) -> None:
+    """Withdraw what an ended turn still owed."""
+    move(
+        tx,
+        "deliveries_abandon",
+        DeliveryEvent.WITHDRAWN,
+        session_id=session_id,
+        turn_id=turn_id,
+        reason=reason,
+        now=tx.now_ms,
+    )
+
+
+def settle_turn(tx: Transaction, session_id: SessionId, turn_id: TurnId) -> None:
+    """Close an answered turn, if all its deliveries are settled."""
+    values = {"session_id": session_id, "turn_id": turn_id, "now": tx.now_ms}
+    move(tx, "turn_settle", TurnEvent.SETTLED, **values)
+
+
+def ask_end(tx: Transaction, process_id: ProcessId) -> None:
+    """Ask a process to end; of a lost process, what may be left of it."""
+    lock_found(tx, "process_key", process_id=process_id)
+    if not tx.change("process_ask_end", process_id=process_id, now=tx.now_ms):
+        tx.change("process_ask_remains", process_id=process_id, now=tx.now_ms)
+    tx.hints.add(PROCESSES)
+
+
+def mark_exit_read(tx: Transaction, process_id: ProcessId, by: str) -> None:
+    """The model was shown how the process ended, so its watchers are disarmed."""
+    tx.change("process_exit_read", process_id=process_id, by=by)
+    move(tx, "watchers_disarm_of", WatcherEvent.DISARMED, process_id=process_id)
+
+
+def mark_log_size(tx: Transaction, turn_id: TurnId, process_id: ProcessId, log_size: int) -> None:
+    """Store how much a process had written when its turn was answered."""
+    tx.change("process_turn_log_size", turn_id=turn_id, process_id=process_id, log_size=log_size)
+
+
+def ask_restart(tx: Transaction, worker_id: WorkerId, by: str) -> None:
+    """Ask the worker to restart. The first request is remembered."""
+    tx.change("worker_restart", worker_id=worker_id, by=by)
+    tx.hints.add(WORKERS)

@@ -1,53 +1,54 @@
-"""Recovery inside the transaction: read the facts, decide, apply."""
+"""Recovery inside the transaction: read the facts, decide, apply.
+
+Theory of operation. A turn needs a decision while no worker works on it: it is RUNNING under a
+worker that is gone, it was set aside, or it is QUEUED after an earlier claim. The rules are in
+`domain/recovery.py`. This module reads the facts, asks `decide`, and applies the verdict, in one
+transaction. So at every moment:
+
+* The facts are those of the moment of the decision. No message arrives between the two.
+* A verdict moves the turn from the state and the epoch that its facts had. If another write came
+  first, `Fenced` is raised and nothing changes. After a crash before the commit the facts are as
+  they were, and the next boot decides the same.
+* The person hears of a verdict once, in its transaction: the cause of the delivery names the turn,
+  and the epoch where a turn may be set aside again.
+* The calls of a dead turn are settled before another worker can claim it. A `once` call that was
+  under way gets an unknown outcome. The others are taken up again.
+* A message that arrived while the turn waited for an answer is applied as that answer, whether it
+  came before or after the restart.
+* A turn whose facts contradict each other is closed alone, so that it holds up no other turn.
+
+`explain` asks for the same verdict and does not apply it.
+"""
 
 from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId
-from koboshi.domain.recovery import (
-    Policy,
-    TurnFacts,
-    Verdict,
-    VerdictKind,
-)
+from koboshi.domain.recovery import Policy, TurnFacts, Verdict, VerdictKind
 from koboshi.domain.session import Session
-from koboshi.domain.transcript import (
-    Author,
-    Effect,
-    Question,
-)
+from koboshi.domain.transcript import Author, Effect, Question
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.domain.worker import Breaker
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow, call_of
+from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.facts import (
     breaker_now,
     facts_of,
+    has_allowed_sender,
     policy_of,
     verdict_over,
     waiting_message,
-    worked_ms_of,
 )
-from koboshi.kernel.questions import answer_question
-from koboshi.kernel.read import read_request, read_session
-from koboshi.kernel.record import (
-    add_step,
-    enqueue_delivery,
-    enqueue_delivery_once,
-    move_turn,
-    readmit_reports,
-    resolve_calls,
-)
-from koboshi.kernel.resume import resume, settle_dead_calls
-from koboshi.kernel.senders import has_allowed_sender
-from koboshi.kernel.sessions import abandon_deliveries
-from koboshi.kernel.telling import go_on_after
+from koboshi.kernel.next_turn import go_on_after, go_on_after_reply, readmit_reports
+from koboshi.kernel.questions import answer_question, resume, settle_dead_calls
+from koboshi.kernel.record import abandon_deliveries, add_step, move_turn, resolve_calls
+from koboshi.kernel.rows import TurnRow, read_request, read_session, read_unresolved, worked_ms_of
 from koboshi.kernel.transaction import Transaction
 
 
 def apply_verdict(
     tx: Transaction, context: VerbContext, turn: TurnRow, arrived: EntryId | None = None
 ) -> Verdict:
-    """Decide about a turn and do what was decided. A turn whose facts contradict each other is
-    closed alone, so that the others go on."""
+    """Decide about a turn and apply the verdict. `arrived` is a message that counts as newer than
+    the turn's state, whatever the clock says."""
     session = read_session(tx, turn.session_id)
     facts = facts_of(tx, context, turn, session, arrived)
     policy = policy_of(context, session)
@@ -71,15 +72,16 @@ def _apply(
         case VerdictKind.DELIVER | VerdictKind.STAND:
             return
         case VerdictKind.RESUME if turn.state is TurnState.QUEUED:
-            # A release leaves calls under way; whoever claims it next must not find one runnable
-            # that must not be repeated.
+            # A release leaves calls under way. The next claim must not find one of them runnable
+            # if it must not be repeated.
             settle_dead_calls(tx, turn, turn.worked_ms)
         case VerdictKind.RESUME if turn.state is TurnState.WAITING:
             waiting = waiting_message(tx, context, turn, session)
             assert waiting is not None
-            answer_question(tx, context, session, turn, waiting.entry)
+            is_over = answer_question(tx, context, session, turn, waiting.entry)
+            go_on_after_reply(tx, context, turn, is_over=is_over)
         case VerdictKind.RESUME:
-            # A clock that was set back must not make a pause of seconds one of days.
+            # A clock that was set back must not turn a pause of seconds into days.
             worked_ms = min(worked_ms_of(tx, turn), tx.now_ms)
             not_before = policy.not_before(facts.crash_streak, worked_ms)
             resume(tx, turn, facts, rule=verdict.rule, not_before_ms=not_before)
@@ -90,7 +92,7 @@ def _apply(
         case VerdictKind.CLEAR:
             _clear(tx, context, turn, session, verdict)
         case VerdictKind.GIVE_UP if turn.state in (TurnState.WAITING, TurnState.ANSWERED):
-            return  # a contradiction in a turn that nobody works on: said aloud, left for a person
+            return  # a contradiction in a turn without a worker: it is shown, and left to a person
         case VerdictKind.GIVE_UP:
             resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "given up")
             _move(tx, turn, TurnEvent.GAVE_UP, verdict, died=facts.crash_streak > turn.crash_streak)
@@ -103,8 +105,8 @@ def _apply(
 def _clear(
     tx: Transaction, context: VerbContext, turn: TurnRow, session: Session, verdict: Verdict
 ) -> None:
-    """The turn ends, and what waits behind it goes on. A turn is cleared once, so the person hears
-    once what was left; the message that follows is answered behind that line."""
+    """End the turn and take up what waits behind it. A turn is cleared once, so the person is told
+    once what was left unfinished, before the next message is answered."""
     resolve_calls(tx, turn.session_id, turn.turn_id, turn.epoch, "interrupted")
     _move(tx, turn, TurnEvent.CLEARED, verdict)
     if turn.state is TurnState.WAITING:
@@ -122,14 +124,14 @@ def _clear(
 def _suspend(
     tx: Transaction, context: VerbContext, turn: TurnRow, session: Session, verdict: Verdict
 ) -> None:
-    """The turn rests, and the person hears so once for each time that it was worked on. One that
-    rests already may not have been told of: its channel was gone, or an older version parked it."""
+    """Set the turn aside and tell the person, once for each epoch. A turn that is already set aside
+    may be untold: its channel was gone, or an earlier version set it aside."""
     if turn.state is not TurnState.SUSPENDED:
         _move(tx, turn, TurnEvent.PARKED, verdict)
         readmit_reports(tx, context, turn.session_id)
     match verdict.rule:
         case "channel-unknown":
-            return  # nothing can be said there; the operator is told by the status
+            return  # no message can be sent there; the status tells the operator
         case "person-not-allowed":
             _tell_the_others(tx, context, turn, session)
         case _:
@@ -144,14 +146,14 @@ def _suspend(
 def _tell_the_others(
     tx: Transaction, context: VerbContext, turn: TurnRow, session: Session
 ) -> None:
-    """A person who is allowed and has a message in the turn as well hears why it rests."""
+    """Tell an allowed person who has a message in the turn why it does not continue."""
     if has_allowed_sender(tx, context, session.route.channel, turn):
         words, cause = phrases.set_aside(read_request(tx, turn)), f"set-aside:{turn.turn_id}"
         enqueue_delivery_once(tx, turn.session_id, cause, words, anchor="")
 
 
 def _hold_back(tx: Transaction, context: VerbContext, turn: TurnRow) -> None:
-    """Nobody looks at it before the breaker closes."""
+    """Keep the turn from being claimed before the breaker closes."""
     until_ms = breaker_now(tx, context)[1]
     tx.change("turn_hold", turn_id=turn.turn_id, not_before_ms=until_ms, now=tx.now_ms)
 
@@ -211,13 +213,9 @@ def _offer(tx: Transaction, turn: TurnRow, verdict: Verdict) -> str:
         case "worn-out":
             return phrases.offer_worn_out(request)
         case "outcome-unknown":
-            calls = [call_of(row) for row in tx.rows("calls_unresolved", turn_id=turn.turn_id)]
-            once = [
-                record
-                for record in calls
-                if record.is_under_way and record.call.effect is Effect.ONCE
-            ]
-            return phrases.offer_unknown(request, once[0].call.tool)
+            calls = (each for each in read_unresolved(tx, turn.turn_id) if each.is_under_way)
+            once = next(each.call for each in calls if each.call.effect is Effect.ONCE)
+            return phrases.offer_unknown(request, once.tool)
         case "policy-ask":
             return phrases.offer_policy(request, at)
         case _:

@@ -1,23 +1,14 @@
-"""What is said about processes: filed in the inbox, in the transaction that moves the watcher."""
+"""Reports about processes: stored in the inbox, in the transaction that moves the watcher."""
 
 from dataclasses import replace
 
-from koboshi.domain.ids import EntryId, TurnId
-from koboshi.domain.inbox import (
-    Attach,
-    Drop,
-    Entry,
-    EntryKind,
-    EntryState,
-    Open,
-    OpenTurn,
-    ReportWords,
-)
+from koboshi.domain.ids import TurnId
+from koboshi.domain.inbox import Attach, Drop, Entry, EntryKind, Open, OpenTurn, ReportWords
 from koboshi.domain.process import Process
 from koboshi.domain.turn import OPEN
 from koboshi.domain.watch import (
     Finding,
-    Said,
+    ReportsSoFar,
     Watcher,
     WatcherEvent,
     WatcherKind,
@@ -26,20 +17,21 @@ from koboshi.domain.watch import (
     may_say,
 )
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow, encoded, number, process_of, watcher_of
+from koboshi.kernel.decode import number
 from koboshi.kernel.moves import move
-from koboshi.kernel.read import moved_ms_of, read_open_turn, read_session, read_turn
-from koboshi.kernel.record import admission_of, attach_entry, drop_or_notify, open_turn
+from koboshi.kernel.next_turn import admission_of, drop_or_notify, open_turn
+from koboshi.kernel.process_rows import read_process, watcher_of
+from koboshi.kernel.record import NOT_STORED, attach_entry, store_entry
+from koboshi.kernel.rows import TurnRow, moved_ms_of, read_open_turn, read_session, read_turn
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import JOURNAL, PROCESSES, TURNS
 
 SOURCE = "process"
-_UNFILED = EntryId(0)
 
 
 def file_end(tx: Transaction, context: VerbContext, process: Process, output: str) -> None:
-    """A process in the background has ended. Whoever ended it knows; else the agent hears it if it
-    asked to, and otherwise the person."""
+    """Report the end of a background process, unless it was asked to end. The agent hears it if a
+    watcher asked for that, otherwise the person is told."""
     process_id = process.process_id
     if process.is_foreground or process.is_end_asked:
         move(tx, "watchers_disarm_of", WatcherEvent.DISARMED, process_id=process_id)
@@ -54,11 +46,10 @@ def file_end(tx: Transaction, context: VerbContext, process: Process, output: st
 
 
 def file_finding(tx: Transaction, context: VerbContext, before: Watcher, found: Finding) -> bool:
-    """A watcher has something to say, or only moves on. False if it can not now."""
-    row = tx.row("process_by_id", process_id=before.process_id)
-    if row is None:
+    """Store what a watcher found, or only move it on. False if that is not possible now."""
+    process = read_process(tx, before.process_id)
+    if process is None:
         return False
-    process = process_of(row)
     if not found.output:
         return _move(tx, before, found.watcher, is_heard=False)
     if _came_too_late(tx, process, found):
@@ -82,14 +73,14 @@ def file_finding(tx: Transaction, context: VerbContext, before: Watcher, found: 
 
 
 def _came_too_late(tx: Reading, process: Process, found: Finding) -> bool:
-    """Whether the turn was answered after the look: what belongs to it was not told apart."""
+    """Whether the turn was answered after the look, which therefore did not split the output."""
     turn = read_turn(tx, process.turn_id)
     is_over = turn is None or turn.state not in OPEN
     return is_over and found.turn_log_size != process.turn_log_size
 
 
 def _move(tx: Transaction, before: Watcher, after: Watcher, *, is_heard: bool) -> bool:
-    """The watcher has examined more; not if somebody else was faster."""
+    """Move the watcher on. False if another write moved it first."""
     is_same = after.state is before.state
     touched = move(
         tx,
@@ -108,7 +99,7 @@ def _move(tx: Transaction, before: Watcher, after: Watcher, *, is_heard: bool) -
 
 
 def _promise_end(tx: Transaction, process: Process) -> None:
-    """Where nobody looks at the output any more, the agent still hears how it ended."""
+    """Arm a watcher for the end of a process whose output is no longer watched."""
     rows = tx.rows("watchers_of_process", process_id=process.process_id)
     hears_end = (WatcherKind.EXIT, WatcherKind.EVERY)
     watchers = [watcher_of(row) for row in rows]
@@ -118,23 +109,22 @@ def _promise_end(tx: Transaction, process: Process) -> None:
         tx.change("watcher_insert", process_id=process_id, kind=WatcherKind.EXIT, argument="")
 
 
-def _said(tx: Reading, context: VerbContext, process: Process) -> Said:
+def _said(tx: Reading, context: VerbContext, process: Process) -> ReportsSoFar:
     since_ms = tx.now_ms - context.report_limits.every_ms
-    lately = tx.row(
-        "reports_lately", session_id=process.session_id, since_ms=since_ms, now=tx.now_ms
-    )
-    assert lately is not None
     session_id, process_id = process.session_id, process.process_id
+    ((of_session, of_all),) = tx.rows(
+        "reports_lately", session_id=session_id, since_ms=since_ms, now=tx.now_ms
+    )
     waiting = tx.row("reports_waiting_of", session_id=session_id, process_id=process_id)
-    return Said(
+    return ReportsSoFar(
         of_process_waits=waiting is not None,
-        of_session=number(lately[0]),
-        of_all=number(lately[1]),
+        of_session=number(of_session),
+        of_all=number(of_all),
     )
 
 
 def _during_turn(tx: Reading, process: Process, log_offset: int) -> TurnId | None:
-    """The turn that started the process, if what was found belongs to it: it is still open, or its
+    """The turn that started the process, if the output belongs to it: the turn is open, or its
     answer came after this output."""
     turn = read_turn(tx, process.turn_id)
     if turn is not None and turn.state in OPEN:
@@ -144,7 +134,7 @@ def _during_turn(tx: Reading, process: Process, log_offset: int) -> TurnId | Non
 
 
 def _draft(tx: Reading, process: Process, kind: WatcherKind, key: str, output: str) -> Entry:
-    """The entry, on behalf of the person for whom the process was started."""
+    """The entry, in the name of the person for whom the process was started."""
     turn = read_turn(tx, process.turn_id)
     assert turn is not None
     words = ReportWords(
@@ -155,7 +145,7 @@ def _draft(tx: Reading, process: Process, kind: WatcherKind, key: str, output: s
         anchor=_anchor(tx, turn),
     )
     return Entry(
-        entry_id=_UNFILED,
+        entry_id=NOT_STORED,
         session_id=process.session_id,
         generation=process.generation,
         kind=EntryKind.REPORT,
@@ -167,50 +157,34 @@ def _draft(tx: Reading, process: Process, kind: WatcherKind, key: str, output: s
 
 
 def _anchor(tx: Reading, turn: TurnRow) -> str:
-    """The message that the turn was about; none where its chat has moved since the turn closed."""
+    """The message that the turn answers; none if the chat moved after the turn closed."""
     if turn.closed_ms is None or turn.closed_ms > moved_ms_of(tx, turn.session_id):
         return turn.anchor
     return ""
 
 
 def _file(tx: Transaction, context: VerbContext, entry: Entry) -> None:
-    """Store it, and do with it what `admit()` says. Filing it twice is filing it once."""
-    inserted = tx.change(
-        "entry_insert",
-        session_id=entry.session_id,
-        generation=entry.generation,
-        kind=entry.kind,
-        source=entry.source,
-        account="",
-        external_id=entry.external_id,
-        sender=entry.sender,
-        body=encoded(entry.body),
-        during_turn=entry.during_turn,
-        accepted_by=context.worker_id,
-        now=tx.now_ms,
-        state=EntryState.WAITING,
-        reason=None,
-    )
-    if not inserted:
+    """Store the entry and apply what `admit()` says. A repeated key changes nothing."""
+    stored = store_entry(tx, context, entry)
+    if stored is None:
         return
-    entry = replace(entry, entry_id=EntryId(tx.last_id()))
-    session = read_session(tx, entry.session_id)
-    turn = read_open_turn(tx, entry.session_id)
+    session = read_session(tx, stored.session_id)
+    turn = read_open_turn(tx, stored.session_id)
     as_open = None if turn is None else OpenTurn(turn_id=turn.turn_id, state=turn.state)
-    match admission_of(tx, context, session, as_open, entry):
+    match admission_of(tx, context, session, as_open, stored):
         case Open():
-            open_turn(tx, session, entry)
+            open_turn(tx, session, stored)
         case Attach() if turn is not None and not _has_open_calls(tx, turn.turn_id):
-            attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, entry)
+            attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, stored)
             tx.hints.add(TURNS)
         case admission:
-            drop_or_notify(tx, context, entry, admission)
+            drop_or_notify(tx, context, stored, admission)
     tx.hints.update((JOURNAL, PROCESSES))
 
 
 def _has_open_calls(tx: Reading, turn_id: TurnId) -> bool:
-    """Whether the turn goes on with the result of a call, which may show the end itself. What
-    waits until then joins behind it."""
+    """Whether the turn continues with the result of a call, which may show the end itself. Then the
+    report waits and joins behind it."""
     return bool(tx.number("calls_unresolved_count", turn_id=turn_id))
 
 

@@ -1,19 +1,20 @@
-"""Forgetting lines of the journal and deliveries that are old, in batches that hold up nobody.
+"""Deleting old journal lines and settled deliveries, in batches that do not hold up other writes.
 
-Nothing is decided from what is deleted here: decisions read rows that stay. The newest row of a
-table is never deleted, because SQLite would give its id to the next one.
+No decision reads what is deleted here. The newest row of a table is never deleted, because SQLite
+would give its id to the next row.
 """
 
 import json
 
 from koboshi.domain.ids import WorkerId
-from koboshi.kernel.decode import maybe_number, number
+from koboshi.kernel.decode import first_number, numbers
+from koboshi.kernel.journal_tally import boot_line
 from koboshi.kernel.keys import lock_found
 from koboshi.kernel.transaction import Readers, Reading, Row, Transaction, Writer
 from koboshi.ports.retention import Outdated
 
 LOOKED_AT = 200
-"""Rows of one look, and so the most that one transaction deletes."""
+"""Rows of one look, and so the maximum that one transaction deletes."""
 
 
 class RetentionVerbs:
@@ -22,8 +23,7 @@ class RetentionVerbs:
         self._readers = readers
 
     async def begin(self, worker_id: WorkerId) -> int:
-        row = await self._readers.read(lambda tx: tx.row("tally_begin", worker_id=worker_id))
-        return 0 if row is None else number(row[0])
+        return await self._readers.read(lambda tx: boot_line(tx, worker_id))
 
     async def lines(self, after: int, before_ms: int, boot_seq: int) -> Outdated:
         def look(tx: Reading) -> Outdated:
@@ -73,9 +73,8 @@ class RetentionVerbs:
 
 
 def _window(tx: Reading, query: str, after: int) -> int | None:
-    (row,) = tx.rows(query, after=after, limit=LOOKED_AT)
-    return maybe_number(row[0])
+    return first_number(tx.row(query, after=after, limit=LOOKED_AT))
 
 
 def _ids(rows: list[Row]) -> tuple[int, ...]:
-    return tuple(number(row[0]) for row in rows)
+    return tuple(numbers(rows))

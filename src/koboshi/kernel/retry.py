@@ -1,44 +1,51 @@
-"""What an operator does to a message: it is dropped while it waits, or asked again."""
+"""A message is dropped while it waits, or words that were not answered are asked again."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from koboshi.domain.ids import ChannelName, EntryId, SessionId, TurnId, shown
-from koboshi.domain.inbox import EntryKind, EntryState, Words
+from koboshi.domain.command import Failed, Retry
+from koboshi.domain.files import attachment_words
+from koboshi.domain.ids import ChannelName, EntryId, SessionId, shown
+from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.retry import ASKED, BY_HAND, EntryFacts, Retried, again_of
 from koboshi.domain.route import Route
-from koboshi.domain.session import Session
+from koboshi.domain.session import Busy, Session
+from koboshi.domain.transcript import Message
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import TurnRow, number, strangers_words_of, text, words_of
-from koboshi.kernel.end_notes import RETRY
+from koboshi.kernel.decode import strangers_words_of, words_of
 from koboshi.kernel.keys import lock_found, lock_session
 from koboshi.kernel.moves import move
-from koboshi.kernel.operator_action import ask_again, words_in
-from koboshi.kernel.read import (
+from koboshi.kernel.record import NOT_STORED, RETRY, drop_entry, store_entry
+from koboshi.kernel.rows import (
+    EntryRow,
+    TurnRow,
+    find_entry,
     find_session,
     moved_ms_of,
+    read_entry,
     read_open_turn,
     read_session,
     read_turn,
+    step_of,
+    turn_of,
 )
-from koboshi.kernel.record import drop_entry
 from koboshi.kernel.sessions import find_or_make_session
-from koboshi.kernel.transaction import Reading, Row, Transaction
+from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
 
 
 def drop_by_hand(tx: Transaction, entry_id: EntryId) -> bool:
-    """A message that waits is not taken up. Nobody is told any more that it waits."""
+    """Drop a message that waits, and withdraw the notice that it waits."""
     lock_found(tx, "entry_key", entry_id=entry_id)
-    row = tx.row("view_entry", entry_id=entry_id)
-    if row is None or row[3] != EntryKind.MESSAGE or row[4] != EntryState.WAITING:
+    stored = read_entry(tx, entry_id)
+    if stored is None or (stored.kind, stored.state) != (EntryKind.MESSAGE, EntryState.WAITING):
         return False
     drop_entry(tx, entry_id, BY_HAND)
     move(
         tx,
         "queued_notice_abandon",
         DeliveryEvent.WITHDRAWN,
-        session_id=row[1],
+        session_id=stored.session_id,
         entry_id=entry_id,
         reason="its message was dropped",
         now=tx.now_ms,
@@ -47,46 +54,57 @@ def drop_by_hand(tx: Transaction, entry_id: EntryId) -> bool:
     return True
 
 
-def retry_entry(tx: Transaction, context: VerbContext, entry_id: EntryId) -> Retried | None:
-    """Ask again what was not answered, once, with its own words or with those of its turn."""
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """Words that are in the inbox again. The caller admits them."""
+
+    session: Session
+    entry: Entry
+
+
+def retry_entry(
+    tx: Transaction, context: VerbContext, entry_id: EntryId
+) -> tuple[Retried | None, AskedAgain | None]:
+    """Ask again what was not answered, once, with its own words or with those of its turn. The
+    first is None if there is no such entry."""
     lock_found(tx, "entry_key", entry_id=entry_id)
-    row = tx.row("view_entry", entry_id=entry_id)
-    if row is None:
-        return None
-    turn = None if row[2] is None else read_turn(tx, TurnId(number(row[2])))
-    words, route = _words(tx, context, row, turn), _route(tx, row)
+    stored = read_entry(tx, entry_id)
+    if stored is None:
+        return None, None
+    turn = None if stored.turn_id is None else read_turn(tx, stored.turn_id)
+    words, route = _words(tx, context, stored, turn), _route(tx, stored)
     session = None if route is None else find_session(tx, route)
-    facts = _facts(tx, context, row, words, turn, route, session)
+    facts = _facts(tx, context, stored, words, turn, route, session)
     key = shown("message", entry_id) if turn is None else str(turn.turn_id)
     how = again_of(facts)
-    before = tx.row("entry_by_key", source=RETRY, account="", external_id=key)
+    before = find_entry(tx, source=RETRY, account="", external_id=key)
     if before is not None and facts.kind in (EntryKind.MESSAGE, EntryKind.IGNORED):
-        return Retried(how=how, entry_id=EntryId(number(before[0])))
+        return Retried(how=how, entry_id=before.entry_id), None
     if how not in ASKED:
-        return Retried(how=how)
+        return Retried(how=how), None
     assert route is not None, "what is asked again is asked somewhere"
     made = session or find_or_make_session(tx, route)
     lock_session(tx, made.session_id)
-    if number(row[10]) <= moved_ms_of(tx, made.session_id):
+    if stored.received_ms <= moved_ms_of(tx, made.session_id):
         words = replace(words, anchor="")
-    asked = ask_again(tx, context, made, text(row[8]), words, key)
-    return Retried(how=how, entry_id=asked, is_new=True)
+    asked = _ask_again(tx, context, made, stored.sender, words, key)
+    return Retried(how=how, entry_id=asked.entry.entry_id, is_new=True), asked
 
 
 def _facts(
     tx: Reading,
     context: VerbContext,
-    row: Row,
+    stored: EntryRow,
     words: Words,
     turn: TurnRow | None,
     route: Route | None,
     session: Session | None,
 ) -> EntryFacts:
-    is_served = route is not None and context.serves(tx, route.channel, text(row[8]))
+    is_served = route is not None and context.serves(tx, route.channel, stored.sender)
     return EntryFacts(
-        kind=EntryKind(text(row[3])),
-        state=EntryState(text(row[4])),
-        reason=None if row[5] is None else text(row[5]),
+        kind=EntryKind(stored.kind),
+        state=EntryState(stored.state),
+        reason=stored.reason,
         text=words.text,
         has_files=bool(words.files),
         is_press=words.question is not None,
@@ -97,29 +115,91 @@ def _facts(
     )
 
 
-def _words(tx: Reading, context: VerbContext, row: Row, turn: TurnRow | None) -> Words:
-    """What would be asked; nothing where no person said anything."""
-    if row[3] == EntryKind.REPORT:
+def _words(tx: Reading, context: VerbContext, stored: EntryRow, turn: TurnRow | None) -> Words:
+    """The words to ask; empty for a report."""
+    if stored.kind == EntryKind.REPORT:
         return Words(text="", sent_ms=0)
-    own = words_of(row[9])
+    own = words_of(stored.body)
     if turn is None:
         return own
     said = words_in(tx, context, turn)
     return replace(said, sent_ms=own.sent_ms, anchor=own.anchor, name=own.name)
 
 
-def _route(tx: Reading, row: Row) -> Route | None:
-    """Where it was said; None where that was not kept."""
-    if row[1] is not None:
-        return read_session(tx, SessionId(number(row[1]))).route
-    said = strangers_words_of(row[9])
+def _route(tx: Reading, stored: EntryRow) -> Route | None:
+    """The route of the entry; None if it was not stored."""
+    if stored.session_id is not None:
+        return read_session(tx, stored.session_id).route
+    said = strangers_words_of(stored.body)
     if not said.chat:
         return None
-    return Route(channel=ChannelName(text(row[6])), chat=said.chat, thread=said.thread)
+    return Route(channel=ChannelName(stored.source), chat=said.chat, thread=said.thread)
 
 
 def _is_full(tx: Reading, context: VerbContext, session_id: SessionId) -> bool:
-    """Whether a message that has to wait would be turned away."""
+    """Whether a message that must wait would be rejected."""
     if read_open_turn(tx, session_id) is None:
         return False
     return tx.number("entries_waiting_count", session_id=session_id) >= context.waiting_max
+
+
+def read_failed(tx: Reading, context: VerbContext, session: Session) -> Failed | None:
+    """The newest turn that failed or was dropped and was not asked again. A turn with messages only
+    of people who are no longer allowed does not count."""
+    place = {"session_id": session.session_id, "context_from": session.context_from}
+    for row in tx.rows("turn_to_retry", **place):
+        turn = turn_of(row)
+        said = words_in(tx, context, turn)
+        words = said.text or "\n".join(map(attachment_words, said.files))
+        if words or turn.rule != "not-allowed-behind":
+            return Failed(turn_id=turn.turn_id, words=words)
+    return None
+
+
+def words_in(tx: Reading, context: VerbContext, turn: TurnRow) -> Words:
+    """All messages of a turn from people who are allowed now, as one message."""
+    channel = read_session(tx, turn.session_id).route.channel
+    bodies = [step_of(row).body for row in tx.rows("steps_of_turn", **turn.span)]
+    heard = [body for body in bodies if isinstance(body, Message)]
+    said = [each for each in heard if context.allows(tx, channel, each.sender)]
+    return Words(
+        text="\n\n".join(each.text for each in said if each.text),
+        sent_ms=said[0].sent_ms if said else 0,
+        files=tuple(file for each in said for file in each.files),
+    )
+
+
+def retry_turn(
+    tx: Transaction, context: VerbContext, session: Session, person: str, words: Words, retry: Retry
+) -> AskedAgain:
+    """Ask the words of a closed turn again, as a message of the person who wants it."""
+    turn = read_turn(tx, retry.turn_id)
+    assert turn is not None
+    said = words_in(tx, context, turn)
+    body = replace(said, sent_ms=words.sent_ms, anchor=words.anchor, name=words.name)
+    return _ask_again(tx, context, session, person, body, str(retry.turn_id))
+
+
+def _ask_again(
+    tx: Transaction,
+    context: VerbContext,
+    session: Session,
+    person: str,
+    words: Words,
+    external_id: str,
+) -> AskedAgain:
+    """Store words that were not answered as a new message. It waits for a turn of its own if one is
+    open. Each key is used once, so words are asked again once."""
+    entry = Entry(
+        entry_id=NOT_STORED,
+        session_id=session.session_id,
+        generation=session.generation,
+        kind=EntryKind.MESSAGE,
+        source=RETRY,
+        external_id=external_id,
+        sender=person,
+        body=replace(words, busy=Busy.QUEUE, group=""),
+    )
+    stored = store_entry(tx, context, entry)
+    assert stored is not None, "words that were asked again are not asked again"
+    return AskedAgain(session, stored)

@@ -1,6 +1,6 @@
 -- The newest whole schema, for every store. Every constraint says what it makes impossible. Each change
--- of this file comes with a script in stores/sqlite/migrations/ that makes the same change to a database
--- of the version before.
+-- of this file comes with a script in stores/sqlite/migrations/ that changes a database of the version
+-- before in the same way.
 -- Times are milliseconds since 1970. Ids grow; the newest row of a table is never deleted.
 
 CREATE TABLE workers (
@@ -12,10 +12,10 @@ CREATE TABLE workers (
     started_ms   INTEGER NOT NULL,
     heartbeat_ms INTEGER NOT NULL,
     draining     INTEGER NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),
-    restart_by   TEXT,                         -- who asked for a restart: entry:<id>, call:<turn>/<id>
+    restart_by   TEXT,                         -- who requested a restart: entry:<id>, call:<turn>/<id>
     found_dead   INTEGER NOT NULL DEFAULT 0,   -- turns that were running under a worker that is gone
     report       TEXT,                         -- what this boot found and decided
-    -- How often the kernel had killed for want of memory at the last heartbeat; NULL if it does not tell.
+    -- How often the operating system had killed for lack of memory at the last heartbeat; NULL: unknown.
     memory_group  TEXT,
     group_kills   INTEGER,
     machine_kills INTEGER,
@@ -34,28 +34,30 @@ CREATE INDEX workers_not_ended ON workers (worker_id) WHERE ended_ms IS NULL;
 CREATE INDEX workers_unclean ON workers (worker_id) WHERE found_dead > 0;
 CREATE INDEX workers_restarted ON workers (restart_by) WHERE restart_by IS NOT NULL;
 
--- Who was let in by a code, beside those whom the configuration allows. The key is the platform's
--- stable id; the name is what they called themselves, and is only ever shown.
+-- People who were paired by a code, beside those in the configuration. The key is the platform's stable
+-- id. The name is what they call themselves, and is only shown.
 CREATE TABLE people (
     channel    TEXT NOT NULL,
     person     TEXT NOT NULL,
     name       TEXT NOT NULL,
     entry_id   INTEGER NOT NULL,               -- the message that was answered with the code
     paired_ms  INTEGER NOT NULL,
-    revoked_ms INTEGER,                        -- the right was taken away again
+    revoked_ms INTEGER,                        -- when the right was taken away
+    role       TEXT NOT NULL DEFAULT 'member' CHECK (role IN ('member', 'owner')),
+    role_ms    INTEGER,                        -- when it was given; NULL: by an upgrade, no owner was told
     PRIMARY KEY (channel, person)
 ) STRICT, WITHOUT ROWID;
 
--- Strangers who were given a code, or are to get none for a while. No foreign key on the entry:
--- messages of strangers are forgotten sooner than the stranger.
+-- Strangers who have a code, or get none for a while. No foreign key on the entry: messages of strangers
+-- are deleted sooner than the pairing.
 CREATE TABLE pairings (
     channel    TEXT NOT NULL,
     person     TEXT NOT NULL,
     name       TEXT NOT NULL,
     session_id INTEGER NOT NULL REFERENCES sessions,  -- their private chat
     entry_id   INTEGER NOT NULL,
-    code_hash  TEXT,                           -- none: no code of theirs is good until it expires
-    wrong      INTEGER NOT NULL DEFAULT 0,     -- guesses that were made meanwhile
+    code_hash  TEXT,                           -- NULL: the person gets no code until it expires
+    wrong      INTEGER NOT NULL DEFAULT 0,     -- wrong guesses since it was offered
     offered_ms INTEGER NOT NULL,
     expires_ms INTEGER NOT NULL,
     -- Two codes for one person.
@@ -63,12 +65,30 @@ CREATE TABLE pairings (
     CHECK (expires_ms >= offered_ms)
 ) STRICT, WITHOUT ROWID;
 
--- As whom a channel speaks to its platform. Another account in the same section has other numbers for
--- everything. A channel that is not here speaks as nobody in particular: its account is ''.
+-- Browsers that were let in. What one shows is stored as hashes only. A row outlives the gateway; it
+-- ends when it is revoked, was idle for long, or is too old.
+CREATE TABLE browsers (
+    browser_id  INTEGER PRIMARY KEY,
+    cookie_hash TEXT NOT NULL UNIQUE,          -- two browsers with one cookie
+    proof_hash  TEXT NOT NULL,
+    label       TEXT NOT NULL,
+    made_ms     INTEGER NOT NULL,
+    used_ms     INTEGER NOT NULL,              -- written once an hour at most
+    expires_ms  INTEGER NOT NULL,
+    revoked_ms  INTEGER,
+    -- One that was out before it was in.
+    CHECK (expires_ms > made_ms)
+) STRICT;
+
+-- The account of a channel on its platform. Another account has other ids for everything. A channel that
+-- is not here has no account: ''.
 CREATE TABLE accounts (
     channel  TEXT PRIMARY KEY,
     account  TEXT NOT NULL CHECK (account <> ''),
-    bound_ms INTEGER NOT NULL
+    bound_ms INTEGER NOT NULL,
+    -- The last boot that connected as this account, and when it first did.
+    connected_by INTEGER REFERENCES workers(worker_id),
+    connected_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE cursors (
@@ -86,15 +106,19 @@ CREATE TABLE sessions (
     generation   INTEGER NOT NULL DEFAULT 1,
     context_from INTEGER NOT NULL DEFAULT 0,
     settings     TEXT NOT NULL DEFAULT '{}',
-    moved_ms     INTEGER NOT NULL DEFAULT 0,  -- the platform's ids from before are another chat's
+    moved_ms     INTEGER NOT NULL DEFAULT 0,  -- the platform's ids from before are those of another chat
     created_ms   INTEGER NOT NULL,
     changed_ms   INTEGER NOT NULL,
     forgotten_seq INTEGER NOT NULL DEFAULT 0, -- the newest journal line of it that was deleted
-    lock_key     INTEGER NOT NULL DEFAULT 0,  -- whoever writes its rows names this; stays when it moves
-    node         TEXT,                        -- where its newest turn was claimed; NULL: nowhere yet
+    lock_key     INTEGER NOT NULL DEFAULT 0,  -- a transaction that writes its rows holds it; stays after a move
+    node         TEXT,                        -- where its newest turn was claimed; NULL: never
+    person       TEXT NOT NULL DEFAULT '',    -- whose private chat it is; '': a group, or not known
     -- Two sessions on one route.
     UNIQUE (channel, chat, thread)
 ) STRICT;
+
+-- The private chats of owners are asked about approvals.
+CREATE INDEX sessions_private ON sessions (channel, person, thread) WHERE person <> '';
 
 CREATE TABLE turns (
     turn_id       INTEGER PRIMARY KEY,
@@ -123,23 +147,23 @@ CREATE TABLE turns (
     model_tries   INTEGER NOT NULL DEFAULT 0,
     model_waited_ms INTEGER NOT NULL DEFAULT 0, -- since the first failure of the present request
     model_failure TEXT,                         -- why the newest try of it failed
-    wait_ms       INTEGER NOT NULL DEFAULT 0,  -- how long it was to wait until not_before_ms
-    newest_entry  INTEGER NOT NULL DEFAULT 0,  -- the newest entry of all when it came into its state
-    -- A worker that holds a turn nobody runs, or a running turn that nobody holds.
+    wait_ms       INTEGER NOT NULL DEFAULT 0,  -- the length of the wait until not_before_ms
+    newest_entry  INTEGER NOT NULL DEFAULT 0,  -- the newest entry when it came into its state
+    -- A running turn without a worker, or a worker on a turn that does not run.
     CHECK ((state = 'running') = (worker_id IS NOT NULL)),
-    -- A closed turn without an end, or an end of a turn that goes on.
+    -- A closed turn without a time, or a time on a turn that goes on.
     CHECK ((state IN ('done', 'stopped', 'failed')) = (closed_ms IS NOT NULL)),
-    -- Waiting for an answer to nothing, for ever.
+    -- Waiting without a question, or without a limit.
     CHECK ((state = 'waiting') = (question_seq IS NOT NULL)),
     CHECK ((state = 'waiting') = (expires_ms IS NOT NULL)),
     CHECK (epoch >= 0 AND recoveries >= 0 AND crash_streak >= 0)
 ) STRICT;
 
--- Two turns at once in one session.
+-- Two open turns in one session.
 CREATE UNIQUE INDEX one_open_turn ON turns (session_id)
     WHERE state IN ('queued', 'running', 'waiting', 'suspended');
--- Finding what is not closed costs nothing per closed turn, and finding what a person waits for
--- costs nothing per turn that was interrupted. One that a person replied to is theirs again.
+-- Finding turns that are not closed costs nothing per closed turn, and finding turns that a person waits
+-- for costs nothing per interrupted turn. A turn that a person replied to counts as such again.
 CREATE INDEX turns_alive ON turns
     (state, (recoveries > 0 AND event <> 'replied'), not_before_ms, turn_id)
     WHERE closed_ms IS NULL;
@@ -148,8 +172,8 @@ CREATE INDEX turns_by_session ON turns (session_id);
 CREATE TRIGGER closed_turns_never_change BEFORE UPDATE ON turns WHEN OLD.closed_ms IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'a closed turn never changes'); END;
 
--- What came later than the turn's state is a newer entry. What brought a turn back that was set aside
--- came before it was resumed, and still counts as newer.
+-- Entries after this one came later than the turn's state. The entry that brought back a turn that was set
+-- aside came before it was resumed, and still counts as newer.
 CREATE TRIGGER turns_know_the_newest_entry AFTER UPDATE OF state ON turns
     WHEN NEW.closed_ms IS NULL AND NOT (NEW.event = 'resumed' AND OLD.state = 'suspended')
 BEGIN
@@ -177,23 +201,24 @@ CREATE TABLE inbox (
                                                'ignored')),
     turn_id     INTEGER REFERENCES turns,
     reason      TEXT,
-    account     TEXT NOT NULL DEFAULT '',      -- to whom of us it was said, as in `accounts`
-    -- The same message of a platform, or the same report of a process, taken twice.
+    account     TEXT NOT NULL DEFAULT '',      -- which account it was sent to, as in `accounts`
+    erased_ms   INTEGER,
+    -- The same message of a platform, or the same report of a process, stored twice.
     UNIQUE (source, account, external_id),
-    -- Attached to nothing, or in a turn without being attached.
+    -- Attached to no turn, or in a turn without being attached.
     CHECK ((state = 'attached') = (turn_id IS NOT NULL)),
-    -- Lost without a reason.
+    -- Dropped without a reason.
     CHECK ((state IN ('dropped', 'ignored')) = (reason IS NOT NULL)),
-    -- Something that may wake a session and belongs to none.
+    -- An entry that may wake a session and belongs to none.
     CHECK (kind = 'ignored' OR (session_id IS NOT NULL AND generation IS NOT NULL)),
     CHECK ((kind = 'ignored') = (state = 'ignored'))
 ) STRICT;
 
 CREATE INDEX inbox_waiting ON inbox (session_id, entry_id) WHERE state = 'waiting';
 CREATE INDEX inbox_by_turn ON inbox (turn_id) WHERE turn_id IS NOT NULL;
--- The oldest messages of strangers are forgotten.
+-- The oldest messages of strangers are deleted.
 CREATE INDEX inbox_of_strangers ON inbox (entry_id) WHERE reason = 'not-allowed';
--- How much processes have reported lately.
+-- How many reports of processes came recently.
 CREATE INDEX inbox_reports ON inbox (received_ms) WHERE kind = 'report';
 
 CREATE TABLE steps (
@@ -205,7 +230,8 @@ CREATE TABLE steps (
                                              'answer', 'summary')),
     cause      TEXT NOT NULL,
     body       TEXT NOT NULL,
-    at_ms      INTEGER NOT NULL
+    at_ms      INTEGER NOT NULL,
+    erased_ms  INTEGER
 ) STRICT;
 
 CREATE INDEX steps_by_session ON steps (session_id);
@@ -220,6 +246,10 @@ CREATE UNIQUE INDEX one_recovery_note ON steps (turn_id, epoch)
 CREATE UNIQUE INDEX one_end_note ON steps (turn_id) WHERE kind = 'note' AND cause = 'ended';
 
 CREATE TRIGGER steps_never_change BEFORE UPDATE ON steps
+    WHEN NOT (OLD.erased_ms IS NULL AND NEW.erased_ms IS NOT NULL AND NEW.seq = OLD.seq
+              AND NEW.session_id = OLD.session_id AND NEW.turn_id = OLD.turn_id
+              AND NEW.epoch = OLD.epoch AND NEW.kind = OLD.kind AND NEW.cause = OLD.cause
+              AND NEW.at_ms = OLD.at_ms)
 BEGIN SELECT RAISE(ABORT, 'the transcript is only appended to'); END;
 
 CREATE TABLE calls (
@@ -237,14 +267,15 @@ CREATE TABLE calls (
     started_ms  INTEGER,
     died_ms     INTEGER,                     -- the gateway died while it ran
     finished_ms INTEGER,
-    skipped_ms  INTEGER,                     -- it got its result without having run
+    skipped_ms  INTEGER,                     -- it got its result without running
     outcome     TEXT CHECK (outcome IN ('ok', 'error', 'unknown', 'stopped')),
+    approved_seal TEXT,                      -- what the yes is bound to: it starts under no other
     PRIMARY KEY (turn_id, call_id),
-    -- A result of something that never began, or a run that is said not to have been.
+    -- A result of a call that never started, or a call that both started and was skipped.
     CHECK (finished_ms IS NULL OR started_ms IS NOT NULL),
     CHECK (skipped_ms IS NULL OR started_ms IS NULL),
     CHECK ((approved_by IS NULL) = (approved_ms IS NULL)),
-    -- Run before it was allowed.
+    -- Started before it was approved.
     CHECK (started_ms IS NULL OR need <> 'approval' OR approved_ms IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
 
@@ -272,45 +303,65 @@ CREATE TABLE outbox (
     created_ms    INTEGER NOT NULL,
     changed_ms    INTEGER NOT NULL,
     settled_ms    INTEGER,
-    wait_ms       INTEGER NOT NULL DEFAULT 0,  -- how long it was to wait until not_before_ms
+    wait_ms       INTEGER NOT NULL DEFAULT 0,  -- the length of the wait until not_before_ms
     aged_from_ms  INTEGER NOT NULL DEFAULT 0,  -- its age counts from here; moves with the clock
-    tried_by      INTEGER REFERENCES workers,  -- who made the newest attempt
+    tried_by      INTEGER REFERENCES workers,  -- the worker of the newest attempt
     unsure        INTEGER NOT NULL DEFAULT 0,  -- sends of unknown outcome
     strikes       INTEGER NOT NULL DEFAULT 0,  -- those while other sends were accepted
     tried_seq     INTEGER NOT NULL DEFAULT 0,  -- the newest journal line at the last attempt's end
     sent_seq      INTEGER NOT NULL DEFAULT 0,  -- the newest journal line when it was first sent
     settled_seq   INTEGER NOT NULL DEFAULT 0,  -- the newest journal line when its send was settled
-    -- The same words owed twice.
+    literal       TEXT,                        -- which characters of an approval are shown as they are
+    erased_ms     INTEGER,
+    -- The same text owed twice.
     UNIQUE (session_id, cause, part),
-    -- A send that nobody makes.
+    -- A send without a worker.
     CHECK ((state = 'sending') = (worker_id IS NOT NULL)),
-    -- Settled without an end, or an end of something still owed.
+    -- Settled without a time, or a time on a delivery that is still owed.
     CHECK ((state IN ('delivered', 'rejected', 'abandoned')) = (settled_ms IS NOT NULL)),
     -- Given up without a reason.
     CHECK (state NOT IN ('rejected', 'abandoned') OR reason IS NOT NULL),
-    -- Held, and due at a time all the same.
+    -- Held, and due at a time.
     CHECK (state <> 'held' OR not_before_ms = 0),
     CHECK (part BETWEEN 1 AND parts)
 ) STRICT;
 
 CREATE INDEX outbox_unsettled ON outbox (session_id, delivery_id) WHERE settled_ms IS NULL;
 CREATE INDEX outbox_by_turn ON outbox (turn_id) WHERE turn_id IS NOT NULL;
--- Files that were sent: the sweep looks for those that nobody can fetch any more.
+-- Files of deliveries: the sweep looks for files that can no longer be fetched.
 CREATE INDEX outbox_files ON outbox (delivery_id) WHERE file IS NOT NULL;
--- Finding what waits for a time costs nothing per delivery that does not.
+-- Finding deliveries that wait costs nothing per delivery that does not.
 CREATE INDEX outbox_postponed ON outbox (not_before_ms)
     WHERE settled_ms IS NULL AND not_before_ms > 0;
 
--- Chats in which a platform asked for quiet; it does not care that we died since.
+-- What a person allowed for good in a chat. It spares a question inside the boundary, never outside.
+CREATE TABLE approval_rules (
+    rule_id    INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL REFERENCES sessions,
+    tool       TEXT NOT NULL,
+    rule_key   TEXT NOT NULL,                  -- the hash by which the same is known again
+    shown      TEXT NOT NULL,                  -- what was allowed, as it was shown
+    made_by    TEXT NOT NULL,
+    made_ms    INTEGER NOT NULL,
+    revoked_by TEXT,
+    revoked_ms INTEGER,
+    -- Revoked by no person, or at no time.
+    CHECK ((revoked_by IS NULL) = (revoked_ms IS NULL))
+) STRICT;
+
+-- The same allowed twice in one chat.
+CREATE UNIQUE INDEX one_rule ON approval_rules (session_id, rule_key) WHERE revoked_ms IS NULL;
+
+-- Chats in which a platform asked for a pause. The pause lasts over a restart.
 CREATE TABLE quiet (
     channel  TEXT NOT NULL,
     chat     TEXT NOT NULL,
     until_ms INTEGER NOT NULL,
-    wait_ms  INTEGER NOT NULL DEFAULT 0,       -- how long it was to last
+    wait_ms  INTEGER NOT NULL DEFAULT 0,       -- its length
     PRIMARY KEY (channel, chat)
 ) STRICT, WITHOUT ROWID;
 
--- What a notice tells of: deliveries of its chat that were given up.
+-- The deliveries of a notice: those of its chat that were given up.
 CREATE TABLE undelivered (
     notice_id   INTEGER NOT NULL REFERENCES outbox,
     delivery_id INTEGER NOT NULL REFERENCES outbox,
@@ -319,20 +370,23 @@ CREATE TABLE undelivered (
 
 CREATE INDEX undelivered_by_delivery ON undelivered (delivery_id);
 
--- Starts that held everything owed: the database went back in time, or the operator asked for it.
+-- Starts that held everything that was owed: the database went back in time, or the operator asked for it.
 CREATE TABLE holds (
     hold_id    INTEGER PRIMARY KEY,
-    -- Held twice for one reason.
+    -- Held twice for one cause.
     cause      TEXT NOT NULL UNIQUE,
     gap        TEXT,                           -- what is gone, in words for the operator
     begun_ms   INTEGER NOT NULL,
-    settled_ms INTEGER                         -- the operator has decided about what was held
+    settled_ms INTEGER                         -- when the operator had decided about all of it
 ) STRICT;
 
 CREATE INDEX holds_open ON holds (hold_id) WHERE gap IS NOT NULL AND settled_ms IS NULL;
 
 CREATE TRIGGER settled_deliveries_never_change BEFORE UPDATE ON outbox
     WHEN OLD.settled_ms IS NOT NULL
+        AND NOT (OLD.erased_ms IS NULL AND NEW.erased_ms IS NOT NULL AND NEW.state = OLD.state
+                 AND NEW.session_id = OLD.session_id AND NEW.cause = OLD.cause
+                 AND NEW.part = OLD.part AND NEW.settled_ms = OLD.settled_ms)
 BEGIN SELECT RAISE(ABORT, 'a settled delivery never changes'); END;
 
 CREATE TABLE processes (
@@ -354,10 +408,12 @@ CREATE TABLE processes (
     exit_code     INTEGER,
     reason        TEXT,                        -- why it ended
     exit_read_by  TEXT,
-    remains_asked_ms INTEGER,                  -- what may be left of a lost one is to be ended
+    remains_asked_ms INTEGER,                  -- the remains of a lost process are to be ended
     node          TEXT NOT NULL DEFAULT '',    -- where it runs
-    home          TEXT NOT NULL DEFAULT '',    -- the home that has its folder; no other looks at it
-    -- One call that starts two processes.
+    home          TEXT NOT NULL DEFAULT '',    -- the home that has its folder and watches it
+    -- What keeps it inside. A process that ran before there was a boundary ran without one.
+    boundary      TEXT NOT NULL DEFAULT 'none' CHECK (boundary IN ('bubblewrap', 'landlock', 'none')),
+    -- Two processes for one call.
     UNIQUE (turn_id, call_id),
     CHECK ((state IN ('exited', 'killed', 'lost')) = (ended_ms IS NOT NULL))
 ) STRICT;
@@ -365,14 +421,14 @@ CREATE TABLE processes (
 CREATE INDEX processes_alive ON processes (session_id) WHERE ended_ms IS NULL;
 CREATE INDEX processes_by_session ON processes (session_id);
 CREATE INDEX processes_ended ON processes (ended_ms) WHERE ended_ms IS NOT NULL;
--- Finding what is to be ended costs nothing per process that is not.
+-- Finding remains that are to be ended costs nothing per other process.
 CREATE INDEX processes_with_remains ON processes (process_id) WHERE remains_asked_ms IS NOT NULL;
 
 CREATE TRIGGER ended_processes_stay_ended BEFORE UPDATE OF state ON processes
     WHEN OLD.ended_ms IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'a process that has ended stays ended'); END;
 
--- A watcher has no route on purpose: its process has a session, and that has one.
+-- A watcher has no route: its process has a session, and the session has a route.
 CREATE TABLE watchers (
     watcher_id  INTEGER PRIMARY KEY,
     process_id  INTEGER NOT NULL REFERENCES processes,
@@ -381,15 +437,26 @@ CREATE TABLE watchers (
     state       TEXT NOT NULL CHECK (state IN ('armed', 'fired', 'disarmed')),
     log_offset  INTEGER NOT NULL DEFAULT 0,
     reports     INTEGER NOT NULL DEFAULT 0,
-    reported_ms INTEGER NOT NULL DEFAULT 0,   -- when it was last heard
+    reported_ms INTEGER NOT NULL DEFAULT 0,   -- when its last report was heard
     noisy       INTEGER NOT NULL DEFAULT 0    -- reports in a row that could not show everything
 ) STRICT;
 
 CREATE INDEX watchers_armed ON watchers (process_id) WHERE state = 'armed';
 CREATE INDEX watchers_by_process ON watchers (process_id);
 
--- Everything that happened, in the order of the commits. Written by triggers, so that no verb can
--- forget it.
+-- Wishes of people that their words are erased. The rows stay with their keys; only what they say goes.
+CREATE TABLE erasures (
+    erasure_id INTEGER PRIMARY KEY,
+    channel    TEXT NOT NULL,
+    person     TEXT NOT NULL,
+    asked_by   TEXT NOT NULL,                  -- the person, or the operator
+    asked_ms   INTEGER NOT NULL,
+    files      TEXT,                           -- what is to be deleted, as JSON; NULL: it is gone
+    done_ms    INTEGER                         -- files are gone, and the log is truncated
+) STRICT;
+CREATE INDEX erasures_open ON erasures (erasure_id) WHERE done_ms IS NULL;
+
+-- Everything that happened, in the order of the commits. Written by triggers, so no verb can forget it.
 CREATE TABLE journal (
     seq        INTEGER PRIMARY KEY,
     at_ms      INTEGER NOT NULL,
@@ -408,9 +475,12 @@ CREATE TABLE journal (
 CREATE INDEX journal_by_session ON journal (session_id, seq) WHERE session_id IS NOT NULL;
 
 CREATE TRIGGER journal_never_changes BEFORE UPDATE ON journal
+    WHEN NOT (OLD.subject = 'process' AND NEW.reason IS NULL AND NEW.seq = OLD.seq
+              AND NEW.at_ms = OLD.at_ms AND NEW.subject = OLD.subject
+              AND NEW.number = OLD.number AND NEW.event = OLD.event)
 BEGIN SELECT RAISE(ABORT, 'the journal is only appended to'); END;
 
--- Without strangers: they must not be able to make it grow.
+-- Without strangers, who must not be able to make it grow.
 CREATE TRIGGER journal_message AFTER INSERT ON inbox WHEN NEW.reason IS NOT 'not-allowed' BEGIN
     INSERT INTO journal (at_ms, subject, number, event, after, reason, session_id, worker_id)
     VALUES (NEW.received_ms, 'message', NEW.entry_id, 'accepted', NEW.kind, NEW.reason,
@@ -447,7 +517,7 @@ CREATE TRIGGER journal_call_started AFTER UPDATE OF started_ms ON calls BEGIN
            session_id, NEW.turn_id FROM turns WHERE turn_id = NEW.turn_id;
 END;
 
--- What is held is put off as well. That it is released makes no line: it is tried next.
+-- A held delivery counts as postponed. A release makes no line: an attempt follows.
 CREATE TRIGGER journal_delivery AFTER UPDATE OF state ON outbox
     WHEN NEW.state <> 'sending' AND NOT (OLD.state = 'held' AND NEW.state = 'owed')
 BEGIN

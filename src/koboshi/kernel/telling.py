@@ -1,4 +1,4 @@
-"""When a turn is over: the ends of processes that it knew of are told, and the next turn opens."""
+"""When a turn is over, the person is told of ended processes that the model knew of and kept."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,52 +8,34 @@ from koboshi.domain.ids import SessionId, TurnId
 from koboshi.domain.inbox import Entry, ReportWords
 from koboshi.domain.process import Process
 from koboshi.domain.telling import KnownEnd, Teller, teller_of
-from koboshi.domain.transcript import (
-    Answer,
-    Author,
-    Message,
-    Note,
-    Question,
-    Result,
-    Step,
-)
+from koboshi.domain.transcript import Answer, Author, Message, Note, Question, Result, Step
 from koboshi.domain.watch import notice
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import entry_of, process_of, step_of, text
-from koboshi.kernel.read import read_turn
-from koboshi.kernel.record import enqueue_delivery_once, open_next
+from koboshi.kernel.decode import text, texts
+from koboshi.kernel.enqueue import enqueue_delivery_once
+from koboshi.kernel.process_rows import read_process
+from koboshi.kernel.rows import entry_of, read_turn, step_of
 from koboshi.kernel.transaction import Reading, Transaction
 
 HEADLINE_CHARS = 1_000
-"""More than a headline has: it is put on one line, as whoever quotes it does."""
-
-
-def go_on_after(
-    tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId | None
-) -> None:
-    """In the transaction that ends a turn, behind all that it owes. Every way out of a turn ends
-    here; without a turn, only what waits is taken up."""
-    if turn_id is not None:
-        tell_ends(tx, context, session_id, turn_id)
-    open_next(tx, context, session_id)
+"""Longer than a headline: it is put on one line, as a quotation of it is."""
 
 
 def tell_ends(
     tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId
 ) -> None:
-    """The person is told of the ends that the model of the turn knew of and has not told."""
+    """Tell the person how processes ended, where the model of the turn knew it and did not say."""
     known = tx.rows("ends_known", session_id=session_id, turn_id=turn_id)
     if not known:
         return
-    steps = _steps_of(tx, session_id, turn_id)
+    steps = _steps_of(tx, turn_id)
     is_answered = _is_answered(tx, session_id, steps)
-    quotes = [text(row[0]) for row in tx.rows("words_of_turn", turn_id=turn_id)]
+    quotes = texts(tx.rows("words_of_turn", turn_id=turn_id))
     for entry in (entry_of(row).entry for row in known):
         assert isinstance(entry.body, ReportWords)
-        row = tx.row("process_by_id", process_id=entry.body.process_id)
-        if row is None:
+        process = read_process(tx, entry.body.process_id)
+        if process is None:
             continue
-        process = process_of(row)
         end = _known_end(tx, session_id, entry, process, steps)
         headline = phrases.excerpt(entry.body.headline.removesuffix(":"), HEADLINE_CHARS)
         end = replace(end, is_quoted=any(headline in words for words in quotes))
@@ -64,17 +46,14 @@ def tell_ends(
                 enqueue_delivery_once(tx, session_id, cause, words, anchor=entry.body.anchor)
 
 
-def _steps_of(tx: Reading, session_id: SessionId, turn_id: TurnId) -> list[Step]:
+def _steps_of(tx: Reading, turn_id: TurnId) -> list[Step]:
     turn = read_turn(tx, turn_id)
     assert turn is not None
-    rows = tx.rows(
-        "steps_of_turn", session_id=session_id, first_seq=turn.first_seq, turn_id=turn_id
-    )
-    return [step_of(row) for row in rows]
+    return [step_of(row) for row in tx.rows("steps_of_turn", **turn.span)]
 
 
 def _is_answered(tx: Reading, session_id: SessionId, steps: Sequence[Step]) -> bool:
-    """Whether there is an answer, and all of it is sent."""
+    """Whether there is an answer, and no part of it was abandoned."""
     answers = [step for step in steps if isinstance(step.body, Answer)]
     return any(not _is_abandoned(tx, session_id, step) for step in answers)
 
@@ -99,13 +78,13 @@ def _known_end(
 
 
 def _is_request(step: Step) -> bool:
-    """Words of a person, or a report: what a turn is there to answer."""
+    """Whether the step is a message or a report, which the turn has to answer."""
     is_report = isinstance(step.body, Note) and step.body.cause.startswith("entry:")
     return is_report or isinstance(step.body, Message)
 
 
 def _sent(tx: Reading, session_id: SessionId, step: Step) -> str:
-    """What is sent of a step to the person, where it is the model that speaks there."""
+    """What the person is sent of a step, if the model wrote it."""
     match step.body:
         case Question(author=Author.MODEL) | Answer():
             rows = tx.rows("deliveries_of_cause", session_id=session_id, cause=f"step:{step.seq}")
@@ -117,6 +96,6 @@ def _sent(tx: Reading, session_id: SessionId, step: Step) -> str:
 
 
 def _is_abandoned(tx: Reading, session_id: SessionId, step: Step) -> bool:
-    """Whether a part of it is not sent any more."""
+    """Whether a part of it was abandoned."""
     rows = tx.rows("deliveries_of_cause", session_id=session_id, cause=f"step:{step.seq}")
     return any(state == "abandoned" for _, state, _ in rows)

@@ -1,23 +1,36 @@
-"""What a verb works with: named queries in one transaction, whatever database carries it out.
+"""What a verb works with: named queries in one transaction, on any database.
 
-A verb is a function over a `Transaction`. A store gives the function to its writer, which runs it
-inside a transaction, together with the functions of other callers, and answers each caller after
-the commit. A verb may therefore run more than once before it is committed: it reads and writes
-rows, and does nothing else. The queries have names; their one text is `queries.sql`.
+Theory of operation. A verb is a function over a `Transaction`. It reads rows, asks a pure function
+of the domain what to do, and writes rows. A store hands the verb to its writer. The writer runs it
+in a transaction of the database, together with the verbs of other callers, and answers each caller
+after the commit. So at every moment:
+
+* What a verb decided, and the rows that it decided from, belong to one moment. No other write to
+  the same chat lies between them: SQLite has one writer, and a store with several writers takes the
+  keys of the chats first (`keys.py`).
+* A caller that has its answer relies on durable rows. A caller without one knows nothing. It may
+  ask again, because every write is conditional or has a unique key.
+* A verb may run more than once before one of its runs is committed: the disk was full, or a key was
+  not free. So it reads and writes rows and does nothing else. Its only clock is `now_ms`.
+* Hints wake the loops after the commit and carry no fact. A lost hint costs time and no work.
+
+A verb knows a query by its name. The one text of the queries is `queries.sql`; `queries.py` loads
+it for the stores.
+
+The kernel has six layers, and a module imports only from below: the transaction and the values of
+columns; typed rows, moves, keys and the context; facts and single effects; what follows from an
+effect; verdicts, admission and the operator's actions; verbs. `tests/test_imports.py` holds it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from koboshi.domain.ids import SessionId
-from koboshi.kernel.sql import load_queries
 
 Value: TypeAlias = str | int | None
 Row: TypeAlias = tuple[Value, ...]
 Outcome = TypeVar("Outcome")
-
-QUERIES: Mapping[str, str] = load_queries("koboshi.kernel", "queries.sql")
 
 
 class Reading(Protocol):
@@ -56,7 +69,7 @@ class Transaction(Reading, Protocol):
         ...
 
     def next_step(self) -> int:
-        """A number for the next step: greater than that of every step there is."""
+        """A number for the next step, greater than the number of every stored step."""
         ...
 
     def try_lock(self, key: int) -> bool:
@@ -69,13 +82,13 @@ class Keys:
     """The keys that an operation is known to need before it begins (`keys.py`)."""
 
     chats: tuple[int, ...] = ()
-    """Keys that are known."""
+    """Keys that the caller knows."""
     sessions: tuple[SessionId, ...] = ()
-    """Sessions whose keys the store knows, or finds out."""
+    """Sessions whose keys the store looks up."""
 
 
 NO_KEYS = Keys()
-"""The operation finds out in its transaction what it writes to, or writes to no session."""
+"""The operation finds its keys in its transaction, or writes to no session."""
 
 Operation: TypeAlias = Callable[[Transaction], Outcome]
 Look: TypeAlias = Callable[[Reading], Outcome]

@@ -1,23 +1,37 @@
-"""Turns under a claim: every write is conditional on its epoch."""
+"""The verbs of turns: claim, work under a claim, recover, expire.
+
+Theory of operation. A turn is RUNNING exactly while one worker holds it, and its row carries the
+epoch of that claim. So at every moment:
+
+* Every write of the holder repeats turn, epoch and RUNNING in its condition. If it touches no row,
+  the claim is void: the verb raises `Fenced` and its transaction changes nothing. A worker that was
+  taken for gone, or whose turn a person stopped, cannot write, however late it wakes.
+* Every effect on the world lies between two commits. `append` stores calls as proposed,
+  `start_call` marks one as started, `finish_call` stores its result. A call that is not started has
+  certainly not run. A started call without a result is a known unknown.
+* The transcript alone says what comes next (`domain/action.py`). A turn that is taken up after a
+  crash continues with the step that was next before it.
+* The step that ends the work, what is owed because of it, and the next turn of the session are one
+  transaction (`go_on_after`). "Answered but still running" cannot be stored.
+* Only progress moves `progressed_ms`: a step of the work or an answer of a person. A claim, a
+  release or a retry does not.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from koboshi.domain import phrases
-from koboshi.domain.command import OperatorAction, Standing
+from koboshi.domain.command import ActionStanding, OperatorAction
 from koboshi.domain.errors import Fenced
 from koboshi.domain.files import OutFile, Parcel
-from koboshi.domain.ids import (
-    CallId,
-    ProcessId,
-    TurnId,
-    WorkerId,
-)
-from koboshi.domain.outage import Decision, Failure
+from koboshi.domain.ids import CallId, ProcessId, TurnId, WorkerId
+from koboshi.domain.outage import Decision, ModelFailure
 from koboshi.domain.progress import ProgressFacts
-from koboshi.domain.recovery import Verdict
+from koboshi.domain.recovery import Verdict, VerdictKind
+from koboshi.domain.role import Role, RoleStanding
 from koboshi.domain.transcript import (
     Answer,
+    ApprovalSeal,
     Author,
     Choice,
     Note,
@@ -29,46 +43,50 @@ from koboshi.domain.transcript import (
     Summary,
 )
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
+from koboshi.kernel.approvals import spare_by_rule
 from koboshi.kernel.claims import (
     anchor_of,
     call_at,
-    claim_due,
+    fail_turn,
+    find_due,
     is_held,
+    is_plain,
     leave,
     note_failure,
     owe_parcel,
     own_step,
+    postpone_turn,
     progress,
     propose,
+    release_turn,
     start,
+    take,
     turns_held_up,
 )
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import number
-from koboshi.kernel.facts import facts_of, is_worked_on
+from koboshi.kernel.decode import first_number, number, numbers
+from koboshi.kernel.enqueue import enqueue_delivery
+from koboshi.kernel.facts import is_worked_on, standing_of_turn
 from koboshi.kernel.keys import lock_found, of_sessions
 from koboshi.kernel.loading import covered_by, fenced, load_turn, newest_summary
+from koboshi.kernel.next_turn import attach_at_boundary, go_on_after, readmit_reports
 from koboshi.kernel.operator_action import will_of_operator
-from koboshi.kernel.processes import mark_exit_read, mark_log_size
+from koboshi.kernel.owners import ask_owners, card_of, is_for_owners, require_role
 from koboshi.kernel.progress import progress_facts, tell_progress
-from koboshi.kernel.questions import expire_question
-from koboshi.kernel.read import is_unresolved, read_request, read_session, read_turn
 from koboshi.kernel.record import (
     add_result,
-    attach_at_boundary,
-    enqueue_delivery,
+    mark_exit_read,
+    mark_log_size,
     move_turn,
-    readmit_reports,
     resolve_calls,
 )
 from koboshi.kernel.recovery import apply_verdict
-from koboshi.kernel.resume import leave_note
-from koboshi.kernel.telling import go_on_after
+from koboshi.kernel.rows import is_unresolved, read_question, read_session, read_turn
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
 from koboshi.ports.store import NO_SIZES, Loaded
 
 DEADLY_MS = 20_000
-"""A call that began this shortly before the gateway died may be what killed it."""
+"""A call that began less than this before the gateway died may have killed it."""
 
 
 class TurnVerbs:
@@ -81,27 +99,30 @@ class TurnVerbs:
         self, worker_id: WorkerId, limit: int, *, recovered_max: int | None = None
     ) -> tuple[Claim, ...]:
         def operation(tx: Transaction) -> tuple[Claim, ...]:
-            first = claim_due(tx, self._context, worker_id, limit, is_recovered=False)
+            first = _claim_due(tx, self._context, worker_id, limit, is_recovered=False)
             left = limit - len(first)
             if recovered_max is not None:
                 left = min(left, recovered_max)
             if not left:
                 return first
-            return first + claim_due(tx, self._context, worker_id, left, is_recovered=True)
+            return first + _claim_due(tx, self._context, worker_id, left, is_recovered=True)
 
         return await self._writer.write("turns.claim", operation)
 
     async def due_in_ms(self, *, with_recovered: bool = True) -> int | None:
         def look(tx: Reading) -> int | None:
             kinds = (0, 1) if with_recovered else (0,)
-            rows = [tx.row("turns_next_due", recovered=kind) for kind in kinds]
-            due = [max(0, number(row[0]) - tx.now_ms) for row in rows if row is not None]
+            found = [first_number(tx.row("turns_next_due", recovered=kind)) for kind in kinds]
+            due = [max(0, due_ms - tx.now_ms) for due_ms in found if due_ms is not None]
             return min(due, default=None)
 
         return await self._readers.read(look)
 
     async def load(self, claim: Claim) -> Loaded:
         return await self._readers.read(lambda tx: load_turn(tx, self._context, claim))
+
+    async def standing(self, claim: Claim) -> RoleStanding:
+        return await self._readers.read(lambda tx: standing_of_turn(tx, self._context, claim))
 
     async def holds(self, claim: Claim) -> bool:
         return await self._readers.read(lambda tx: is_held(tx, claim))
@@ -140,11 +161,19 @@ class TurnVerbs:
 
         return await self._writer.write("turns.summarise", operation, of_sessions(claim.session_id))
 
-    async def start_call(self, claim: Claim, call_id: CallId) -> bool:
+    async def start_call(
+        self,
+        claim: Claim,
+        call_id: CallId,
+        seal: str | None = None,
+        role: Role = Role.MEMBER,
+    ) -> bool:
         def operation(tx: Transaction) -> bool:
+            if role is not Role.MEMBER:
+                require_role(tx, self._context, claim, role)
             if _was_unsettled(tx, claim, call_id):
                 return False
-            if not start(tx, claim, call_id):
+            if not start(tx, claim, call_id, seal):
                 raise fenced(claim)
             return True
 
@@ -176,14 +205,30 @@ class TurnVerbs:
         )
 
     async def ask(
-        self, claim: Claim, call_id: CallId, text: str, choices: Sequence[Choice], age_ms_max: int
-    ) -> None:
-        def operation(tx: Transaction) -> None:
+        self,
+        claim: Claim,
+        call_id: CallId,
+        text: str,
+        choices: Sequence[Choice],
+        age_ms_max: int,
+        *,
+        sealed: ApprovalSeal | None = None,
+        chat_text: str = "",
+    ) -> bool:
+        def operation(tx: Transaction) -> bool:
             if not is_unresolved(tx, claim.turn_id, call_id):
                 raise Fenced(f"call {call_id} of turn {claim.turn_id} has nothing to ask")
+            if sealed is not None and not is_held(tx, claim):
+                raise fenced(claim)
+            if sealed is not None and spare_by_rule(tx, self._context, claim, call_id, sealed):
+                return False
             tx.change("call_ask", turn_id=claim.turn_id, call_id=call_id, now=tx.now_ms)
             question = Question(
-                author=Author.MODEL, text=text, choices=tuple(choices), call_id=call_id
+                author=Author.MODEL,
+                text=text,
+                choices=tuple(choices),
+                call_id=call_id,
+                sealed=sealed,
             )
             step = own_step(tx, claim, f"call:{call_id}", question)
             leave(
@@ -194,18 +239,14 @@ class TurnVerbs:
                 expires_ms=tx.now_ms + age_ms_max,
             )
             readmit_reports(tx, self._context, claim.session_id)
-            enqueue_delivery(
-                tx,
-                claim.session_id,
-                claim.turn_id,
-                f"step:{step.seq}",
-                (text,),
-                anchor=anchor_of(tx, claim),
-                choices=tuple(choices),
-                question=step.seq,
-            )
+            card, anchor = card_of(step.seq, question, chat_text), anchor_of(tx, claim)
+            if is_for_owners(tx, self._context, claim, question):
+                ask_owners(tx, self._context, claim, card, anchor=anchor)
+            else:
+                card.owe(tx, claim.session_id, claim.turn_id, anchor=anchor)
+            return True
 
-        await self._writer.write("turns.ask", operation, of_sessions(claim.session_id))
+        return await self._writer.write("turns.ask", operation, of_sessions(claim.session_id))
 
     async def answer(
         self,
@@ -241,28 +282,11 @@ class TurnVerbs:
         await self._writer.write("turns.answer", operation, of_sessions(claim.session_id))
 
     async def fail(self, claim: Claim, reason: str) -> None:
-        def operation(tx: Transaction) -> None:
-            turn = read_turn(tx, claim.turn_id)
-            if turn is None:
-                raise fenced(claim)
-            resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, "the turn failed")
-            move_turn(
-                tx,
-                claim.turn_id,
-                claim.epoch,
-                TurnState.RUNNING,
-                TurnEvent.ERRED,
-                reason=reason,
-                worked_ms=tx.now_ms,
-            )
-            words = phrases.failed(read_request(tx, turn), phrases.failure(reason))
-            cause = f"failure:{claim.turn_id}"
-            enqueue_delivery(
-                tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor
-            )
-            go_on_after(tx, self._context, claim.session_id, claim.turn_id)
-
-        await self._writer.write("turns.fail", operation, of_sessions(claim.session_id))
+        await self._writer.write(
+            "turns.fail",
+            lambda tx: fail_turn(tx, self._context, claim, reason),
+            of_sessions(claim.session_id),
+        )
 
     async def progress(self, claim: Claim) -> ProgressFacts:
         return await self._readers.read(lambda tx: progress_facts(tx, self._context, claim))
@@ -274,7 +298,7 @@ class TurnVerbs:
             of_sessions(claim.session_id),
         )
 
-    async def retry_model(self, claim: Claim, failure: Failure) -> Decision:
+    async def retry_model(self, claim: Claim, failure: ModelFailure) -> Decision:
         patience = self._context.world.patience
         return await self._writer.write(
             "turns.retry_model",
@@ -283,51 +307,24 @@ class TurnVerbs:
         )
 
     async def postpone(self, claim: Claim, wait_ms: int, reason: str) -> None:
-        def operation(tx: Transaction) -> None:
-            due_ms = tx.now_ms + wait_ms
-            held = {"turn_id": claim.turn_id, "epoch": claim.epoch}
-            tx.change("turn_waits_for_model", wait_ms=wait_ms, **held)
-            # The wait is part of the work: nobody is idle who was told to come back later.
-            move_turn(
-                tx,
-                claim.turn_id,
-                claim.epoch,
-                TurnState.RUNNING,
-                TurnEvent.POSTPONED,
-                reason=reason,
-                worked_ms=due_ms,
-                not_before_ms=due_ms,
-            )
-
-        await self._writer.write("turns.postpone", operation, of_sessions(claim.session_id))
+        await self._writer.write(
+            "turns.postpone",
+            lambda tx: postpone_turn(tx, claim, wait_ms, reason),
+            of_sessions(claim.session_id),
+        )
 
     async def release(self, claim: Claim) -> None:
-        def operation(tx: Transaction) -> None:
-            turn = read_turn(tx, claim.turn_id)
-            if turn is None:
-                raise fenced(claim)
-            session = read_session(tx, claim.session_id)
-            move_turn(
-                tx,
-                claim.turn_id,
-                claim.epoch,
-                TurnState.RUNNING,
-                TurnEvent.RELEASED,
-                reason="drain",
-                worked_ms=tx.now_ms,
-                recovered=True,
-            )
-            released = read_turn(tx, claim.turn_id)
-            assert released is not None
-            leave_note(tx, released, facts_of(tx, self._context, released, session))
-
-        await self._writer.write("turns.release", operation, of_sessions(claim.session_id))
+        await self._writer.write(
+            "turns.release",
+            lambda tx: release_turn(tx, self._context, claim),
+            of_sessions(claim.session_id),
+        )
 
     async def unowned(self, *, with_suspended: bool) -> tuple[TurnId, ...]:
         query = "turns_to_judge" if with_suspended else "turns_unowned"
 
         def look(tx: Reading) -> tuple[TurnId, ...]:
-            found = tuple(TurnId(number(row[0])) for row in tx.rows(query))
+            found = tuple(TurnId(each) for each in numbers(tx.rows(query)))
             return found + turns_held_up(tx, self._context) if with_suspended else found
 
         return await self._readers.read(look)
@@ -342,7 +339,7 @@ class TurnVerbs:
 
         return await self._writer.write("turns.recover", operation)
 
-    async def will(self, turn_id: TurnId, will: OperatorAction) -> Standing | None:
+    async def will(self, turn_id: TurnId, will: OperatorAction) -> ActionStanding | None:
         return await self._writer.write(
             "turns.will", lambda tx: will_of_operator(tx, self._context, turn_id, will)
         )
@@ -361,3 +358,40 @@ class TurnVerbs:
 def _was_unsettled(tx: Reading, claim: Claim, call_id: CallId) -> bool:
     row = tx.row("call_was_unsettled", turn_id=claim.turn_id, call_id=call_id, quiet_ms=DEADLY_MS)
     return row is not None
+
+
+def expire_question(tx: Transaction, context: VerbContext, turn_id: TurnId) -> None:
+    """A question was not answered in time: the turn ends, and the person is told once."""
+    turn = read_turn(tx, turn_id)
+    assert turn is not None
+    assert turn.question_seq is not None
+    question = read_question(tx, turn.question_seq)
+    by = "nobody answered"
+    resolve_calls(tx, turn.session_id, turn_id, turn.epoch, by)
+    move_turn(tx, turn_id, turn.epoch, TurnState.WAITING, TurnEvent.EXPIRED, reason=by)
+    cause = f"expired:{turn.question_seq}"
+    words = (phrases.expired(question.text),)
+    enqueue_delivery(tx, turn.session_id, turn_id, cause, words, anchor=turn.anchor)
+    go_on_after(tx, context, turn.session_id, turn.turn_id)
+
+
+def _claim_due(
+    tx: Transaction, context: VerbContext, worker_id: WorkerId, limit: int, *, is_recovered: bool
+) -> tuple[Claim, ...]:
+    """Claim up to `limit` turns that are due, of those that were recovered or of the others."""
+    claims = []
+    for due in find_due(tx, worker_id, limit, is_recovered=is_recovered):
+        if not tx.try_lock(due.lock_key):
+            continue
+        if is_plain(tx, context, due) or _lets_through(tx, context, due.turn_id):
+            claim = take(tx, context, due, worker_id, is_recovered=is_recovered)
+            if claim is not None:
+                claims.append(claim)
+    return tuple(claims)
+
+
+def _lets_through(tx: Transaction, context: VerbContext, turn_id: TurnId) -> bool:
+    """A turn that was worked on before is judged again, so that no stale turn is claimed."""
+    turn = read_turn(tx, turn_id)
+    assert turn is not None
+    return apply_verdict(tx, context, turn).kind is VerdictKind.RESUME

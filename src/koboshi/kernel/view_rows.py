@@ -1,150 +1,48 @@
-"""Rows as people and programs see them."""
+"""Rows as people and programs see them: the decoders behind the views."""
 
-from koboshi.domain.ids import DeliveryId, EntryId, SessionId, TurnId
-from koboshi.domain.standing import stand_words, where_message_stands
-from koboshi.domain.turn import TurnState
-from koboshi.kernel.context import VerbContext
+from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, Seq, SessionId, TurnId
+from koboshi.domain.inbox import EntryKind
+from koboshi.domain.route import Route
+from koboshi.domain.transcript import KIND_OF, Body, Message, PastWords, Reply, Result
 from koboshi.kernel.decode import (
-    TurnRow,
+    body_of,
+    choices_of,
+    file_of,
+    literal_of,
     maybe_number,
     maybe_text,
     number,
-    report_of,
     text,
-    turn_of,
     words_of,
 )
-from koboshi.kernel.facts import stand_now
-from koboshi.kernel.read import read_open_turn, read_request, read_session, read_turn
-from koboshi.kernel.transaction import Reading, Row
-from koboshi.ports.views import (
-    CallView,
-    DeliveryView,
-    EntryView,
-    JournalLine,
-    Page,
-    SessionView,
-    Trace,
-    TurnView,
-)
+from koboshi.kernel.rows import call_of, step_of
+from koboshi.kernel.transaction import Row
+from koboshi.ports.views import CallView, DeliveryView, Event, JournalLine, Shown, StepView
+
+STEP_CHARS_MAX = 16_000
+SHOWN_FROM = 19
+"""Where the columns of the delivery begin in a row of `view_events`."""
 
 
-def sessions_on(tx: Reading, context: VerbContext, page: Page) -> tuple[SessionView, ...]:
-    rows = tx.rows("view_sessions", before=page.before, limit=page.limit)
-    return tuple(_session_view(tx, context, row) for row in rows)
-
-
-def session_at(tx: Reading, context: VerbContext, session_id: SessionId) -> SessionView | None:
-    row = tx.row("view_session", session_id=session_id)
-    return None if row is None else _session_view(tx, context, row)
-
-
-def turns_on(tx: Reading, context: VerbContext, page: Page) -> tuple[TurnView, ...]:
-    query = "view_turns_open" if page.is_open else "view_turns"
-    rows = tx.rows(query, before=page.before, limit=page.limit)
-    return tuple(turn_view(tx, context, turn_of(row)) for row in rows)
-
-
-def entries_on(tx: Reading, context: VerbContext, page: Page) -> tuple[EntryView, ...]:
-    query = "view_entries_open" if page.is_open else "view_entries"
-    rows = tx.rows(query, before=page.before, limit=page.limit)
-    return tuple(entry_view(tx, context, row) for row in rows)
-
-
-def deliveries_on(tx: Reading, page: Page) -> tuple[DeliveryView, ...]:
-    query = "view_deliveries_open" if page.is_open else "view_deliveries"
-    rows = tx.rows(query, before=page.before, limit=page.limit)
-    return tuple(delivery_view(row) for row in rows)
-
-
-def calls_of(tx: Reading, turn_id: TurnId) -> tuple[CallView, ...]:
-    return tuple(_call_view(row) for row in tx.rows("view_calls_of_turn", turn_id=turn_id))
-
-
-def trace_of(tx: Reading, context: VerbContext, entry_id: EntryId) -> Trace | None:
-    """The way of one entry, from its row to what was said because of it."""
-    row = tx.row("view_entry", entry_id=entry_id)
-    if row is None:
-        return None
-    message = entry_view(tx, context, row)
-    of = message.session_id
-    rows = list(tx.rows("view_deliveries_for", session_id=of, entry_id=entry_id))
-    turn = None if message.turn_id is None else read_turn(tx, message.turn_id)
-    if turn is None:
-        deliveries = tuple(delivery_view(each) for each in rows)
-        return Trace(message=message, turn=None, calls=(), deliveries=deliveries, lines=())
-    place = {"session_id": turn.session_id, "turn_id": turn.turn_id}
-    rows += [each for each in tx.rows("view_deliveries_of_turn", **place) if each not in rows]
-    return Trace(
-        message=message,
-        turn=turn_view(tx, context, turn),
-        calls=calls_of(tx, turn.turn_id),
-        deliveries=tuple(delivery_view(each) for each in sorted(rows, key=_delivery_number)),
-        lines=tuple(journal_line(each) for each in tx.rows("view_journal_of_turn", **place)),
-    )
-
-
-def _delivery_number(row: Row) -> int:
-    return number(row[0])
-
-
-def _session_view(tx: Reading, context: VerbContext, row: Row) -> SessionView:
-    session = read_session(tx, SessionId(number(row[0])))
-    turn = read_open_turn(tx, session.session_id)
-    return SessionView(
-        session_id=session.session_id,
-        route=session.route,
-        generation=session.generation,
-        settings=session.settings,
-        open_turn=None if turn is None else turn_view(tx, context, turn),
-        waiting=tx.number("entries_waiting_count", session_id=session.session_id),
-        owed=tx.number("deliveries_unsettled_count", session_id=session.session_id),
-        created_ms=number(row[1]),
-        changed_ms=number(row[2]),
-    )
-
-
-def _call_view(row: Row) -> CallView:
-    call_id, tool, effect, approved_by, started_ms, finished_ms, skipped_ms, outcome = row
+def call_view(row: Row) -> CallView:
+    *columns, outcome = row
+    record = call_of(tuple(columns))
     return CallView(
-        call_id=text(call_id),
-        tool=text(tool),
-        effect=text(effect),
-        approved_by=maybe_text(approved_by),
-        started_ms=maybe_number(started_ms),
-        finished_ms=maybe_number(finished_ms),
-        skipped_ms=maybe_number(skipped_ms),
+        call_id=record.call.call_id,
+        tool=record.call.tool,
+        effect=record.call.effect,
+        approved_by=record.approved_by,
+        started_ms=record.started_ms,
+        finished_ms=record.finished_ms,
+        skipped_ms=record.skipped_ms,
         outcome=maybe_text(outcome),
     )
 
 
-def turn_view(tx: Reading, context: VerbContext, turn: TurnRow) -> TurnView:
-    stand = stand_now(tx, context, turn)
-    waits = turn.state == TurnState.QUEUED and turn.not_before_ms > 0
-    return TurnView(
-        turn_id=turn.turn_id,
-        session_id=turn.session_id,
-        route=read_session(tx, turn.session_id).route,
-        state=turn.state,
-        event=turn.event,
-        reason=turn.reason,
-        epoch=turn.epoch,
-        recoveries=turn.recoveries,
-        crash_streak=turn.crash_streak,
-        request=read_request(tx, turn),
-        opened_ms=turn.opened_ms,
-        changed_ms=turn.changed_ms,
-        closed_ms=turn.closed_ms,
-        worker_id=turn.worker_id,
-        stand=stand,
-        stands=stand_words(stand),
-        due_ms=turn.not_before_ms if waits else None,
-    )
-
-
 def journal_line(row: Row) -> JournalLine:
-    seq, at_ms, subject, subject_number, event, before, after, rule, reason = row[:9]
-    session_id, turn_id = maybe_number(row[9]), maybe_number(row[10])
+    seq, at_ms, subject, subject_number, event, before, after, rule, reason, *where = row
+    session, turn, worker_id = where
+    session_id, turn_id = maybe_number(session), maybe_number(turn)
     return JournalLine(
         seq=number(seq),
         at_ms=number(at_ms),
@@ -157,35 +55,13 @@ def journal_line(row: Row) -> JournalLine:
         reason=maybe_text(reason),
         session_id=None if session_id is None else SessionId(session_id),
         turn_id=None if turn_id is None else TurnId(turn_id),
-        worker_id=maybe_number(row[11]),
-    )
-
-
-def entry_view(tx: Reading, context: VerbContext, row: Row) -> EntryView:
-    entry_id, session_id, turn_id, kind, state, reason, source, external_id = row[:8]
-    sender, body, received_ms = row[8:]
-    session, turn = maybe_number(session_id), maybe_number(turn_id)
-    found = None if turn is None else read_turn(tx, TurnId(turn))
-    stand = None if found is None else stand_words(stand_now(tx, context, found))
-    return EntryView(
-        entry_id=EntryId(number(entry_id)),
-        session_id=None if session is None else SessionId(session),
-        turn_id=None if turn is None else TurnId(turn),
-        kind=text(kind),
-        state=text(state),
-        reason=maybe_text(reason),
-        source=text(source),
-        external_id=text(external_id),
-        sender=text(sender),
-        text=report_of(body).headline if kind == "report" else words_of(body).text,
-        received_ms=number(received_ms),
-        stands=where_message_stands(text(state), stand),
+        worker_id=maybe_number(worker_id),
     )
 
 
 def delivery_view(row: Row) -> DeliveryView:
-    delivery_id, session_id, turn_id, cause, part, parts, state, reason = row[:8]
-    attempts, platform_id, words, created_ms, settled_ms, not_before_ms = row[8:]
+    delivery_id, session_id, turn_id, cause, part, parts, state, reason, *rest = row
+    attempts, platform_id, words, created_ms, settled_ms, not_before_ms = rest
     turn, due_ms = maybe_number(turn_id), number(not_before_ms)
     waits = settled_ms is None and due_ms > 0
     return DeliveryView(
@@ -203,4 +79,72 @@ def delivery_view(row: Row) -> DeliveryView:
         created_ms=number(created_ms),
         settled_ms=maybe_number(settled_ms),
         due_ms=due_ms if waits else None,
+    )
+
+
+def step_view(row: Row) -> StepView:
+    *columns, cause = row
+    step = step_of(tuple(columns))
+    body = step.body
+    said = body.text if len(body.text) <= STEP_CHARS_MAX else f"{body.text[:STEP_CHARS_MAX]}…"
+    return StepView(
+        seq=step.seq,
+        kind=KIND_OF[type(body)],
+        cause=text(cause),
+        text=said,
+        at_ms=step.at_ms,
+        call_id=body.call_id if isinstance(body, Result) else None,
+        status=body.status if isinstance(body, Result) else None,
+        calls=body.calls if isinstance(body, Reply) else (),
+    )
+
+
+def said_of(row: Row) -> PastWords:
+    seq, kind, body, at_ms, turn_id, thread = row
+    return PastWords(
+        seq=Seq(number(seq)),
+        turn_id=TurnId(number(turn_id)),
+        thread=text(thread),
+        body=body_of(kind, body),
+        at_ms=number(at_ms),
+    )
+
+
+def event_of(row: Row) -> Event:
+    """A line of the journal with the words that belong to it."""
+    *columns, channel, chat, thread, kind, body, words, sender = row[:SHOWN_FROM]
+    line = journal_line(tuple(columns))
+    said: Body | None = None
+    if kind is not None:
+        said = body_of(kind, body)
+    elif words is not None and line.after in (EntryKind.MESSAGE, EntryKind.COMMAND):
+        heard = words_of(words)
+        entry_id = EntryId(line.number)
+        said = Message(
+            text=heard.text, sender=text(sender), entry_id=entry_id, sent_ms=heard.sent_ms
+        )
+    return Event(
+        line=line,
+        route=Route(channel=ChannelName(text(channel)), chat=text(chat), thread=text(thread)),
+        body=said,
+        delivery=_shown(DeliveryId(line.number), row[SHOWN_FROM:]),
+    )
+
+
+def _shown(delivery_id: DeliveryId, columns: Row) -> Shown | None:
+    """What a line of a delivery shows; None for every other line."""
+    cause, part, parts, words, choices, question, labelled, file, literal = columns
+    if cause is None:
+        return None
+    return Shown(
+        delivery_id=delivery_id,
+        cause=text(cause),
+        part=number(part),
+        parts=number(parts),
+        text=text(words),
+        choices=choices_of(choices),
+        question=maybe_number(question),
+        may_be_duplicate=bool(labelled),
+        literal=literal_of(literal),
+        file=None if file is None else file_of(file),
     )

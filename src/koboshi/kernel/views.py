@@ -1,4 +1,4 @@
-"""What people and programs may look at, each look one consistent moment."""
+"""The views of the store. Each look is one consistent moment."""
 
 from collections.abc import Sequence
 
@@ -14,24 +14,13 @@ from koboshi.domain.ids import (
 )
 from koboshi.domain.process import Process
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Body, Message, Past
+from koboshi.domain.transcript import Past
 from koboshi.domain.worker import Worker
 from koboshi.kernel import overview
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import (
-    body_of,
-    choices_of,
-    file_of,
-    maybe_number,
-    number,
-    process_of,
-    text,
-    turn_of,
-    watcher_of,
-    words_of,
-    worker_of,
-)
+from koboshi.kernel.decode import file_of, first_number, first_text, number, text, texts
 from koboshi.kernel.facts import (
+    barred_in,
     breaker_now,
     facts_of,
     policy_of,
@@ -40,22 +29,30 @@ from koboshi.kernel.facts import (
 )
 from koboshi.kernel.held_up import read_hold_up
 from koboshi.kernel.journal_tally import tally_since
-from koboshi.kernel.read import find_session, read_question, read_session, read_turn
-from koboshi.kernel.senders import barred_in
-from koboshi.kernel.transaction import Readers, Reading, Row
-from koboshi.kernel.view_rows import (
+from koboshi.kernel.overview import (
     calls_of,
     deliveries_on,
-    delivery_view,
     entries_on,
     entry_view,
-    journal_line,
     session_at,
     sessions_on,
     trace_of,
     turn_view,
     turns_on,
 )
+from koboshi.kernel.process_rows import process_of, read_process, watcher_of
+from koboshi.kernel.rows import (
+    entry_of,
+    find_session,
+    read_entry,
+    read_question,
+    read_session,
+    read_turn,
+    turn_of,
+    worker_of,
+)
+from koboshi.kernel.transaction import Readers, Reading, Value
+from koboshi.kernel.view_rows import delivery_view, event_of, journal_line
 from koboshi.ports.tally import Tally
 from koboshi.ports.views import (
     CallView,
@@ -69,7 +66,6 @@ from koboshi.ports.views import (
     ProcessView,
     QuestionView,
     SessionView,
-    Shown,
     Status,
     StepView,
     Trace,
@@ -79,7 +75,7 @@ from koboshi.ports.views import (
 
 class ViewVerbs:
     def __init__(self, readers: Readers, context: VerbContext, engine: str) -> None:
-        """`engine` is the version of the database, for those who look."""
+        """`engine` is the version of the database, which the status shows."""
         self._readers = readers
         self._context = context
         self._engine = engine
@@ -91,7 +87,7 @@ class ViewVerbs:
             served = None
             if worker is not None:
                 served = tx.row("worker_before", worker_id=worker.worker_id)
-            gap = tx.row("gap_open")
+            gap = first_text(tx.row("gap_open"))
             return Status(
                 worker=worker,
                 previous=None if served is None else worker_of(served),
@@ -105,7 +101,7 @@ class ViewVerbs:
                 sqlite=self._engine,
                 breaker=breaker_now(tx, self._context)[0],
                 outbox_held=tx.number("count_held"),
-                gap=None if gap is None else text(gap[0]),
+                gap=gap,
                 turns_unheard=tx.number("count_unheard"),
             )
 
@@ -114,11 +110,10 @@ class ViewVerbs:
     async def sent_file(
         self, channel: ChannelName, chat: str, delivery_id: DeliveryId
     ) -> OutFile | None:
-        def look(tx: Reading) -> Row | None:
-            return tx.row("delivery_file", channel=channel, chat=chat, delivery_id=delivery_id)
-
-        row = await self._readers.read(look)
-        return None if row is None else file_of(row[0])
+        place: dict[str, Value] = {"channel": channel, "chat": chat, "delivery_id": delivery_id}
+        row = await self._readers.read(lambda tx: tx.row("delivery_file", **place))
+        file = first_text(row)
+        return None if file is None else file_of(file)
 
     async def turns_of(self, session_id: SessionId, limit: int) -> tuple[TurnView, ...]:
         def look(tx: Reading) -> tuple[TurnView, ...]:
@@ -133,15 +128,15 @@ class ViewVerbs:
 
     async def entry(self, entry_id: EntryId) -> EntryView | None:
         def look(tx: Reading) -> EntryView | None:
-            row = tx.row("view_entry", entry_id=entry_id)
-            return None if row is None else entry_view(tx, self._context, row)
+            stored = read_entry(tx, entry_id)
+            return None if stored is None else entry_view(tx, self._context, stored)
 
         return await self._readers.read(look)
 
     async def entry_by_external_id(self, external_id: str) -> EntryView | None:
         def look(tx: Reading) -> EntryView | None:
             row = tx.row("view_entry_by_external_id", external_id=external_id)
-            return None if row is None else entry_view(tx, self._context, row)
+            return None if row is None else entry_view(tx, self._context, entry_of(row))
 
         return await self._readers.read(look)
 
@@ -221,8 +216,8 @@ class ViewVerbs:
 
     async def process(self, process_id: ProcessId) -> ProcessView | None:
         def look(tx: Reading) -> ProcessView | None:
-            row = tx.row("process_by_id", process_id=process_id)
-            return None if row is None else _process_view(tx, process_of(row))
+            process = read_process(tx, process_id)
+            return None if process is None else _process_view(tx, process)
 
         return await self._readers.read(look)
 
@@ -231,7 +226,7 @@ class ViewVerbs:
 
         def look(tx: Reading) -> tuple[EntryView, ...]:
             rows = tx.rows("view_reports_of", first=first, behind=behind)
-            return tuple(entry_view(tx, self._context, row) for row in rows)
+            return tuple(entry_view(tx, self._context, entry_of(row)) for row in rows)
 
         return await self._readers.read(look)
 
@@ -241,7 +236,7 @@ class ViewVerbs:
         rows = await self._readers.read(
             lambda tx: tx.rows("view_events", channel=channel, chat=chat, after=after, limit=limit)
         )
-        return tuple(_event(row) for row in rows)
+        return tuple(event_of(row) for row in rows)
 
     async def past(self, channel: ChannelName, chat: str, *, after: int, limit: int) -> Past | None:
         return await self._readers.read(
@@ -253,7 +248,7 @@ class ViewVerbs:
     ) -> tuple[int, frozenset[str]]:
         def look(tx: Reading) -> tuple[int, frozenset[str]]:
             rows = tx.rows("view_chats_touched", channel=channel, after=after)
-            return tx.number("view_newest_line"), frozenset(text(row[0]) for row in rows)
+            return tx.number("view_newest_line"), frozenset(texts(rows))
 
         return await self._readers.read(look)
 
@@ -261,7 +256,7 @@ class ViewVerbs:
         row = await self._readers.read(
             lambda tx: tx.row("view_place_before", channel=channel, chat=chat, lines=lines)
         )
-        return 0 if row is None else number(row[0])
+        return first_number(row) or 0
 
     async def last_event(self, channel: ChannelName, chat: str) -> int:
         return await self._readers.read(
@@ -296,49 +291,9 @@ def _explain(tx: Reading, context: VerbContext, turn_id: TurnId) -> Explanation 
         facts=facts,
         why=why,
         lines=tuple(journal_line(row) for row in tx.rows("view_journal_of_turn", **place)),
-        entries=tuple(entry_view(tx, context, row) for row in entries),
+        entries=tuple(entry_view(tx, context, entry_of(row)) for row in entries),
         deliveries=tuple(delivery_view(row) for row in tx.rows("view_deliveries_of_turn", **place)),
         question=None if turn.question_seq is None else read_question(tx, turn.question_seq).text,
         held_up=read_hold_up(tx, context, turn),
         barred=barred,
-    )
-
-
-def _event(row: Row) -> Event:
-    channel, chat, thread, kind, body, words, sender = row[12:19]
-    said: Body | None = None
-    if kind is not None:
-        said = body_of(kind, body)
-    elif words is not None and row[6] in ("message", "command"):
-        said = _message(row[3], words, sender)
-    return Event(
-        line=journal_line(row),
-        route=Route(channel=ChannelName(text(channel)), chat=text(chat), thread=text(thread)),
-        body=said,
-        delivery=None if row[19] is None else _shown(row),
-    )
-
-
-def _message(entry_id: object, words: object, sender: object) -> Message:
-    said = words_of(str(words))
-    return Message(
-        text=said.text,
-        sender=str(sender),
-        entry_id=EntryId(int(str(entry_id))),
-        sent_ms=said.sent_ms,
-    )
-
-
-def _shown(row: Row) -> Shown:
-    cause, part, parts, words, choices, question, labelled, file = row[19:]
-    return Shown(
-        delivery_id=DeliveryId(number(row[3])),
-        cause=text(cause),
-        part=number(part),
-        parts=number(parts),
-        text=text(words),
-        choices=choices_of(choices),
-        question=maybe_number(question),
-        may_be_duplicate=bool(labelled),
-        file=None if file is None else file_of(file),
     )

@@ -6,28 +6,23 @@ from koboshi.domain import phrases
 from koboshi.domain.ids import EntryId, SessionId, WorkerId
 from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.witness import Witness
-from koboshi.domain.worker import (
-    MEMORY_MS_MAX,
-    NO_KILLS,
-    EndedHow,
-    MemoryKills,
-    Worker,
-)
+from koboshi.domain.worker import MEMORY_MS_MAX, NO_KILLS, EndedHow, MemoryKills, Worker
 from koboshi.kernel.clocks import cap_waits, come_back
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import number, text, worker_of
+from koboshi.kernel.decode import first_number, first_text, number, text
+from koboshi.kernel.enqueue import enqueue_delivery_once
 from koboshi.kernel.keys import lock, lock_session
 from koboshi.kernel.moves import move
-from koboshi.kernel.record import enqueue_delivery_once
+from koboshi.kernel.record import ask_restart
+from koboshi.kernel.rows import read_entry, worker_of
 from koboshi.kernel.transaction import Readers, Transaction, Writer
-from koboshi.ports.wakeups import WORKERS
 
 
 class TellsWitness(Protocol):
     """Keeps, beside the database, how far the database has come."""
 
     async def tell(self, witness: Witness) -> None:
-        """A witness that cannot be kept is an old one, which is as true as before."""
+        """Store the witness. If that fails the old one stays, which is still true."""
         ...
 
 
@@ -89,20 +84,22 @@ class WorkerVerbs:
         def operation(tx: Transaction) -> tuple[bool, Witness | None]:
             row = tx.row("worker_beat", worker_id=worker_id, now=tx.now_ms, **counts)
             cap_waits(tx)
-            return row is not None and bool(row[0]), self._seen(tx, worker_id)
+            return bool(first_number(row)), self._seen(tx, worker_id)
 
         is_restart_asked, seen = await self._writer.write("workers.beat", operation)
         if self._witness is not None and seen is not None:
-            # Behind the commit, so that it never tells of more than is durable.
+            # After the commit, so that it never tells of more than is durable.
             await self._witness.tell(seen)
         return is_restart_asked
 
     def _seen(self, tx: Transaction, worker_id: WorkerId) -> Witness | None:
-        """What this boot can tell of the database; nothing if it is not one."""
-        line = tx.row("journal_newest_line") if worker_id == self._context.worker_id else None
+        """The witness of this boot; None for another worker, or without a journal line."""
+        if worker_id != self._context.worker_id:
+            return None
+        line = first_number(tx.row("journal_newest_line"))
         if line is None:
             return None
-        return Witness(journal=number(line[0]), boot=worker_id, birth=self._birth, at_ms=tx.now_ms)
+        return Witness(journal=line, boot=worker_id, birth=self._birth, at_ms=tx.now_ms)
 
     async def request_restart(self, worker_id: WorkerId, by: str) -> None:
         await self._writer.write(
@@ -124,8 +121,7 @@ class WorkerVerbs:
     async def report(self, worker_id: WorkerId, words: str, back: str) -> None:
         def operation(tx: Transaction) -> None:
             tx.change("worker_report", worker_id=worker_id, report=words)
-            row = tx.row("worker_last_restart", worker_id=worker_id)
-            asked_by = "" if row is None else text(row[0])
+            asked_by = first_text(tx.row("worker_last_restart", worker_id=worker_id)) or ""
             if asked_by.startswith("entry:"):
                 _answer_command(tx, EntryId(int(asked_by.removeprefix("entry:"))), back)
 
@@ -143,7 +139,7 @@ class WorkerVerbs:
 
 
 def mark_dead(tx: Transaction, home: str, host: str, birth: str, kills: MemoryKills) -> None:
-    """The workers of a home that have not ended are gone: this process owns the home now."""
+    """End the workers of a home that have no end: this process owns the home now."""
     boot = birth[: birth.find("/") + 1]
     soon_ms = tx.now_ms - MEMORY_MS_MAX
     found: dict[str, str | int | None] = {"host": host, "boot": boot, "soon_ms": soon_ms}
@@ -164,17 +160,11 @@ def _counts(kills: MemoryKills) -> dict[str, str | int | None]:
     }
 
 
-def ask_restart(tx: Transaction, worker_id: WorkerId, by: str) -> None:
-    """The worker is to end and come back; the first who asks is remembered."""
-    tx.change("worker_restart", worker_id=worker_id, by=by)
-    tx.hints.add(WORKERS)
-
-
 def _answer_command(tx: Transaction, entry_id: EntryId, words: str) -> None:
-    """Whoever asked for a restart is told that it is over, in the same thread, once."""
-    row = tx.row("view_entry", entry_id=entry_id)
-    if row is None or row[1] is None:
+    """Answer the command that asked for a restart, once, in its thread."""
+    asked = read_entry(tx, entry_id)
+    if asked is None or asked.session_id is None:
         return
-    session_id = SessionId(number(row[1]))
+    session_id = asked.session_id
     lock_session(tx, session_id)
     enqueue_delivery_once(tx, session_id, f"restarted:{entry_id}", words, anchor="")

@@ -16,7 +16,7 @@ def open_http(
     limits: ModelLimits, transport: httpx2.AsyncBaseTransport | None
 ) -> httpx2.AsyncClient:
     """The connections to a provider. The engine watches how long a reply takes; here is only what
-    it can not see."""
+    it cannot see."""
     patience = max(limits.first_s, limits.idle_s)
     timeout = httpx2.Timeout(patience, connect=limits.connect_s)
     return httpx2.AsyncClient(timeout=timeout, follow_redirects=True, transport=transport)

@@ -1,6 +1,6 @@
 """One request to a provider: sent, read to its end, and judged.
 
-Whoever imports this module loads the provider's library.
+Importing this module loads the provider's library.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator

@@ -108,7 +108,7 @@ class PluginModel:
         if size > self._limits.reply_chars_max:
             raise ValueError("the reply is too long to be kept")
         if not all(0 <= count <= 2**53 for count in (reply.tokens_in, reply.tokens_out)):
-            raise ValueError("the reply says that it took a number of tokens that can not be")
+            raise ValueError("the reply says that it took a number of tokens that cannot be")
         for call in calls:
             if not isinstance(call, CallRequest):
                 raise TypeError(f"a call is a {type(call).__name__}, not a CallRequest")

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from koboshi.domain.errors import KeyMissing, ModelUnusable
+from koboshi.domain.providers import KEY_VARIABLES
 from koboshi.models.endpoint import Endpoint, Provider
 from koboshi.models.limits import ModelLimits
 from koboshi.models.remote import RemoteModel
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
     import httpx2
 
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
-
-KEY_VARIABLES = {
-    Provider.ANTHROPIC: "ANTHROPIC_API_KEY",
-    Provider.GOOGLE: "GOOGLE_API_KEY",
-    Provider.OPENAI: "OPENAI_API_KEY",
-    Provider.OPENAI_RESPONSES: "OPENAI_API_KEY",
-}
-"""Where each provider's own tools look for the key. Ollama needs none."""
 
 _LIBRARIES = {
     Provider.ANTHROPIC: "anthropic",

@@ -87,7 +87,7 @@ class RemoteModel:
             raise ModelBusy(f"{error}; it goes on after a restart of the gateway") from error
         except ImportError as error:
             log.error("model_not_loaded", model=self.name, error=str(error))
-            raise ModelRefused(f"the library for {self.name} can not be loaded: {error}") from error
+            raise ModelRefused(f"the library for {self.name} cannot be loaded: {error}") from error
         raise ModelBusy(f"the library for {self.name} took too long to load")
 
     def _open(self) -> _Engine:

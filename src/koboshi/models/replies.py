@@ -50,7 +50,7 @@ def reply_of(response: ModelResponse, name: str) -> ModelReply:
 
 
 def _count(tokens: int) -> int:
-    """What was used, as a number that can be stored; nothing, if nobody can have used so much."""
+    """What was used, as a number that can be stored; 0 for a number that cannot be true."""
     return tokens if 0 <= tokens <= 2**53 else 0
 
 
@@ -113,7 +113,7 @@ def _raw_of(response: ModelResponse) -> str:
         return ""
     try:
         return ModelMessagesTypeAdapter.dump_json([response]).decode()
-    except ValueError:  # half a character in a thought: it can not be stored, so it is left out
+    except ValueError:  # half a character in a thought: it cannot be stored, so it is left out
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Replies written out in JSON by whoever tests the gateway: `script: [{"text": "done"}]`."""
+"""Replies written out in JSON by a test of the gateway: `script: [{"text": "done"}]`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,8 +23,8 @@ class ScriptedBusy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ScriptedOutage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The model is busy, and answers again when there is such a file. It remembers nothing: whoever
-    tests the gateway decides how long it lasts, over any number of lives."""
+    """The model is busy, and answers again when there is such a file. It remembers nothing: the
+    test decides how long it lasts, over any number of lives."""
 
     file: Annotated[str, Meta(min_length=1, max_length=200)]
     retry_after_ms: Annotated[int, Meta(ge=0)] | None = None
@@ -51,7 +51,7 @@ class Item(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class BadScript(ValueError):
-    """The script can not be followed; the words say why."""
+    """The script cannot be followed; the words say why."""
 
 
 def read_script(text: str) -> tuple[Item, ...]:

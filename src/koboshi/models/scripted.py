@@ -15,8 +15,8 @@ from koboshi.domain.errors import ModelRefused
 from koboshi.domain.ids import ProcessId, parse_shown
 from koboshi.domain.telling import names
 from koboshi.domain.transcript import Message, Note, Result, ResultStatus
+from koboshi.models.sample_story import STORY, WORD_MS
 from koboshi.models.script import BadScript, calls_of, error_of, item_at, read_script
-from koboshi.models.story import STORY, WORD_MS
 from koboshi.models.tasks import Task, joined_in, rounds_in, task_in
 from koboshi.models.wishes import (
     AskThem,
@@ -156,7 +156,7 @@ async def _next_of_script(script: str, task: Task, on_text: OnText | None) -> Mo
     try:
         item = item_at(read_script(script), task.replies)
     except BadScript as error:
-        return _says(f"I can not follow this script: {error}")
+        return _says(f"I cannot follow this script: {error}")
     if task.is_past:
         return ModelReply(text=item.text, calls=calls_of(item, task.replies), model=NAME)
     if item.sleep_ms:

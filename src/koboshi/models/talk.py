@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
 from koboshi.domain.ids import CallId, TurnId
-from koboshi.domain.notes import MARK, NOT_AGAIN, dated, unmarked
+from koboshi.domain.marks import MARK, unmarked
+from koboshi.domain.notes import NOT_AGAIN, dated
 from koboshi.domain.transcript import (
     Answer,
     Call,
@@ -120,7 +121,7 @@ def talk_of(steps: Sequence[Step]) -> list[Side]:
 
 
 def record_of(steps: Sequence[Step]) -> str:
-    """These steps as a record to be read: whoever reads it is not the one who speaks in it."""
+    """These steps as a record to be read: its reader is not the one who speaks in it."""
     apart = _kept_apart(steps)
     words = "\n\n".join(_recorded(step) for step in apart if step.body.text or _calls_in(step))
     return f"{RECORD}\n\n{words}"
@@ -181,7 +182,7 @@ class _Talk:
         return self.sides
 
     def _wire_id(self, call: Call) -> str:
-        """The id that a call goes by: the provider's own, unless it can not tell calls apart."""
+        """The id that a call goes by: the provider's own, unless it cannot tell calls apart."""
         wire_id = call.provider_id
         if wire_id in self.ids or not _WIRE_ID.fullmatch(wire_id):
             wire_id = f"call_{call.call_id.replace('.', '_')}"

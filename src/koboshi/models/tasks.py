@@ -100,7 +100,7 @@ def _is_backlog(body: object) -> bool:
 
 
 def _noted(bodies: Sequence[object]) -> str:
-    """What there is to say when nobody wrote: what processes reported."""
+    """What there is to say without a message: what processes reported."""
     return "\n\n".join(map(notes.reported_in, _reports_in(bodies))) or NOTED
 
 

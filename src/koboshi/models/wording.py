@@ -4,7 +4,7 @@ import json
 import re
 from urllib.parse import urlsplit
 
-from koboshi.domain.notes import MARK
+from koboshi.domain.marks import unmarked
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.text import plain
 from koboshi.models.endpoint import Endpoint
@@ -110,13 +110,13 @@ def unknown_model(endpoint: Endpoint) -> str:
 
 
 def without_secrets(text: str, endpoint: Endpoint) -> str:
-    """The beginning of somebody else's text, on one line: without keys, without what is not
+    """The beginning of a foreign text, on one line: without keys, without what is not
     printed, and without our mark, by which the model knows our words."""
     text = plain(clean(text[:READ_CHARS_MAX]))
     for secret in _secrets_of(endpoint):
         text = text.replace(secret, "***")
     text = _STARRED.sub("***", _KEY_LIKE.sub("***", text))
-    return excerpt(text.replace(MARK, "(koboshi)"), QUOTED_CHARS_MAX)
+    return excerpt(unmarked(text), QUOTED_CHARS_MAX)
 
 
 def _secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def _secrets_of(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def clean(text: str) -> str:
-    """The text without halves of characters, which can not be stored."""
+    """The text without halves of characters, which cannot be stored."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from koboshi.domain.approver import SentBy
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import ChannelName, EntryId, TurnId
 from koboshi.domain.inbox import EntryState, Words
@@ -32,6 +33,9 @@ class Abilities:
     """An answer of several parts is not sent as that many messages."""
     takes_files: bool = False
     """A delivery can carry a file."""
+    question_units_max: int | None = None
+    """An approval longer than this, in UTF-16 code units, cannot be shown whole in one message, so
+    it is not offered there; None where everything can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +60,19 @@ class Inbound:
     """The external id of an earlier message that this one replaces, while that waits."""
     moved_to: str = ""
     """The chat is this one from now on."""
+    sent_by: SentBy = SentBy.PERSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What became of one `Inbound`; it is on disk. `is_same` is False where the external id was
-    used before with other words."""
+    used before with other words. One that was `refused`, for this reason, left no trace."""
 
     entry_id: EntryId
     state: EntryState
     is_duplicate: bool
     is_same: bool = True
+    refused: str = ""
 
 
 class Accept(Protocol):

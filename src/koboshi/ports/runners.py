@@ -11,6 +11,27 @@ from typing import Protocol
 
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Birth
+from koboshi.domain.sandbox import Boundary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """How a program is kept inside its boundary, ready to be applied."""
+
+    boundary: Boundary
+    launcher: tuple[str, ...] = ()
+    """What stands before the program: bubblewrap with its arguments."""
+    grants: tuple[tuple[str, int], ...] = ()
+    """Under Landlock: what stays possible, as (path, rights)."""
+    has_network: bool = True
+    memory_bytes_max: int = 0
+    """For the data of one process; 0: no limit."""
+    processes_max: int = 0
+    """For all processes of the user together, threads included; 0: no limit. The kernel does not
+    count root's."""
+
+
+UNCONFINED = Confinement(boundary=Boundary.NONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +44,7 @@ class CommandSpec:
     timeout_seconds: float
     takes_input: bool
     """Whether `write` can reach its standard input; otherwise that is empty."""
+    confinement: Confinement = UNCONFINED
 
 
 class EndedBy(StrEnum):

@@ -5,30 +5,30 @@ Any verb raises `StoreFailed` when the outcome of a commit is unknown: then this
 A verb that was called is never withdrawn: cancelling the caller does not cancel the write.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from koboshi.domain.command import Command, OperatorAction, Response, SessionFacts, Standing
+from koboshi.domain.command import ActionStanding, OperatorAction
 from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
     CallId,
-    ChannelName,
-    EntryId,
     ProcessId,
     SessionId,
     TurnId,
     WorkerId,
 )
-from koboshi.domain.outage import Decision, Failure
+from koboshi.domain.outage import Decision, ModelFailure
 from koboshi.domain.process import Birth, Process, ProcessState
 from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict
-from koboshi.domain.retry import Retried
+from koboshi.domain.role import Role, RoleStanding
 from koboshi.domain.route import Route
-from koboshi.domain.session import Session, Settings
+from koboshi.domain.sandbox import Boundary
+from koboshi.domain.session import Session
 from koboshi.domain.transcript import (
+    ApprovalSeal,
     CallRecord,
     Choice,
     Note,
@@ -40,8 +40,13 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim
 from koboshi.domain.watch import Finding, Watcher, WatcherSpec
+from koboshi.ports.approvals import Approvals
 from koboshi.ports.backups import Backups
-from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.browsers import Browsers
+from koboshi.ports.erasures import Erasures
+from koboshi.ports.inbox import Arrival as Arrival
+from koboshi.ports.inbox import Inbox
+from koboshi.ports.inbox import Respond as Respond
 from koboshi.ports.outbox import Outbox
 from koboshi.ports.people import People
 from koboshi.ports.retention import Retention
@@ -49,19 +54,6 @@ from koboshi.ports.views import OwnerViews
 from koboshi.ports.workers import Workers
 
 NO_SIZES: Mapping[ProcessId, int] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """An `Inbound` after a first look: a command if it is one, ignored if it is not for us."""
-
-    inbound: Inbound
-    command: Command | None = None
-    ignored: str | None = None
-
-
-Respond: TypeAlias = Callable[[Command, SessionFacts], Response]
-"""What a command does; pure, called inside the transaction that stores the command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,61 +69,11 @@ class Loaded:
     model_tries: int
     summary: Step | None = None
     """The newest summary of the session, of this turn or an earlier one."""
+    standing: RoleStanding = RoleStanding()  # noqa: RUF009  (frozen)
 
 
 class Sessions(Protocol):
     async def find(self, route: Route) -> Session | None: ...
-
-    async def set(self, session_id: SessionId, settings: Settings) -> None:
-        """Replace the session's own settings."""
-        ...
-
-
-class Inbox(Protocol):
-    async def bind(self, accounts: Mapping[ChannelName, str]) -> tuple[ChannelName, ...]:
-        """Store the accounts of the channels, before anything is received or sent. Where the
-        account changed, the old account's platform ids are forgotten, as after a move. Returns
-        those channels."""
-        ...
-
-    async def adopt(self, channel: ChannelName, account: str) -> None:
-        """The platform confirms this account. Messages from before accounts were stored belong to
-        the first confirmed one."""
-        ...
-
-    async def cursor(self, channel: ChannelName, account: str = "") -> str | None:
-        """How far the channel was read as this account."""
-        ...
-
-    async def accept(
-        self,
-        channel: ChannelName,
-        arrivals: Sequence[Arrival],
-        *,
-        cursor: str | None,
-        respond: Respond,
-        account: str = "",
-    ) -> tuple[Receipt, ...]:
-        """Store new messages for this account and how far we have read, and do at once what
-        follows: open a turn where the session is idle, answer its open question, carry out a
-        command. Messages of a person who is not allowed are ignored; in a private chat they may be
-        given a code. An external id of the account that is already stored changes nothing."""
-        ...
-
-    async def drop(self, entry_id: EntryId) -> bool:
-        """A waiting message will not be taken up. False if nothing was done: it is in a turn, it
-        does not wait, it is no message, or there is none."""
-        ...
-
-    async def retry(self, entry_id: EntryId) -> Retried | None:
-        """Ask an unanswered message again, as a new message that names the old one or its turn.
-        Returns the new one, or the existing one if it was asked again before. None if there is no
-        such message."""
-        ...
-
-    async def messages_waiting(self, session_id: SessionId) -> int:
-        """How many messages of people wait in the session."""
-        ...
 
 
 class Turns(Protocol):
@@ -148,6 +90,10 @@ class Turns(Protocol):
         ...
 
     async def load(self, claim: Claim) -> Loaded: ...
+
+    async def standing(self, claim: Claim) -> RoleStanding:
+        """What the turn may do now: a person with another role may have joined it."""
+        ...
 
     async def holds(self, claim: Claim) -> bool:
         """Whether the claim is still valid."""
@@ -169,11 +115,15 @@ class Turns(Protocol):
         newest one: this bounds their number."""
         ...
 
-    async def start_call(self, claim: Claim, call_id: CallId) -> bool:
-        """The call is about to run: from here on its outcome is unknown until it is finished.
+    async def start_call(
+        self, claim: Claim, call_id: CallId, seal: str | None = None, role: Role = Role.MEMBER
+    ) -> bool:
+        """The call is about to run: from here on its outcome is unknown until it is finished. One
+        that needs an approval starts only under the seal that the yes was given for.
 
         False, and nothing is written, if the same call ran before in this turn, its outcome is
-        unknown or the gateway died while it ran, and no person has allowed it since."""
+        unknown or the gateway died while it ran, and no person has allowed it since. Raises
+        RoleLost, and nothing is written, if the turn has less than `role` by now."""
         ...
 
     async def finish_call(
@@ -189,9 +139,19 @@ class Turns(Protocol):
         ...
 
     async def ask(
-        self, claim: Claim, call_id: CallId, text: str, choices: Sequence[Choice], age_ms_max: int
-    ) -> None:
-        """Ask the person; the turn waits, and the claim is given back."""
+        self,
+        claim: Claim,
+        call_id: CallId,
+        text: str,
+        choices: Sequence[Choice],
+        age_ms_max: int,
+        *,
+        sealed: ApprovalSeal | None = None,
+        chat_text: str = "",
+    ) -> bool:
+        """Ask the person; the turn waits, and the claim is given back. `sealed` is what a yes is
+        bound to, and `chat_text` is said in the chat instead of a text that does not fit there.
+        False if a rule of the chat has approved the call instead: then nothing is asked."""
         ...
 
     async def answer(
@@ -221,7 +181,7 @@ class Turns(Protocol):
         abandons them if they are not on their way. An ordinal is used once."""
         ...
 
-    async def retry_model(self, claim: Claim, failure: Failure) -> Decision:
+    async def retry_model(self, claim: Claim, failure: ModelFailure) -> Decision:
         """Store that the model did not answer, decide what follows, and owe the person one notice
         about it once it is due."""
         ...
@@ -247,7 +207,7 @@ class Turns(Protocol):
         to decide."""
         ...
 
-    async def will(self, turn_id: TurnId, will: OperatorAction) -> Standing | None:
+    async def will(self, turn_id: TurnId, will: OperatorAction) -> ActionStanding | None:
         """Apply the operator's action to a turn, as `/resume` and `/drop` do. It is done exactly
         when LEFT comes back; any other standing says why nothing was written, and None that there
         is no such turn."""
@@ -269,6 +229,7 @@ class Processes(Protocol):
         is_foreground: bool,
         watchers: Sequence[WatcherSpec] = (),
         background_max: int | None = None,
+        boundary: Boundary = Boundary.NONE,
     ) -> Process:
         """Store the intent to start a process for a call, with its watchers, before anything runs.
         A call has one process for ever: an existing one is returned as it is. Raises
@@ -368,6 +329,12 @@ class Store(Protocol):
     def workers(self) -> Workers: ...
     @property
     def people(self) -> People: ...
+    @property
+    def erasures(self) -> Erasures: ...
+    @property
+    def browsers(self) -> Browsers: ...
+    @property
+    def approvals(self) -> Approvals: ...
     @property
     def views(self) -> OwnerViews: ...
     @property

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from koboshi.domain.approval import Approval
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ProcessId
+from koboshi.domain.role import RoleStanding
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.turn import Claim
@@ -19,6 +21,8 @@ class ToolContext:
     claim: Claim
     call_id: CallId
     route: Route
+    seal: str | None = None
+    """What the person's yes to this call is bound to; None if none was needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +100,39 @@ def load_of(tool: object, arguments: str) -> Load:
     return tool.load_of(arguments)
 
 
+@runtime_checkable
+class AsksApproval(Protocol):
+    """A tool that says itself what is to be allowed. Of others the person is shown the arguments,
+    as they are, below the tool's question."""
+
+    async def approval_of(self, arguments: str) -> Approval:
+        """What a person is asked to allow. The same for the same arguments, as long as what would
+        happen is the same."""
+        ...
+
+
+@runtime_checkable
+class JudgesByFacts(Protocol):
+    """A tool whose need depends on stored facts. `need_of` is then the strictest need."""
+
+    async def need_now(self, arguments: str) -> Need: ...
+
+
+async def approval_of(tool: Tool, arguments: str) -> Approval:
+    """What a person is asked to allow before a call."""
+    if isinstance(tool, AsksApproval):
+        return await tool.approval_of(arguments)
+    question, _ = tool.question_of(arguments)
+    return Approval(lead=question, literal=arguments)
+
+
+async def need_of(tool: Tool, arguments: str) -> Need:
+    """Whom a call waits for."""
+    if isinstance(tool, JudgesByFacts):
+        return await tool.need_now(arguments)
+    return tool.need_of(arguments)
+
+
 class ToolSource(Protocol):
     """Tools that come and go with their server."""
 
@@ -125,6 +162,10 @@ class Tools(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]: ...
+
+    def within(self, standing: RoleStanding) -> "Tools":
+        """The tools that a turn has by its role, in the folder of its chat."""
+        ...
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them."""

@@ -43,6 +43,8 @@ class JournalLine:
     session_id: SessionId | None
     turn_id: TurnId | None
     worker_id: int | None
+    words: str = ""
+    """What happened, by the narrator; empty where another line says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class Shown:
     question: int | None
     may_be_duplicate: bool
     file: OutFile | None = None
+    literal: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +257,10 @@ class QuestionView:
     choices: tuple[Choice, ...]
     asked_ms: int
     expires_ms: int
+    literal: tuple[int, ...] | None = None
+    """Which characters of the text will run or be written, exactly."""
+    asked_by: str = ""
+    """For whom the agent works."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ OUTBOX_SOONER = "outbox-sooner"
 JOURNAL = "journal"
 PROCESSES = "processes"
 WORKERS = "workers"
+ERASURES = "erasures"
 
 
 def claim_topic(turn_id: int) -> str:

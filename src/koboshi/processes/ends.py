@@ -48,7 +48,7 @@ class ProcessEnds:
         to be said about it.
 
         A lost one may live on without its runner, where that was killed together with its keeper.
-        What is left of it is ended before its end is stored: nobody can take it up, since its
+        What is left of it is ended before its end is stored: it cannot be adopted, since its
         output goes nowhere and how it ends cannot be known.
         """
         if seen.life is Life.ALIVE:
@@ -80,7 +80,7 @@ class ProcessEnds:
         )
 
     async def _last_words(self, process_id: ProcessId) -> str:
-        """The last of its output, for whoever hears of the end; and what matches in it and was not
+        """The last of its output, for the report of the end; and what matches in it and was not
         told yet, if that is not among it."""
         process = await self.processes.get(process_id)
         if process is None or process.is_foreground or process.ended_ms is not None:
@@ -203,7 +203,7 @@ def _ends_of_log(runners: Runners, process_id: ProcessId, is_needed: bool) -> by
         if is_needed and shortage_in(error):
             raise
         # How it ended is worth more than what it said.
-        return f"(its output can not be read: {error})".encode()
+        return f"(its output cannot be read: {error})".encode()
     missing = tail.offset - end_of_head
     gap = f"\n… {missing} bytes left out …\n".encode() if missing else b""
     return head.content + gap + tail.content

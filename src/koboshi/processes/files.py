@@ -36,8 +36,8 @@ class _Exit(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class ProcessFiles:
     """The folder of one process. What is missing or makes no sense is None or empty. What is there
-    and cannot be read now raises OSError: for want of a descriptor nobody may conclude that a
-    command has not begun, or has no end."""
+    and cannot be read now raises OSError: a missing descriptor must not
+    lead to the conclusion that a command has not begun, or has no end."""
 
     folder: Path
 
@@ -126,7 +126,7 @@ class ProcessFiles:
         return ""
 
     def open_input(self) -> int | None:
-        """The input of the command; None if it takes none, or nobody is there to read it."""
+        """The input of the command; None if it takes none, or has no reader any more."""
         try:
             return os.open(self.folder / "stdin", os.O_WRONLY | os.O_NONBLOCK)
         except OSError:

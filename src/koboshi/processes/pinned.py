@@ -12,9 +12,15 @@ import os
 import tempfile
 from typing import Final
 
-PACKAGE = "koboshi.runner"
-PARTS = ("log", "memory", "reaper", "tree", "keeper", "program")
-"""The modules of the runner, each after those that it needs. The last has `main`."""
+PARTS = tuple(
+    """
+    koboshi.runner.log koboshi.runner.memory koboshi.runner.reaper koboshi.runner.tree
+    koboshi.runner.landlock koboshi.runner.spec koboshi.runner.sandbox koboshi.runner.command
+    koboshi.runner.keeper koboshi.runner.program
+    """.split()
+)
+"""The modules of the runner, each after those that it needs. They know each other by the last part
+of their names. The last has `main`."""
 
 PROGRAM_FILE = 3
 """Where the open file is in a runner that begins."""
@@ -42,7 +48,7 @@ _MARSHAL_VERSION = 2
 
 def pinned_program() -> bytes:
     """The program as it is on the disk now. Raises ImportError if it is not there."""
-    parts = tuple((name, *_part(f"{PACKAGE}.{name}")) for name in PARTS)
+    parts = tuple((name.rpartition(".")[2], *_part(name)) for name in PARTS)
     bundle = marshal.dumps((importlib.util.MAGIC_NUMBER, parts), _MARSHAL_VERSION)
     return LOADER.ljust(LOADER_BYTES) + bundle
 

@@ -20,9 +20,11 @@ from pathlib import Path
 
 from anyio import move_on_after, sleep, to_thread, wait_readable, wait_writable
 
+from koboshi.boundary.port_guard import PortGuard
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.process import Birth, is_same
-from koboshi.ports.runners import CommandSpec, Life, LogSlice, Seen
+from koboshi.domain.sandbox import Boundary
+from koboshi.ports.runners import CommandSpec, Confinement, Life, LogSlice, Seen
 from koboshi.processes.files import ProcessFiles
 from koboshi.processes.installed import INSTALLED
 from koboshi.processes.pinned import BEGIN, PROGRAM_FILE, open_program, pinned_program
@@ -59,11 +61,13 @@ class LocalRunners:
     input_within_s: float = 5.0
     python: str = sys.executable
     boot_id_file: Path = Path("/proc/sys/kernel/random/boot_id")
+    guard: PortGuard = field(default_factory=lambda: PortGuard(frozenset()))
+    """What keeps confined commands off the gateway's own ports."""
     _children: dict[ProcessId, int] = field(default_factory=dict, init=False)
     """Runners that we started ourselves and have not buried: their pids have no other owner."""
 
     async def start(self, process_id: ProcessId, spec: CommandSpec) -> Birth | None:
-        """None only if somebody looked too early, and so settled that it never begins."""
+        """None only if a look came too early, and so settled that it never begins."""
         if math.isnan(spec.timeout_seconds):
             raise OSError(errno.EINVAL, "the time limit is not a number")
         # It is given our own program, whatever is installed by now; people are told of that.
@@ -71,7 +75,10 @@ class LocalRunners:
         for each in list(self._children):
             self._bury(each)
         files = self._files(process_id)
-        birth_pipe = await to_thread.run_sync(self._spawn, process_id, files, spec)
+        spawn = partial(self._spawn, process_id, files, spec)
+        if spec.confinement.boundary is not Boundary.NONE:
+            spawn = partial(self.guard.run, spawn)
+        birth_pipe = await to_thread.run_sync(spawn)
         try:
             with move_on_after(BORN_WITHIN_S) as waiting:
                 await wait_readable(birth_pipe)
@@ -212,6 +219,7 @@ class LocalRunners:
             "head_max": str(self.log_head_bytes),
             "tail_max": str(self.log_tail_bytes),
             "marker": secrets.token_hex(16),
+            **_settings_of_boundary(spec.confinement),
         }
 
     def _bury(self, process_id: ProcessId) -> None:
@@ -221,7 +229,7 @@ class LocalRunners:
         try:
             is_dead = os.waitpid(pid, os.WNOHANG)[0] != 0
         except ChildProcessError:
-            is_dead = True  # somebody else was faster
+            is_dead = True  # another caller was faster
         if is_dead:
             del self._children[process_id]
 
@@ -255,7 +263,7 @@ class LocalRunners:
             os.close(process)
 
     def _open_process(self, birth: Birth) -> int | None:
-        """The runner that was born; None if it does not live, whoever has its pid now."""
+        """The runner that was born; None if it does not live, even if its pid was given anew."""
         if not HAS_DESCRIPTORS:
             return None
         try:
@@ -314,7 +322,7 @@ class LocalRunners:
                     return
 
     async def _kill(self, process_id: ProcessId) -> None:
-        """KILL to the tree, to the runner and to its keeper, which had their chance, until nobody
+        """KILL to the tree, to the runner and to its keeper, which had their chance, until none
         is left. The keeper goes last: as long as it lives, nothing of the tree can escape it."""
         for _ in range(KILL_ROUNDS_MAX):
             is_held = self.look(process_id).life is Life.ALIVE
@@ -329,8 +337,8 @@ class LocalRunners:
             await sleep(PAUSE_S_MIN)
 
     async def _remains(self, process_id: ProcessId, *, is_held: bool = False) -> "_Remains":
-        """What lives of a process, with a runner or without. While nobody holds the lock, neither
-        its runner nor its keeper lives, whoever may have their pids."""
+        """What lives of a process, with a runner or without. While the lock is free, neither its
+        runner nor its keeper lives, whatever processes have their pids now."""
         files = self._files(process_id)
         runner, keeper = files.read_birth(), files.read_keeper()
         both = [each for each in (runner, keeper) if each is not None and is_held]
@@ -347,6 +355,19 @@ class _Remains:
     """Pids and start ticks."""
     runner: Birth | None
     keeper: Birth | None
+
+
+def _settings_of_boundary(confinement: Confinement) -> dict[str, str]:
+    """In the form that the runner reads (`runner/spec.py`)."""
+    grants = [f"{rights} {path}" for path, rights in confinement.grants]
+    return {
+        "boundary": confinement.boundary,
+        "network": str(int(confinement.has_network)),
+        "memory_max": str(confinement.memory_bytes_max),
+        "processes_max": str(confinement.processes_max),
+        **{f"launcher.{n}": each for n, each in enumerate(confinement.launcher)},
+        **{f"grant.{n}": each for n, each in enumerate(grants)},
+    }
 
 
 def _signal_by_pid(pid: int, numbers: Sequence[int]) -> bool:

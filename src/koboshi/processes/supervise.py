@@ -1,5 +1,8 @@
-"""Processes that nobody waits for: ended ones get their end stored, unwanted ones are ended, and
-those that ended long ago are forgotten."""
+"""Processes that no call waits for: ended ones get their end stored, unwanted ones are ended, and
+those that ended long ago are forgotten.
+
+A boot adopts what an earlier one left in the same way: it looks at every process that its rows call
+alive, follows those that live, and stores the end of the others."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -56,7 +59,7 @@ class Supervise:
 
     async def keep_forgetting(self) -> None:
         """Delete processes that ended long ago, rows and files. First a while after the start, so
-        that it delays nobody, and so that a gateway that is often started does so, too."""
+        that it delays no message, and early enough that a gateway with short lives does it, too."""
         pause_seconds = min(FIRST_SWEEP_SECONDS, self.retention.sweep_seconds)
         while True:
             await sleep(pause_seconds)
@@ -117,7 +120,7 @@ class Supervise:
         """Wait for its end, to tell of it at once."""
         try:
             found = await self.runners.wait(process_id)
-            # Somebody who asked for the end stores it as well, and a second one changes nothing.
+            # A caller that asked for the end stores it as well, and a second one changes nothing.
             await self.store_end(process_id, found)
             log.info("process_ended", process=process_id, life=found.life)
         except OSError as error:

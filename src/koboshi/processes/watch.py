@@ -58,7 +58,7 @@ class WatchLogs:
     """Watchers that found something which could not be said, and when they look again."""
 
     async def keep_watching(self) -> None:
-        """Look at everything that somebody watches, again and again."""
+        """Look at every process that has a watcher, again and again."""
         while True:
             seen = self.wakeups.count(PROCESSES)
             watched = await self.store.processes.watched()

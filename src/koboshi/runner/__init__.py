@@ -1,5 +1,21 @@
 """The tiny program that owns one command and outlives the gateway.
 
+Theory of operation. The gateway, the runner, its keeper and the command may each be killed at any
+instruction, and no signal or pipe between them survives that. So all they tell each other are
+files in one folder and one lock, written in an order in which each file is a fact:
+
+* The lock is held exactly while the runner or its keeper lives. Only a process that finds it free
+  may conclude anything: without `born.json` the command never began, and `void` settles that for
+  good; with `exit.json` it ended so; with a birth and no end it is lost, and its outcome unknown.
+* `born.json` is durable before the command starts, so no command runs that no gateway knows of.
+  Room for `exit.json` is reserved before that, so that a full disk cannot swallow the end.
+* `exit.json` is durable before the lock is free. A later gateway reads it as the first one would
+  have: a runner that is adopted and one that never lost its gateway cannot be told apart.
+* The processes of a command are found by a marker in their environment, by descent and by session
+  (`tree.py`), and are ended as a whole: stopped first, so that no step follows another.
+* The keeper is the runner's parent and holds the lock as well. If the runner alone is killed, the
+  keeper ends the tree before the lock becomes free.
+
 Its facts lie in the folder of its process, so that they survive every other process:
 
     lock        taken by the gateway, inherited by the runner and its keeper, free exactly when both

@@ -1,7 +1,8 @@
 """The runner of one command: starts it, keeps its output, ends its tree, records how it ended.
 
 The gateway starts it with three open files: 0 is the lock of the process, 1 is a pipe that closes
-at its birth, 2 takes its errors. The package says what the files in the folder mean.
+at its birth, 2 takes its errors. The docstring of the package has the theory of operation, and
+says what the files in the folder mean.
 """
 
 import errno
@@ -13,15 +14,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from typing import NoReturn
+
+    from koboshi.runner import command, keeper, log, memory, reaper, sandbox, spec, tree
 else:
     import _signal as signal
 
-# Loaded by plain names: the isolated interpreter knows no packages.
-keeper = __import__("keeper")
-log = __import__("log")
-memory = __import__("memory")
-reaper = __import__("reaper")
-tree = __import__("tree")
+    # Loaded by plain names: the isolated interpreter knows no packages.
+    command = __import__("command")
+    keeper = __import__("keeper")
+    log = __import__("log")
+    memory = __import__("memory")
+    reaper = __import__("reaper")
+    sandbox = __import__("sandbox")
+    spec = __import__("spec")
+    tree = __import__("tree")
 
 CHUNK_BYTES = 65_536
 DRAIN_BYTES_MAX = 1 << 20  # the most that a pipe holds: all that was written before the end
@@ -39,6 +45,7 @@ def main(folder: str) -> "NoReturn":
     posix.chdir(folder)
     lead_session()
     posix.closerange(3, STRAY_FILES_MAX)
+    sandbox.reserve()
     output = posix.pipe()
     parent = keeper.part(output[1])
     lead_session()
@@ -47,7 +54,7 @@ def main(folder: str) -> "NoReturn":
     signals = listen()
     if tree.exists("void"):
         posix._exit(0)
-    runner = Runner(Spec(tree.read("spec")), signals, output)
+    runner = Runner(spec.Spec(tree.read("spec")), signals, output)
     reserve("exit.json")
     publish("born.json", birth(parent))
     sync("..")
@@ -80,34 +87,17 @@ def listen() -> int:
     return reading
 
 
-class Spec:
-    """What to run, as the gateway wrote it."""
-
-    def __init__(self, content: bytes) -> None:
-        settings, _, environment = content.partition(b"\0\0")
-        said = tree.entries(settings)
-        self.shell = said[b"shell"]
-        self.command = said[b"command"]
-        self.workdir = said[b"workdir"]
-        self.timeout = float(said[b"timeout"])
-        self.grace = float(said[b"grace"])
-        self.takes_input = said[b"takes_input"] == b"1"
-        self.head_max = int(said[b"head_max"])
-        self.tail_max = int(said[b"tail_max"])
-        self.marker = said[b"marker"]
-        self.environment = tree.entries(environment) | {tree.MARKER: self.marker}
-
-
 class Runner:
     """One command, from its start to its record."""
 
-    def __init__(self, spec: Spec, signals: int, output: tuple[int, int]) -> None:
-        self.spec = spec
+    def __init__(self, said: "spec.Spec", signals: int, output: tuple[int, int]) -> None:
+        self.spec = said
         self.signals = signals
-        self.log = log.Log(spec.head_max, spec.tail_max)
+        self.log = log.Log(said.head_max, said.tail_max)
         self.poll = select.poll()
         self.poll.register(signals, select.POLLIN)
-        self.input = open_input(spec.takes_input)
+        self.input = command.open_input(said.takes_input)
+        self.sandbox = sandbox.CommandSandbox() if said.launcher else None
         self.output, self.command_output = output
         self.troubles = -1
         self.child = 0
@@ -128,9 +118,12 @@ class Runner:
             self.by, self.error = "start", str(error)
             return False
         if self.child == 0:
-            become(self.spec, self.input, self.command_output, troubles)
+            command.become(self.spec, self.input, self.command_output, troubles, self.sandbox)
         for file in (self.input, self.command_output, troubles):
             posix.close(file)
+        if self.sandbox is not None:
+            self.sandbox.started(self.child)
+            self.poll.register(self.sandbox.ready, select.POLLIN)
         posix.set_blocking(self.output, False)
         posix.set_blocking(self.troubles, False)
         self.poll.register(self.output, select.POLLIN)
@@ -139,18 +132,19 @@ class Runner:
     def oversee(self) -> None:
         """Keep the output until the command has ended: by itself, on request, or by its time.
 
-        A process of it that lives on after the command's end is left alone: it may be meant to.
+        A process of it that lives on after the command's end is left alone: it may be meant to. In
+        a boundary it is ended: nothing would look after it there.
         """
         limit = time.monotonic() + self.spec.timeout
         while self.status is None and not self.is_asked and time.monotonic() < limit:
             self.attend(limit)
-        if self.status is not None:
-            return
-        if self.is_asked:
+        if self.status is None and self.is_asked:
             self.obey()
-        else:
+        elif self.status is None:
             self.by = "timeout"
             self.end_tree(self.spec.grace)
+        if self.spec.is_confined:
+            self.end_rest()
 
     def obey(self) -> None:
         """End the tree. The gateway says with which grace; any other sender has only the signal."""
@@ -166,6 +160,8 @@ class Runner:
         They are stopped first: a process whose awaited child has ended, and which is not signalled
         yet, would go on to its next step.
         """
+        if self.sandbox is not None:
+            self.sandbox.refuse()
         self.signal_tree(signal.SIGSTOP)
         self.signal_tree(signal.SIGTERM)
         self.signal_tree(signal.SIGCONT)
@@ -183,6 +179,15 @@ class Runner:
             self.signal_tree(signal.SIGKILL)
             self.attend(time.monotonic() + LOOK_EVERY_SECONDS)
 
+    def end_rest(self) -> None:
+        """End what the command has left in its boundary. All of it is below us by now."""
+        if self.sandbox is not None:
+            self.sandbox.end_namespace()
+        limit = time.monotonic() + KILL_WITHIN_SECONDS
+        while reaper.has_children() and time.monotonic() < limit:
+            self.attend(time.monotonic() + LOOK_EVERY_SECONDS)
+            tree.send_all(self.find_tree() if reaper.has_children() else {}, signal.SIGKILL)
+
     def is_tree_alive(self) -> bool:
         return self.status is None or bool(self.find_tree())
 
@@ -193,6 +198,9 @@ class Runner:
     def signal_tree(self, number: int) -> None:
         """Signal each process of the command once."""
         found = self.find_tree()
+        if self.sandbox is not None:
+            tree.send_all(self.sandbox.targets(found, number), number)
+            return
         tree.send_all(found, number)
         if not found and self.status is None:
             send_group(self.child, number)
@@ -204,7 +212,11 @@ class Runner:
                 if file == self.signals:
                     self.take_signals()
                     return
-                self.copy()
+                if self.sandbox is not None and file == self.sandbox.ready:
+                    self.poll.unregister(file)
+                    self.sandbox.answer()
+                else:
+                    self.copy()
 
     def take_signals(self) -> None:
         if signal.SIGTERM in posix.read(self.signals, 512):
@@ -234,6 +246,18 @@ class Runner:
             left -= copied
         if self.status is not None and (said := posix.read(self.troubles, ERROR_CHARS_MAX)):
             self.by, self.error, self.status = "start", said.decode("utf-8", "replace"), None
+        elif self.sandbox is not None and self.status is not None:
+            self.judge_sandbox(self.sandbox, self.status)
+
+    def judge_sandbox(self, around: "sandbox.CommandSandbox", told: int) -> None:
+        """A sandbox that did not stand ran nothing; all output is its own."""
+        if around.has_begun:
+            self.status = around.true_status(told)
+            return
+        self.status = None
+        if self.by == "itself":
+            said = tree.read("log")[:ERROR_CHARS_MAX].decode("utf-8", "replace").strip()
+            self.by, self.error = "start", "its sandbox did not start: " + said
 
     def reason(self, code: int | None) -> str | None:
         """Why it ended, if by itself and yet not by its own will."""
@@ -274,44 +298,6 @@ class Runner:
             publish("exit.json", record)
 
 
-def open_input(takes_input: bool) -> int:
-    """What the command reads from."""
-    if not takes_input:
-        return posix.open("/dev/null", posix.O_RDONLY)
-    posix.mkfifo("stdin", 0o600)
-    # While we hold it for writing, a writer that closes it does not end the command's input.
-    posix.open("stdin", posix.O_RDWR)
-    return posix.open("stdin", posix.O_RDONLY)
-
-
-def become(spec: Spec, source: int, output: int, troubles: int) -> "NoReturn":
-    """Become the command. An obstacle goes to `troubles`, which closes empty if there is none."""
-    task = b"cannot be made ready"
-    try:
-        signal.set_wakeup_fd(-1)
-        write_child()
-        # The first of these gives up our copy of the lock: no command ever holds it. So once the
-        # lock is free, the birth record says what was started.
-        posix.dup2(source, 0)
-        posix.dup2(output, 1)
-        posix.dup2(output, 2)
-        posix.setpgid(0, 0)
-        # Caught signals revert to the default by themselves; ignored ones would stay ignored.
-        for number in signal.valid_signals():
-            if signal.getsignal(number) == signal.SIG_IGN:
-                signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        task = b"cannot enter " + spec.workdir
-        posix.chdir(spec.workdir)
-        task = b"cannot run " + spec.shell
-        # Without the dashes a command that begins with one would be read as an option.
-        posix.execve(spec.shell, [spec.shell, b"-c", b"--", spec.command], spec.environment)
-    except OSError as error:
-        posix.write(troubles, task[:200] + b": " + (error.strerror or "").encode())
-    finally:
-        posix._exit(127)
-
-
 def send_group(leader: int, number: int) -> None:
     """Signal the group of our own child, where the system does not list other processes."""
     try:
@@ -320,30 +306,16 @@ def send_group(leader: int, number: int) -> None:
         return  # it has ended, and waits to be reaped
 
 
-def write_child() -> None:
-    """Record who is about to become the command. Lost with the machine, and so is the command."""
-    pid, start = posix.getpid(), start_ticks(posix.getpid())
-    file = posix.open("child", posix.O_WRONLY | posix.O_CREAT, 0o600)
-    if posix.write(file, record := b"pid=%d\0start_ticks=%d\0" % (pid, start)) < len(record):
-        raise OSError(errno.ENOSPC, "no room for its birth")
-    posix.close(file)
-
-
-def start_ticks(pid: int) -> int:
-    stat = tree.stat_of(pid)
-    return int(stat[tree.START]) if stat else 0
-
-
 def birth(parent: int) -> bytes:
     """Who we are, and who our keeper is: 0 if there is none."""
     boot_id = "/proc/sys/kernel/random/boot_id"
     return encode(
         {
             "pid": posix.getpid(),
-            "start_ticks": start_ticks(posix.getpid()),
+            "start_ticks": command.start_ticks(posix.getpid()),
             "boot_id": tree.read(boot_id).decode().strip() if tree.exists(boot_id) else "",
             "keeper_pid": parent,
-            "keeper_start_ticks": start_ticks(parent) if parent else 0,
+            "keeper_start_ticks": command.start_ticks(parent) if parent else 0,
         }
     )
 

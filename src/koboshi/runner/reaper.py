@@ -34,3 +34,12 @@ def reap() -> dict[int, int]:
     except ChildProcessError:
         return ended  # none is left
     return ended
+
+
+def has_children() -> bool:
+    """Whether anything is left below us, living or not reaped yet."""
+    try:
+        posix.waitid(posix.P_ALL, 0, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True

@@ -4,6 +4,7 @@ Where a file belongs is part of the message, so a turn that goes on after a cras
 missing and nothing else.
 """
 
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,16 +43,17 @@ class Attachments:
         for message in [step.body for step in loaded.steps if isinstance(step.body, Message)]:
             for place, attachment in enumerate(message.files):
                 cause = f"file:{message.entry_id}:{place}"
-                if cause in told or await AsyncPath(self.workdir / attachment.path).exists():
+                path = self.workdir / loaded.standing.folder / attachment.path
+                if cause in told or await _is_file(path):
                     continue
-                why = await self._fetch(loaded.session.route.channel, attachment)
+                why = await self._fetch(loaded.session.route.channel, attachment, path)
                 if why is not None:
                     note = Note(cause=cause, text=notes.file_not_had(attachment.path, why))
                     steps = await self.store.turns.note(claim, note)
                     loaded = replace(loaded, steps=(*loaded.steps, *steps))
         return loaded
 
-    async def _fetch(self, name: ChannelName, attachment: Attachment) -> str | None:
+    async def _fetch(self, name: ChannelName, attachment: Attachment, path: Path) -> str | None:
         """Fetch one file. Returns the reason if it can never be fetched. Raises an error of a
         resource that comes back: the file may still be fetched later."""
         channel = self.channels.get(name)
@@ -61,7 +63,7 @@ class Attachments:
         for _ in range(TRIES):
             try:
                 with move_on_after(self.seconds) as limit:
-                    await channel.fetch(attachment, self.workdir / attachment.path)
+                    await channel.fetch(attachment, path)
                 if not limit.cancelled_caught:
                     return None
                 why = f"it did not come within {self.seconds:g} seconds"
@@ -74,3 +76,11 @@ class Attachments:
                 log.warning("file_not_fetched", path=attachment.path, why=why)
             await sleep(PAUSE_SECONDS)
         return why
+
+
+async def _is_file(path: Path) -> bool:
+    """Whether the file is there. A link of that name is not one that we have fetched."""
+    try:
+        return stat.S_ISREG((await AsyncPath(path).lstat()).st_mode)
+    except OSError:
+        return False

@@ -15,12 +15,15 @@ import structlog
 from anyio import create_task_group, sleep
 
 from koboshi.domain import notes
-from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
+from koboshi.domain.approval import seal_of
+from koboshi.domain.call_fate import CallFate, fate_of
+from koboshi.domain.errors import Fenced, RoleLost, StoreFailed, is_or_holds
 from koboshi.domain.files import Parcel
 from koboshi.domain.ids import CallId, ProcessId
+from koboshi.domain.marks import unmarked
 from koboshi.domain.phrases import clock_words
-from koboshi.domain.recovery import CallFate, fate_of
 from koboshi.domain.resource_exhaustion import shortage_in
+from koboshi.domain.role import Role
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Call, CallRecord, Need, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
@@ -33,7 +36,9 @@ from koboshi.ports.tool import (
     ToolFailed,
     Tools,
     TurnSetDown,
+    approval_of,
     load_of,
+    need_of,
 )
 from koboshi.runtime.intake import storable
 from koboshi.runtime.slots import Slot, lone_slot
@@ -61,6 +66,8 @@ class CallRunner:
     redact: Callable[[str], str] = lambda text: text
     """Takes out secrets that the configuration knows."""
     side_by_side_max: int = 16
+    role: Role = Role.MEMBER
+    """The role of the turn for which these tools were chosen."""
 
     async def run_all(
         self,
@@ -110,22 +117,46 @@ class CallRunner:
 
     async def _result_of(self, claim: Claim, route: Route, record: CallRecord) -> _End:
         call, started_ms = record.call, record.started_ms
-        context = ToolContext(claim=claim, call_id=call.call_id, route=route)
+        seal = record.seal or "" if call.need is Need.APPROVAL else None
+        context = ToolContext(claim=claim, call_id=call.call_id, route=route, seal=seal)
         if started_ms is not None:
             return await self._take_up(record, started_ms, context)
         tool = await self._usable(call)
         if isinstance(tool, Result):
             return _End(result=tool)
         is_stricter = tool.effect_of(call.arguments).is_stricter_than(call.effect)
-        needs_more = tool.need_of(call.arguments) is not Need.NOBODY and call.need is Need.NOBODY
+        needs_more = call.need is Need.NOBODY and (
+            await need_of(tool, call.arguments) is not Need.NOBODY
+        )
         if is_stricter or needs_more or record.waits_for_person:
             # Recovery decides by what is stored with the call, which must not understate it.
             return _End(result=_error(call.call_id, notes.tool_changed(call.tool)))
+        if seal is not None and seal != await self._seal_now(tool, call):
+            # What would happen now is not what the person was shown.
+            return _End(result=_error(call.call_id, notes.not_as_approved(call.tool)))
         # The intent is committed before the tool runs, so a crash from here on means "started,
         # outcome unknown".
-        if not await self.store.turns.start_call(claim, call.call_id):
+        try:
+            is_started = await self.store.turns.start_call(claim, call.call_id, seal, self.role)
+        except RoleLost:
+            return _End(result=_error(call.call_id, notes.role_lost(call.tool)))
+        if not is_started:
             return _End(result=_error(call.call_id, notes.not_repeated(call.tool)))
         return await self._run(tool, call, context, is_resumed=False)
+
+    async def refuse(self, claim: Claim, call: Call, why: str) -> tuple[Step, ...]:
+        """The call gets a result without having run: no person can be asked about it."""
+        result = _error(call.call_id, notes.not_asked(call.tool, why))
+        return await self.store.turns.finish_call(claim, result)
+
+    async def _is_still_allowed(self, tool: Tool, call: Call, context: ToolContext) -> bool:
+        """Whether to run it again would do what was allowed, or needs no person."""
+        if context.seal is not None:
+            return context.seal == await self._seal_now(tool, call)
+        return await need_of(tool, call.arguments) is Need.NOBODY
+
+    async def _seal_now(self, tool: Tool, call: Call) -> str:
+        return seal_of(call.tool, call.arguments, await approval_of(tool, call.arguments))
 
     async def _take_up(self, record: CallRecord, started_ms: int, context: ToolContext) -> _End:
         """Continue a call that was running when an earlier run of the turn ended."""
@@ -139,6 +170,8 @@ class CallRunner:
             is_over = fate is CallFate.REATTACH
             return _End(result=_unknown(record, started_ms) if is_over else tool)
         if tool.effect_of(call.arguments).is_stricter_than(call.effect):
+            return _End(result=_unknown(record, started_ms))
+        if fate is CallFate.RUN_AGAIN and not await self._is_still_allowed(tool, call, context):
             return _End(result=_unknown(record, started_ms))
         return await self._run(tool, call, context, is_resumed=fate is CallFate.REATTACH)
 
@@ -191,7 +224,8 @@ class CallRunner:
         call would bring the same one."""
         status = ResultStatus.UNKNOWN if answer.is_unknown else ResultStatus.OK
         try:
-            text = self._bounded(answer.text)
+            # A program, a file or a server that prints our mark does not speak for us.
+            text = unmarked(self._bounded(answer.text))
         except Exception as error:
             log.error("result_lost", tool=call.tool, call=call.call_id, exc_info=True)
             return _End(result=self._lost(call, error))

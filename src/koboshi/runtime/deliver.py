@@ -1,5 +1,19 @@
 """Outbox to channel: in order within a session, one send at a time, side by side otherwise.
 
+Theory of operation. A delivery is sent between two commits: `claim` makes it SENDING under this
+worker before the first byte leaves, `settle` stores what became of it. A crash in between leaves
+SENDING under a worker that is gone, which means: it may have arrived. So at every moment a row
+says what is known about the platform, and nothing in memory is needed to go on.
+
+* What may have arrived is never simply sent again. `_try` first does what the channel can: repeat
+  under the same key, look for it, hold it for the operator, or send it with a label.
+* Order is the store's: `claim` gives the oldest delivery of a session, so a part cannot overtake
+  an earlier one even if two tasks looked at the same session.
+* Every decision about time, repeats and giving up is `after_send` in `domain/outbox.py`. This
+  module only sends, and stores the change that it was told.
+* Hints may be lost. Every ten seconds everything is looked at, so a lost hint costs time and never
+  a delivery.
+
 A *lane* is what must not be sent side by side: a session, and where a platform cannot tell repeats
 apart, a whole chat. A lane never sleeps. A session whose next delivery is not due leaves its lane
 and comes back at its time, so the other sessions of the chat go on. All times are in the database;

@@ -6,7 +6,7 @@ from anyio import create_task_group
 from anyio.abc import TaskGroup
 
 from koboshi.domain.ids import WorkerId
-from koboshi.domain.slots import NO_ROOM, Room, room_for
+from koboshi.domain.slots import NO_ROOM, FreeSlots, room_for
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import TURNS, Wakeups
@@ -44,12 +44,12 @@ class Dispatch:
                 if not claims:
                     await self.wakeups.wait(TURNS, await self._pause(room), since=seen)
 
-    def _open_room(self) -> Room:
+    def _open_room(self) -> FreeSlots:
         if self.drain.is_begun:
             return NO_ROOM
         return room_for(self.open_turns_max, held=self.running, recovered=self.recovered)
 
-    async def _claim(self, turns: TaskGroup) -> tuple[Room, tuple[Claim, ...]]:
+    async def _claim(self, turns: TaskGroup) -> tuple[FreeSlots, tuple[Claim, ...]]:
         """Claim as many turns as there is room for. Their slots are reserved meanwhile, so that no
         other turn takes them."""
         room = self.slots.set_aside(self._open_room())
@@ -79,7 +79,7 @@ class Dispatch:
             self.recovered -= claim.is_recovered
             self.wakeups.hint(TURNS)
 
-    async def _pause(self, room: Room) -> float:
+    async def _pause(self, room: FreeSlots) -> float:
         """How long there can be nothing to do: until a turn that backs off is due. A turn without
         room is looked at when a slot is free, or when another turn ends."""
         if not room.turns:

@@ -43,7 +43,7 @@ class Heartbeat:
     last_beat: float = 0.0
     lag_seconds: float = 0.0
     """How late the event loop resumed us after the last wait that no hint cut short."""
-    thaws: SuspendDetector = field(default_factory=SuspendDetector)
+    suspends: SuspendDetector = field(default_factory=SuspendDetector)
 
     async def keep_beating(self) -> None:
         """Beat through the writer, so that a stuck disk shows as what it is. Learns of a requested
@@ -53,7 +53,7 @@ class Heartbeat:
             if await self.store.workers.beat(self.worker_id, self.count_kills()):
                 self.restart_asked.set()
             self.last_beat = self.clock.monotonic()
-            self.thaws.look(self.clock)
+            self.suspends.look(self.clock)
             await self.wakeups.wait(WORKERS, self.every_seconds, since=seen)
             late = self.clock.monotonic() - self.last_beat - self.every_seconds
             if late >= 0:

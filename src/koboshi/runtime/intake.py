@@ -47,7 +47,7 @@ class Intake:
         ) -> tuple[Receipt, ...]:
             if not batch and cursor is None:
                 self.opening.accept()
-                await self.store.inbox.adopt(channel.name, channel.account)
+                await self.store.inbox.connect(channel.name, channel.account)
                 return ()
             arrivals = [await self._with_facts(self.look_at(inbound)) for inbound in batch]
             return await self.store.inbox.accept(
@@ -70,7 +70,8 @@ class Intake:
             return Arrival(inbound=inbound, ignored=inbound.ignored)
         if not words.text.strip() and words.choice_id is None and not words.files:
             return Arrival(inbound=inbound, ignored="blank")
-        command = parse_command(inbound.words.text)
+        # What another person wrote is read by the agent. It is nobody's command here.
+        command = None if words.is_forwarded else parse_command(inbound.words.text)
         carried = None if command is None else message_in(command)
         if carried is None:
             return Arrival(inbound=inbound, command=command)

@@ -139,7 +139,7 @@ class Metrics:
         yield Metric("koboshi_db_errors_total", again)
         yield one("koboshi_lease_fenced_total", self.writes.fenced)
         yield one("koboshi_db_commits_total", self.writes.commits)
-        yield one("koboshi_thaw_events_total", self.health.heartbeat.thaws.count)
+        yield one("koboshi_thaw_events_total", self.health.heartbeat.suspends.count)
 
     def _histograms(self) -> Iterator[Histogram]:
         for name, times in self._times.items():

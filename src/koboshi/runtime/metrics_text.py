@@ -8,8 +8,6 @@ from koboshi.domain.timing import BOUNDS_S, Timing
 from koboshi.runtime.meter import Labels, labelled
 from koboshi.runtime.metric_table import METRICS
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:

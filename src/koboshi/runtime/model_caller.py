@@ -24,7 +24,7 @@ from koboshi.agent.summary import (
     with_less,
 )
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
-from koboshi.domain.outage import Failure, GiveUp
+from koboshi.domain.outage import GiveUp, ModelFailure
 from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
@@ -143,7 +143,7 @@ class ModelCaller:
                     raise  # the request was never sent: no failure of the model
                 now = self.clock.monotonic()
                 spent_ms, since = round((now - since) * 1000), now
-                failure = Failure(
+                failure = ModelFailure(
                     reason=busy.reason, spent_ms=spent_ms, asked_ms=busy.retry_after_ms
                 )
                 decision = await self.store.turns.retry_model(claim, failure)

@@ -75,6 +75,17 @@ class Notifier:
         """Feed the watchdog."""
         self._say("WATCHDOG=1")
 
+    def keep_socket(self, name: str, listener: socket.socket) -> None:
+        """Have the manager keep a socket open, and give it to the gateway that it starts next. One
+        that it kept by that name before is let go. Best effort."""
+        if not self.address:
+            return
+        try:
+            _send(self.address, f"FDSTOREREMOVE=1\nFDNAME={name}")
+            _send(self.address, f"FDSTORE=1\nFDNAME={name}", listener)
+        except OSError as error:
+            self._note_loss(error)
+
     def _say_surely(self, line: str) -> None:
         """Send it now, or with the next message."""
         self._owed.append(line)
@@ -89,16 +100,20 @@ class Notifier:
         try:
             _send(self.address, message)
         except OSError as error:
-            if not self._is_lost:
-                log.warning("service_notify_failed", error=str(error))
-            self._is_lost = True
+            self._note_loss(error)
             return False
         self._is_lost = False
         self._owed.clear()
         return True
 
+    def _note_loss(self, error: OSError) -> None:
+        """Once, until something is heard again."""
+        if not self._is_lost:
+            log.warning("service_notify_failed", error=str(error))
+        self._is_lost = True
 
-def _send(address: str, message: str) -> None:
+
+def _send(address: str, message: str, listener: socket.socket | None = None) -> None:
     place = os.fsencode(address)
     if place.startswith(b"@"):
         place = b"\0" + place[1:]
@@ -106,7 +121,11 @@ def _send(address: str, message: str) -> None:
         # A manager that does not read must not block the event loop.
         link.setblocking(False)
         link.connect(place)
-        link.send(message.encode("utf-8", "replace"))
+        said = message.encode("utf-8", "replace")
+        if listener is None:
+            link.send(said)
+        else:
+            socket.send_fds(link, [said], [listener.fileno()])
 
 
 def _watchdog(limit: str, whose: str, pid: int) -> float | None:

@@ -10,6 +10,7 @@ from koboshi.domain import phrases
 from koboshi.domain.boot import away_ms, boot_report, resumed_in
 from koboshi.domain.ids import TurnId, WorkerId
 from koboshi.domain.recovery import Verdict, VerdictKind
+from koboshi.domain.standing import HELD_BACK
 from koboshi.domain.worker import Breaker
 from koboshi.ports.store import Store
 
@@ -26,6 +27,9 @@ class Rescue:
     every_seconds: float
     has_looked: Event
     """Set when every turn that the last boot left behind has its verdict."""
+    holds_back: bool = False
+    """The boot breaker left turns as they were. One that was set aside is looked at until the
+    breaker closes; no other look would bring it back before the next boot."""
 
     async def keep_rescuing(self) -> None:
         decided = await self.rescue(is_boot=True)
@@ -50,11 +54,12 @@ class Rescue:
         """Judge every turn without a worker, and end questions that got no answer in time. Returns
         the verdicts."""
         decided: list[tuple[TurnId, Verdict]] = []
-        turns = await self.store.turns.unowned(with_suspended=is_boot)
+        turns = await self.store.turns.unowned(with_suspended=is_boot or self.holds_back)
         limiter = CapacityLimiter(self.at_once)
         async with create_task_group() as tasks:
             for turn_id in turns:
                 tasks.start_soon(self._judge, limiter, turn_id, decided)
+        self.holds_back = any(verdict.rule == HELD_BACK for _, verdict in decided)
         while await self.store.turns.expire(EXPIRE_AT_ONCE) == EXPIRE_AT_ONCE:
             pass
         return decided

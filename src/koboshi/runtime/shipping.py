@@ -23,6 +23,7 @@ from koboshi.ports.channel import Channel
 log = structlog.get_logger()
 
 FILE_NAME = "answer.md"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 TEXT_MAX = 4_000
 """What every platform takes."""
 
@@ -66,7 +67,8 @@ def _keep(home: Path, turn_id: TurnId, text: str) -> OutFile:
     kept = folder / f"{turn_id}-{FILE_NAME}"
     part = kept.with_name(f"{kept.name}.part")
     content = text.encode()
-    with part.open("wb") as file:
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, _NEW, 0o600), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

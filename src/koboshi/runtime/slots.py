@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from anyio import Event, Lock
 
 from koboshi.domain.ids import CallId, TurnId
-from koboshi.domain.slots import Room, ToQueue, ToTurn, next_grant, room_for, within
+from koboshi.domain.slots import FreeSlots, ToQueue, ToTurn, next_grant, room_for, within
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import Load
@@ -85,7 +85,7 @@ class Slots:
     """Slots that wait for the dispatcher to come and claim a turn."""
     is_closed: bool = False
 
-    def set_aside(self, at_most: Room) -> Room:
+    def set_aside(self, at_most: FreeSlots) -> FreeSlots:
         """Take the free slots, for turns that are claimed next; `settle` gives back the rest."""
         self.held -= self.promised
         self.promised = 0
@@ -95,7 +95,7 @@ class Slots:
         self.recovered += room.recovered
         return room
 
-    def settle(self, aside: Room, claims: Sequence[Claim]) -> list["Slot"]:
+    def settle(self, aside: FreeSlots, claims: Sequence[Claim]) -> list["Slot"]:
         """Each claimed turn holds a slot from here on."""
         self.held -= aside.turns - len(claims)
         self.recovered -= aside.recovered - sum(claim.is_recovered for claim in claims)

@@ -24,9 +24,11 @@ from koboshi.domain.action import (
     TurnLimits,
     next_action,
 )
+from koboshi.domain.approval import Unaskable
 from koboshi.domain.errors import Fenced, StoreFailed, is_or_holds
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.resource_exhaustion import shortage_in
+from koboshi.domain.role import RoleStanding
 from koboshi.domain.transcript import (
     CallRecord,
     Effect,
@@ -41,8 +43,9 @@ from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import ModelReply
 from koboshi.ports.store import NO_SIZES, Loaded, Store
-from koboshi.ports.tool import Tool, Tools, TurnSetDown
+from koboshi.ports.tool import Tool, Tools, TurnSetDown, need_of
 from koboshi.ports.wakeups import Wakeups, claim_topic
+from koboshi.runtime.approvals import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
@@ -69,7 +72,7 @@ class TurnRunner:
     shipping: Shipping
     log_size_of: Callable[[ProcessId], int]
     limits: TurnLimits
-    question_age_ms_max: int
+    cards: ApprovalCards
     poll_seconds: float
     release_seconds: float
     drain: Drain
@@ -136,6 +139,16 @@ class TurnRunner:
 
     async def _work(self, claim: Claim, slot: Slot) -> None:
         loaded = await self.store.turns.load(claim)
+        await self._as(loaded.standing)._go_on(claim, loaded, slot)
+
+    def _as(self, standing: RoleStanding) -> "TurnRunner":
+        """The runner with the tools and the folder that the turn has by its role."""
+        tools = self.tools.within(standing)
+        return replace(
+            self, tools=tools, calls=replace(self.calls, tools=tools, role=standing.role)
+        )
+
+    async def _go_on(self, claim: Claim, loaded: Loaded, slot: Slot) -> None:
         proposed: Reply | None = None
         while True:
             action = next_action(loaded.steps, loaded.calls, proposed, self.limits)
@@ -154,13 +167,23 @@ class TurnRunner:
                     proposed, loaded = await self._take_reply(claim, loaded, outcome)
                 case RunCalls(records=records):
                     loaded = await self._run_calls(claim, loaded, records, slot)
+                    standing = await self.store.turns.standing(claim)
+                    if (
+                        standing != loaded.standing
+                    ):  # a person with another role joined, or lost one
+                        loaded = replace(loaded, standing=standing)
+                        await self._as(standing)._go_on(claim, loaded, slot)
+                        return
                 case Ask(record=record):
                     tool = self.tools.find(record.call.tool)
-                    if tool is not None:
-                        await self._ask(claim, tool, record)
+                    if tool is None:
+                        # The tool is no longer configured: the result says so.
+                        loaded = await self._run_calls(claim, loaded, (record,), slot)
+                        continue
+                    asked = await self._ask(claim, loaded, tool, record)
+                    if asked is None:
                         return
-                    # The tool is no longer configured. The result says so; no question is asked.
-                    loaded = await self._run_calls(claim, loaded, (record,), slot)
+                    loaded = asked
                 case Finish(reply=reply):
                     await self._answer(claim, loaded, reply)
                     return
@@ -205,7 +228,8 @@ class TurnRunner:
         if not reply.calls:
             return words, loaded
         proposed = [
-            self._proposed(call.tool, call.arguments, call.provider_id) for call in reply.calls
+            await self._proposed(call.tool, call.arguments, call.provider_id)
+            for call in reply.calls
         ]
         steps = await self.store.turns.append(claim, words, proposed)
         calls = [
@@ -216,14 +240,14 @@ class TurnRunner:
         ]
         return None, replace(loaded, steps=(*loaded.steps, *steps), calls=(*loaded.calls, *calls))
 
-    def _proposed(self, name: str, arguments: str, provider_id: str) -> ProposedCall:
+    async def _proposed(self, name: str, arguments: str, provider_id: str) -> ProposedCall:
         tool = self.tools.find(name)
         is_usable = tool is not None and tool.complaint_about(arguments) is None
         return ProposedCall(
             tool=name,
             arguments=arguments,
             effect=tool.effect_of(arguments) if tool is not None and is_usable else Effect.NONE,
-            need=tool.need_of(arguments) if tool is not None and is_usable else Need.NOBODY,
+            need=await need_of(tool, arguments) if tool is not None and is_usable else Need.NOBODY,
             provider_id=provider_id,
         )
 
@@ -247,12 +271,33 @@ class TurnRunner:
         started = await self.store.processes.of_turn(claim.turn_id)
         return {process_id: self.log_size_of(process_id) for process_id in started}
 
-    async def _ask(self, claim: Claim, tool: Tool, record: CallRecord) -> None:
-        text, choices = tool.question_of(record.call.arguments)
-        await self.store.turns.ask(
-            claim, record.call.call_id, text, choices, self.question_age_ms_max
+    async def _ask(
+        self, claim: Claim, loaded: Loaded, tool: Tool, record: CallRecord
+    ) -> Loaded | None:
+        """Ask the person, and the turn waits: None. Else the turn as it goes on without a
+        question."""
+        call, age_ms_max = record.call, self.cards.age_ms_max
+        if call.need is not Need.APPROVAL:
+            text, choices = tool.question_of(call.arguments)
+            await self.store.turns.ask(claim, call.call_id, text, choices, age_ms_max)
+            log.info("turn_asked", call=call.call_id)
+            return None
+        card = await self.cards.card(loaded.session.route.channel, tool, call, loaded.steps)
+        if isinstance(card, Unaskable):
+            steps = await self.calls.refuse(claim, call, card)
+            return _with_results(loaded, steps, self.clock.now_ms())
+        is_asked = await self.store.turns.ask(
+            claim,
+            call.call_id,
+            card.text,
+            card.choices,
+            age_ms_max,
+            sealed=card.sealed,
+            chat_text=card.chat_text,
         )
-        log.info("turn_asked", call=record.call.call_id)
+        log.info("turn_asked" if is_asked else "turn_spared", call=call.call_id)
+        # A rule of the chat has approved it: the stored call says so.
+        return None if is_asked else await self.store.turns.load(claim)
 
     async def _fail(self, claim: Claim, reason: str) -> None:
         try:

@@ -1,5 +1,5 @@
 """The random id of a home, in a file of its own: a database may be shared by several homes, so it
-can not be the place. Nothing is decided by the file alone. It says which rows of the workers and
+cannot be the place. Nothing is decided by the file alone. It says which rows of the workers and
 the processes are those of this home."""
 
 import os

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 KEY_FOLDERS = (".ssh", ".aws", ".gnupg")
 """Folders that hold keys, wherever they are."""
 KEY_FILES = ("/etc/shadow", "/etc/gshadow")
+KEY_NAMES = (".netrc", "_netrc", ".pgpass", ".git-credentials")
+"""Files that hold keys, wherever they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,23 @@ _INTO_A_SHELL = (
 _SYSTEM = r"/(?:etc|usr|boot|bin|sbin|lib\w*)/"
 _KEYS = "|".join(re.escape(name) for name in KEY_FOLDERS)
 
+_RUN_BY_THEMSELVES = (
+    r"\.git(?:/|$)|\.(?:git|hg|svn)config$|\.gitmodules$|\.gitattributes$|\.githooks/|\.husky/"
+    r"|\.hg/|\.envrc$|\.direnv/"
+    r"|\.(?:bash|zsh|ksh)(?:rc|env|_profile|_login|_logout)$|\.(?:z|bash_)?(?:profile|login|logout)$"
+    r"|\.config/(?:git|fish|systemd|autostart)/|\.vscode/|\.idea/|\.npmrc$|\.yarnrc(?:\.yml)?$"
+    r"|\.pre-commit-config\.yaml$|sitecustomize\.py$|usercustomize\.py$|[^/]+\.pth$|\.pythonrc$"
+    r"|\.vimrc$|\.exrc$|\.nvimrc$|\.emacs$|\.dir-locals\.el$|\.gdbinit$|\.lldbinit$|\.inputrc$"
+)
+_RUN_BY_ITSELF = re.compile(rf"(?:^|/)(?:{_RUN_BY_THEMSELVES})", re.IGNORECASE)
+
+
+def is_run_by_itself(path: str) -> bool:
+    """Whether programs run what stands in such a file although no command names it: a hook of
+    git, the beginning of a shell. A harmless command later runs it."""
+    return _RUN_BY_ITSELF.search(path) is not None
+
+
 DANGERS: tuple[Danger, ...] = (
     _danger("deletes a tree", "rm -rf build", "rm", r"\s-\w*r|\s--recursive"),
     _danger("deletes without asking", "rm -f notes.txt", "rm", r"\s-\w*f|\s--force"),
@@ -93,7 +112,7 @@ DANGERS: tuple[Danger, ...] = (
         r"\s-\w*(?-i:R)|\s--recursive",
     ),
     _danger(
-        "gives rights to everybody",
+        "gives rights to all users",
         "chmod 777 notes.txt",
         "chmod",
         r"\s(?:[0-7]{0,2}[0-7][2367]|[ug]*[oa]\w*\+\w*w\w*|[ugoa]*\+\w*s\w*)(?=\s|$)",
@@ -204,6 +223,27 @@ DANGERS: tuple[Danger, ...] = (
         "echo x >> ~/.bashrc",
         "",
         r">\|?\s*(?:[^\s>|;&]*/)?\.(?:bashrc|bash_profile|zshrc|zshenv|zprofile|profile)(?![\w.])",
+    ),
+    _danger(
+        "changes what git runs",
+        "git config core.fsmonitor ./x",
+        "git",
+        r"\s(?:config\b|-c\s|--config-env\b)",
+        r"(?:fsmonitor|hookspath|sshcommand|askpass|pager|editor|program|helper|textconv|clean"
+        r"|smudge|process|driver|command|cmd|gitproxy|uploadpack|receivepack|alias|include\S*)"
+        r"(?=[\s.='\"]|$)",
+    ),
+    _danger(
+        "changes what programs run by themselves",
+        "cp hook .git/hooks/pre-commit",
+        "cp mv ln install tee dd sed rsync",
+        r"(?:[\s/'\"=])\.(?:git/|husky/|githooks/|envrc\b|gitconfig\b|vscode/)",
+    ),
+    _danger(
+        "writes what programs run by themselves",
+        "echo x > .git/config",
+        "",
+        r">\|?\s*['\"]?(?:[^\s>|;&'\"]*/)?\.(?:git/|husky/|githooks/|envrc\b|gitconfig\b|vscode/)",
     ),
     _danger(
         "reads keys",

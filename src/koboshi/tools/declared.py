@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from koboshi.domain.approval import Approval
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
@@ -25,7 +26,7 @@ class DeclaredTool(Generic[A]):
     """A tool (`ports.tool.Tool`) that takes the fields of `takes` and does `does`.
 
     `takes` should forbid unknown fields, so that a misspelt argument is a complaint and not
-    silence. A call can not be taken up after a crash: it is run again or not, as `effect` says.
+    silence. A call cannot be taken up after a crash: it is run again or not, as `effect` says.
     """
 
     name: str
@@ -36,6 +37,8 @@ class DeclaredTool(Generic[A]):
     need: Need = Need.NOBODY
     load: Load = Load.WORK
     asks: Callable[[str], tuple[str, tuple[Choice, ...]]] | None = None
+    approves: Callable[[A], Approval | None] | None = None
+    """What a person is asked to allow before a call; None where a call needs no person."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -46,8 +49,18 @@ class DeclaredTool(Generic[A]):
     def effect_of(self, arguments: str) -> Effect:  # noqa: ARG002  (the contract's; ours is fixed)
         return self.effect
 
-    def need_of(self, arguments: str) -> Need:  # noqa: ARG002  (the contract's; ours is fixed)
-        return self.need
+    def need_of(self, arguments: str) -> Need:
+        if self.approves is None or self.complaint_about(arguments) is not None:
+            return self.need
+        is_asked = self.approves(decode_arguments(self.takes, arguments)) is not None
+        return Need.APPROVAL if is_asked else self.need
+
+    async def approval_of(self, arguments: str) -> Approval:
+        decoded = decode_arguments(self.takes, arguments)
+        approval = None if self.approves is None else self.approves(decoded)
+        if approval is not None:
+            return approval
+        return Approval(lead=self.question_of(arguments)[0], literal=arguments)
 
     def load_of(self, arguments: str) -> Load:  # noqa: ARG002  (the contract's; ours is fixed)
         return self.load
@@ -57,7 +70,7 @@ class DeclaredTool(Generic[A]):
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
         if self.asks is None:
-            return f"May I run {self.name} with {arguments}?", YES_NO
+            return f"May I run {self.name} with this?", YES_NO
         return self.asks(arguments)
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
@@ -68,7 +81,7 @@ class DeclaredTool(Generic[A]):
         return ToolAnswer(text=await self.does(decoded, context))
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:  # noqa: ARG002
-        raise RuntimeError(f"call {context.call_id} of {self.name} can not be taken up")
+        raise RuntimeError(f"call {context.call_id} of {self.name} cannot be taken up")
 
 
 def decode_arguments(takes: type[A], arguments: str) -> A:

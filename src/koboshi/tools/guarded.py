@@ -1,4 +1,4 @@
-"""A tool of somebody else, made safe to have: whatever it does wrong counts as the strictest.
+"""A tool of a plug-in, made safe to have: whatever it does wrong counts as the strictest.
 
 It may raise anything, and to leave (SystemExit) is not its to decide; a cancellation goes by.
 """
@@ -69,7 +69,7 @@ class GuardedTool:
         return self._asked("need_of", self.tool.need_of, arguments, Need, Need.APPROVAL)
 
     def complaint_about(self, arguments: str) -> str | None:
-        """As the tool says; where it can not check the arguments, they are not used."""
+        """As the tool says; where it cannot check the arguments, they are not used."""
         broken = f"the plug-in {self.plugin} could not check the arguments: it is broken"
 
         def complaint(arguments: str) -> str:
@@ -78,7 +78,7 @@ class GuardedTool:
         return self._asked("complaint_about", complaint, arguments, str, broken) or None
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        plain = (f"May I use {self.spec.name} with this?\n\n{excerpt(arguments, 2_000)}", YES_NO)
+        plain = (f"May I use {self.spec.name} with this?", YES_NO)
         asked = self._asked("question_of", self.tool.question_of, arguments, tuple, plain)
         match asked:
             case (str() as text, tuple() as choices) if all(
@@ -143,12 +143,12 @@ class GuardedTool:
                 raise TypeError(f"the result is a {type(answer).__name__}, not a ToolAnswer")
 
     def _broke_off(self, arguments: str, why: str) -> ToolAnswer:
-        """Nobody knows how far it got. Where that may matter, the model is told so."""
+        """It is unknown how far it got. Where that may matter, the model is told so."""
         if self.effect_of(arguments) in (Effect.NONE, Effect.REPEATABLE):
             raise ToolFailed(f"{why}; it does no harm to call it again")
         words = (
-            f"{why}; nobody knows what it did. It may have completed, completed partly, or not "
-            "run. Do not repeat it; first check its effect, and if you can not, ask the person."
+            f"{why}; it is unknown what it did. It may have completed, completed partly, or not "
+            "run. Do not repeat it; first check its effect, and if you cannot, ask the person."
         )
         return ToolAnswer(text=result_text("unknown", error=words), is_unknown=True)
 
@@ -159,7 +159,7 @@ class GuardedTool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentTool:
     """Stands for a tool while the plug-ins are still being loaded: nothing is known about it, so it
-    is judged as the most dangerous one that needs nobody, and it is reached before it runs."""
+    is judged as the most dangerous one that needs no person, and it is reached before it runs."""
 
     name: str
 
@@ -177,8 +177,8 @@ class AbsentTool:
     def complaint_about(self, arguments: str) -> str | None:  # noqa: ARG002  (the contract's)
         return None
 
-    def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        return f"May I use {self.name} with this?\n\n{excerpt(arguments, 2_000)}", YES_NO
+    def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:  # noqa: ARG002
+        return f"May I use {self.name} with this?", YES_NO
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:  # noqa: ARG002
         raise ToolFailed("it was not started: its plug-in is still being loaded")

@@ -1,7 +1,7 @@
 """Patterns that an agent looks for in output, matched in linear time.
 
 Python's own engine can be made to stand still by a pattern of ten characters, and the gateway with
-it. This one can not, and so knows neither look-around nor back-references.
+it. This one cannot, and so knows neither look-around nor back-references.
 """
 
 import re
@@ -23,7 +23,7 @@ def matcher(patterns: Sequence[str]) -> Matches:
 
 
 def complaint_about_pattern(pattern: str) -> str | None:
-    """Why a pattern can not be looked for; None if it can."""
+    """Why a pattern cannot be looked for; None if it can."""
     if "\n" in pattern or not pattern:
         return "a pattern is one line, and not empty"
     if _compiled(pattern) is not None:

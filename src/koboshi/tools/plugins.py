@@ -161,7 +161,7 @@ class PluginTools:
         name = tool.spec.name
         if not is_name(name):
             _leave_out(
-                plugin, f'"{excerpt(name)}" can not be the name of a tool; use a-z, 0-9 and _'
+                plugin, f'"{excerpt(name)}" cannot be the name of a tool; use a-z, 0-9 and _'
             )
             return None
         if name in self._tools or self._is_taken(name):

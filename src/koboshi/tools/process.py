@@ -3,16 +3,17 @@ any earlier boot."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from anyio import create_task_group, to_thread
 from msgspec import Meta, Struct
 
+from koboshi.domain.approval import Approval
 from koboshi.domain.ids import ProcessId, SessionId, parse_shown, shown
-from koboshi.domain.phrases import excerpt
+from koboshi.domain.phrases import YES_NO, excerpt
 from koboshi.domain.process import Process
-from koboshi.domain.text import head_and_tail, plain
+from koboshi.domain.text import exactly, head_and_tail, plain
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.watch import WatcherState
 from koboshi.ports.clock import Clock
@@ -21,6 +22,7 @@ from koboshi.ports.runners import Life, Runners, Seen
 from koboshi.ports.store import Processes
 from koboshi.ports.tool import Load, ToolAnswer, ToolContext, ToolFailed
 from koboshi.processes.ends import StoreEnd, as_known, output_of, status_of
+from koboshi.tools.asking import Asking, approval_of_input
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.terminal import answer_from_row, ended_answer
 
@@ -64,6 +66,8 @@ class ProcessTool:
     until_written_to: Callable[[SessionId], Awaitable[None]]
     """Returns when a person has written in the session."""
     booted_ms: int
+    asking: Asking = field(default_factory=Asking)
+    """Before which input a person is asked."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -89,11 +93,31 @@ class ProcessTool:
         waits = decode_arguments(ProcessArguments, arguments).action == "wait"
         return Load.WAIT if waits else Load.WORK
 
-    def need_of(self, arguments: str) -> Need:  # noqa: ARG002  (the contract's)
-        return Need.NOBODY
+    def need_of(self, arguments: str) -> Need:
+        """The strictest need: `need_now` knows the process."""
+        asked = decode_arguments(ProcessArguments, arguments)
+        if asked.action != "write":
+            return Need.NOBODY
+        return self.asking.need_of_input(asked.text, is_outside=True)
+
+    async def need_now(self, arguments: str) -> Need:
+        asked = decode_arguments(ProcessArguments, arguments)
+        if asked.action != "write":
+            return Need.NOBODY
+        process = await self._named(asked.process_id)
+        if process is None:
+            return Need.NOBODY  # there is nothing to write to
+        return self.asking.need_of_input(asked.text, is_outside=process.is_outside)
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        raise RuntimeError(f"nobody is asked about {arguments}")
+        asked = decode_arguments(ProcessArguments, arguments)
+        return f"May I type this into {asked.process_id}?\n\n{exactly(asked.text)}", YES_NO
+
+    async def approval_of(self, arguments: str) -> Approval:
+        asked = decode_arguments(ProcessArguments, arguments)
+        process = await self._named(asked.process_id)
+        command = "" if process is None else process.command
+        return approval_of_input(self.asking, asked.process_id, command, asked.text)
 
     def complaint_about(self, arguments: str) -> str | None:
         return complaint_about(ProcessArguments, arguments)
@@ -118,20 +142,23 @@ class ProcessTool:
             case "kill":
                 return await self._kill(process)
             case "write":
-                return await self._write(process, asked)
+                return await self._write(process, asked, context)
         raise ToolFailed(f"there is no action {asked.action}")
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
-        raise RuntimeError(f"call {context.call_id} ({arguments}) can not be taken up")
+        raise RuntimeError(f"call {context.call_id} ({arguments}) cannot be taken up")
 
     async def _find(self, named: str, context: ToolContext) -> Process | None:
         """A process of this session; those of others are not there."""
+        process = await self._named(named)
+        is_ours = process is not None and process.session_id == context.claim.session_id
+        return process if is_ours else None
+
+    async def _named(self, named: str) -> Process | None:
         parsed = parse_shown(named)
         if parsed is None or parsed[0] != "process":
             return None
-        process = await self.processes.get(ProcessId(parsed[1]))
-        is_ours = process is not None and process.session_id == context.claim.session_id
-        return process if is_ours else None
+        return await self.processes.get(ProcessId(parsed[1]))
 
     async def _list(self, context: ToolContext) -> ToolAnswer:
         """An overview. It is no reading of an exit: what a process said at its end is not in it."""
@@ -246,10 +273,20 @@ class ProcessTool:
             return self._running(process, "running", note="it was asked to end, and has not yet")
         return await self._ended(process, seen, was_before=was_lost)
 
-    async def _write(self, process: Process, asked: ProcessArguments) -> ToolAnswer:
+    async def _write(
+        self, process: Process, asked: ProcessArguments, context: ToolContext
+    ) -> ToolAnswer:
+        if self.asking.holds and process.is_outside and self.asking.approval == "never":
+            raise ToolFailed(
+                "it runs outside the boundary, and no person is asked: it takes no input"
+            )
         seen = self._look(process)
         if seen.life is not Life.ALIVE:
             return await self._ended(process, seen)
+        # When the call was judged, there may have been no such process yet.
+        need = self.asking.need_of_input(asked.text, is_outside=process.is_outside)
+        if need is not Need.NOBODY and context.seal is None:
+            raise ToolFailed("it was not asked about. Call it again")
         if await self.runners.write(process.process_id, asked.text.encode()):
             return self._running(process, "written")
         note = "it takes no input, or did not read all of it in time"
@@ -311,4 +348,4 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ToolFailed(f"its output can not be read: {error}") from error
+        raise ToolFailed(f"its output cannot be read: {error}") from error

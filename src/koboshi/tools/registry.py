@@ -1,8 +1,9 @@
 """The tools of one gateway, by name."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from koboshi.domain.role import RoleStanding
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.tool import Tool, ToolSource
 
@@ -22,16 +23,28 @@ class Toolbox:
     name, or one that is taken twice.
     """
 
-    def __init__(self, tools: Sequence[Tool], sources: Sequence[ToolSource] = ()) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        sources: Sequence[ToolSource] = (),
+        make: Callable[[RoleStanding], Sequence[Tool]] | None = None,
+    ) -> None:
         self._sources = tuple(sources)
+        self._make = make
         self._fixed: dict[str, Tool] = {}
         for tool in tools:
             name = tool.spec.name
             if not is_name(name):
-                raise ValueError(f'"{name}" can not be the name of a tool; use a-z, 0-9 and _')
+                raise ValueError(f'"{name}" cannot be the name of a tool; use a-z, 0-9 and _')
             if name in self._fixed:
                 raise ValueError(f'there are two tools with the name "{name}"')
             self._fixed[name] = tool
+
+    def within(self, standing: RoleStanding) -> "Toolbox":
+        """The tools that a turn has by its role, in the folder of its chat."""
+        if self._make is None:
+            return self
+        return Toolbox(self._make(standing), self._sources, self._make)
 
     @property
     def names(self) -> tuple[str, ...]:

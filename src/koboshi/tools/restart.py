@@ -44,7 +44,7 @@ class RestartTool:
         return Need.NOBODY
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        raise RuntimeError(f"nobody is asked about {arguments}")
+        raise RuntimeError(f"no person is asked about {arguments}")
 
     def complaint_about(self, arguments: str) -> str | None:
         return complaint_about(RestartArguments, arguments)

@@ -11,12 +11,16 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from koboshi.boundary.enclosure import Enclosure
+from koboshi.boundary.view import View
+from koboshi.domain.approval import Approval, seal_of
 from koboshi.domain.errors import BackgroundFull
 from koboshi.domain.ids import ProcessId, shown
 from koboshi.domain.phrases import YES_NO
 from koboshi.domain.process import Process, ProcessState
 from koboshi.domain.resource_exhaustion import shortage_in
-from koboshi.domain.text import head_and_tail, visible
+from koboshi.domain.sandbox import Boundary
+from koboshi.domain.text import exactly
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.watch import WatcherKind, WatcherSpec
 from koboshi.ports.clock import Clock
@@ -32,14 +36,19 @@ from koboshi.processes.ends import (
     status_of,
     why_ended,
 )
-from koboshi.tools.danger import danger_in
+from koboshi.tools.asking import Asking, approval_of_command
 from koboshi.tools.declared import complaint_about, decode_arguments, result_text, schema_of
 from koboshi.tools.patterns import complaint_about_pattern
 
-COMMAND_CHARS_MAX = 32_000
-COMMAND_CHARS_SHOWN = 8_000
+COMMAND_CHARS_MAX = 64_000
+COMMAND_BYTES_MAX = 128_000
+"""What the system takes as one argument of a program."""
 SLOW_SECONDS_MAX = 60.0
 """How much longer than its time limit a command may take to end."""
+NOT_AS_ALLOWED = (
+    "it was not started: where or how it would run has changed since it was allowed. Call it again "
+    "if it is still needed"
+)
 PATTERNS_MAX = 10
 PATTERN_CHARS_MAX = 500
 CHECK_SECONDS_MIN = 15
@@ -82,11 +91,26 @@ class TerminalArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         | None
     ) = None
 
+    outside: Annotated[
+        bool,
+        Meta(
+            description="Ask the person to run it outside the boundary. Only where it cannot work "
+            "inside; `reason` is then needed."
+        ),
+    ] = False
+    reason: Annotated[
+        str, Meta(max_length=1_000, description="Why, for the person who is asked.")
+    ] = ""
+
     def __post_init__(self) -> None:
         if not self.command.strip():
             raise ValueError("`command` is blank")
+        if len(self.command.encode("utf-8", "surrogatepass")) > COMMAND_BYTES_MAX:
+            raise ValueError(f"`command` has more than {COMMAND_BYTES_MAX} bytes")
+        if self.outside and not self.reason.strip():
+            raise ValueError("`reason` is missing: say why it has to run outside")
         if "\0" in self.command or "\0" in self.workdir:
-            raise ValueError("`command` and `workdir` can not hold a NUL")
+            raise ValueError("`command` and `workdir` cannot hold a NUL")
         is_watched = self.notify_on_complete or self.watch_patterns or self.check_every
         if is_watched and not self.background:
             raise ValueError(
@@ -116,12 +140,15 @@ class TerminalTool:
     processes: Processes
     runners: Runners
     clock: Clock
-    approval: str
-    """`never`, `dangerous` or `always`: before which commands a person is asked."""
+    asking: Asking
+    """Before which commands a person is asked, and what holds them in."""
     workdir: str
     timeout_seconds: float
     background_seconds: float
     environment: Mapping[str, str]
+    """What commands inherit anywhere."""
+    enclosure: Enclosure
+    """What stands around them."""
     store_end: StoreEnd
     background_max: int = 16
     """Commands of one session that may run in the background at once."""
@@ -145,28 +172,48 @@ class TerminalTool:
         return Load.WORK if is_left else Load.COMMAND
 
     def complaint_about(self, arguments: str) -> str | None:
-        return complaint_about(TerminalArguments, arguments)
+        complaint = complaint_about(TerminalArguments, arguments)
+        if complaint is not None:
+            return complaint
+        wants_out = decode_arguments(TerminalArguments, arguments).outside
+        return self.asking.complaint_about_leaving(wants_out=wants_out)
 
     def need_of(self, arguments: str) -> Need:
         asked = decode_arguments(TerminalArguments, arguments)
-        if self.approval == "always":
-            return Need.APPROVAL
-        if self.approval == "dangerous" and danger_in(asked.command):
-            return Need.APPROVAL
-        return Need.NOBODY
+        return self.asking.need_of_command(asked.command, wants_out=asked.outside)
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        asked = decode_arguments(TerminalArguments, arguments)
-        danger = danger_in(asked.command)
-        why = f" It {danger}." if danger else ""
-        how = " in the background" if asked.background else ""
-        # What is approved is what is seen: nothing in it hides, or turns text around.
-        command = head_and_tail(visible(asked.command), COMMAND_CHARS_SHOWN)
-        where = visible(self._workdir_of(asked))
-        return f"May I run this{how} in {where}?{why}\n\n{command}", YES_NO
+        approval = self._approval(decode_arguments(TerminalArguments, arguments))
+        return f"{approval.lead}\n\n{exactly(approval.literal)}", YES_NO
+
+    async def approval_of(self, arguments: str) -> Approval:
+        return self._approval(decode_arguments(TerminalArguments, arguments))
+
+    def _approval(self, asked: TerminalArguments) -> Approval:
+        return approval_of_command(
+            self.asking,
+            asked.command,
+            workdir=self._workdir_of(asked),
+            is_background=asked.background,
+            wants_out=asked.outside,
+            reason=asked.reason,
+        )
+
+    def _is_outside(self, asked: TerminalArguments) -> bool:
+        return self.asking.is_outside(wants_out=asked.outside)
+
+    def _is_allowed(self, arguments: str, context: ToolContext) -> bool:
+        """The last look before a command begins, in this life or a later one: what the person
+        allowed is what begins, and what needs no person here still needs none."""
+        if context.seal is None:
+            return self.need_of(arguments) is Need.NOBODY
+        approval = self._approval(decode_arguments(TerminalArguments, arguments))
+        return seal_of(self.spec.name, arguments, approval) == context.seal
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         asked = decode_arguments(TerminalArguments, arguments)
+        if not self._is_allowed(arguments, context):
+            raise ToolFailed(NOT_AS_ALLOWED)
         try:
             process = await self.processes.begin(
                 context.claim,
@@ -176,6 +223,7 @@ class TerminalTool:
                 is_foreground=not asked.background,
                 watchers=asked.watchers,
                 background_max=self.background_max,
+                boundary=self._boundary_of(asked),
             )
         except BackgroundFull as error:
             raise ToolFailed(
@@ -195,6 +243,8 @@ class TerminalTool:
         seen = as_known(process, self.runners.look(process.process_id))
         if seen.life is Life.UNBORN and not process.is_end_asked:
             # No runner was born, and none will be: this is the first start, not a second.
+            if not self._is_allowed(arguments, context):
+                return await self._failed(process, asked, NOT_AS_ALLOWED)
             self.runners.remove(process.process_id)
             return await self._start(process, asked)
         if seen.birth is not None:
@@ -202,21 +252,42 @@ class TerminalTool:
         return await self._answer(process, asked)
 
     def _workdir_of(self, asked: TerminalArguments) -> str:
-        return os.path.normpath(os.path.join(self.workdir, os.path.expanduser(asked.workdir)))
+        named = asked.workdir
+        if named == "~" or named.startswith("~/"):
+            named = self.enclosure.home_of() + named[1:]
+        return os.path.normpath(os.path.join(self.workdir, named))
+
+    def _view_of(self, process: Process) -> View | None:
+        """What the command sees; None if it runs on the host."""
+        if process.boundary is Boundary.NONE:
+            return None
+        return self.enclosure.view_of(shown("session", process.session_id))
+
+    def _boundary_of(self, asked: TerminalArguments) -> Boundary:
+        """What keeps the command inside. A person has allowed those outside."""
+        return Boundary.NONE if self._is_outside(asked) else self.enclosure.boundary
 
     def _seconds_of(self, asked: TerminalArguments) -> float:
         limit = self.background_seconds if asked.background else self.timeout_seconds
         return min(asked.timeout or limit, limit)
 
     async def _start(self, process: Process, asked: TerminalArguments) -> ToolAnswer:
-        spec = CommandSpec(
-            command=process.command,
-            workdir=process.workdir,
-            environment=self.environment,
-            timeout_seconds=self._seconds_of(asked),
-            takes_input=asked.background,
-        )
+        # The boundary was stored before the start. A restart may have changed what holds: then the
+        # command does not run at all, instead of running with less around it.
+        if process.boundary is not self._boundary_of(asked):
+            words = f"it was to run inside {process.boundary}, which is not used any more"
+            return await self._failed(process, asked, words)
         try:
+            view = self._view_of(process)
+            started = self.enclosure.start(view, process.workdir, self.environment)
+            spec = CommandSpec(
+                command=process.command,
+                workdir=process.workdir,
+                environment=started.environment,
+                timeout_seconds=self._seconds_of(asked),
+                takes_input=asked.background,
+                confinement=started.confinement,
+            )
             birth = await self.runners.start(process.process_id, spec)
         except OSError as error:
             if shortage_in(error) is not None:

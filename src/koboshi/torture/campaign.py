@@ -13,12 +13,12 @@ from anyio import create_task_group, current_time, move_on_after, sleep
 from koboshi.torture.bot_api import serving
 from koboshi.torture.faults import Fault
 from koboshi.torture.lives import lives_of
-from koboshi.torture.people import TorturePerson
+from koboshi.torture.person import TorturePerson
 from koboshi.torture.plan import Aim, kills_of
 from koboshi.torture.platform import Platform
 from koboshi.torture.remains import has_runners
+from koboshi.torture.results import TrialTally
 from koboshi.torture.strain import strains_of
-from koboshi.torture.tally import TrialTally
 from koboshi.torture.trial import Trial
 from koboshi.torture.visitors import REGULARS, Visitor
 
@@ -40,7 +40,7 @@ class CampaignSettings:
     seed: int
     folder: Path
     """An empty one, for the homes."""
-    cradle: Sequence[str]
+    fork_server: Sequence[str]
     """The command that starts what starts the gateways."""
     now_ms: Callable[[], int]
     """The clock on the wall."""
@@ -184,7 +184,7 @@ class Campaign:
             platform = Platform(dice=random.Random(f"{seed}/platform"))
             async with (
                 serving(platform) as address,
-                lives_of(home, workdir, self.settings.cradle, address) as lives,
+                lives_of(home, workdir, self.settings.fork_server, address) as lives,
             ):
                 every_kill = kills_of(self.settings.seed, self.settings.aim)
                 kills = islice(every_kill, number - 1, None, self.settings.homes)
@@ -211,7 +211,7 @@ class Campaign:
 
 
 async def _runners_end(home: Path, killed: Collection[int]) -> None:
-    """Wait for commands that still run. They write down their end, and nobody else tells us."""
+    """Wait for commands that still run. Only they write down their end."""
     while True:
         if not has_runners(home, killed):
             return

@@ -28,7 +28,7 @@ OUTAGE = "outage:"
 
 
 def check(seen: TrialSeen) -> list[Violation]:
-    """Every broken promise, in the words of whoever wants to look for the cause."""
+    """Every broken promise, worded for a developer who looks for the cause."""
     view = _View(seen)
     found = [_violation(Fault.DAMAGE, each) for each in seen.remains.damage]
     found += [_violation(Fault.LOST, each) for each in seen.unfinished]
@@ -162,13 +162,15 @@ def _check_end(view: _View, sent: SeenSent, turn: SeenTurn, name: str) -> Iterat
         yield _violation(Fault.DOUBLED, f"{name} was told of its outage by {told}")
     match turn.state:
         case "done" if not answer:
-            yield _violation(Fault.LOST, f"{name} is done, and nobody was told")
+            yield _violation(Fault.LOST, f"{name} is done, and no answer was seen")
         case "done" if not _is_as_expected(view, sent, answer):
             yield _violation(Fault.WRONG, f"{name} was answered with {answer[:200]!r}")
         case "failed" if len(ends) != 1:
             yield _violation(Fault.LOST, f"{name} failed ({turn.reason}), told by {sorted(ends)}")
         case "stopped" if sent.errand.kind is not ErrandKind.STOP:
-            yield _violation(Fault.LOST, f"{name} was stopped ({turn.reason}) and nobody asked")
+            yield _violation(
+                Fault.LOST, f"{name} was stopped ({turn.reason}), and no stop was asked for"
+            )
         case state if state not in CLOSED:
             yield _violation(Fault.LOST, f"{name} is {state}, and nothing happens any more")
         case _:
@@ -194,7 +196,7 @@ def _is_as_expected(view: _View, sent: SeenSent, answer: str) -> bool:
 
 
 def _check_told(view: _View, chat: str, told: Sequence[SeenEvent]) -> Iterator[Violation]:
-    """I3, I6: each word once, in order, the same for everybody, and all that was delivered."""
+    """I3, I6: each text once, in order, the same for every follower, and all that was delivered."""
     words = [each for each in told if each.is_words]
     for kind, keys in (
         ("delivery", [each.delivery for each in words]),
@@ -208,7 +210,7 @@ def _check_told(view: _View, chat: str, told: Sequence[SeenEvent]) -> Iterator[V
     if not _grows((_number(each.turn), each.part) for each in answers):
         yield _violation(Fault.DISORDER, f"the answers in {chat} are out of order")
     if list(told) != list(view.seen.from_start[chat]):
-        yield _violation(Fault.WRONG, f"somebody new in {chat} is told something else")
+        yield _violation(Fault.WRONG, f"a new follower of {chat} is told something else")
     rows = [row for row in view.seen.remains.deliveries if row.chat == chat]
     delivered = {f"d{row.delivery_id}": row.text for row in rows if row.state == "delivered"}
     heard = {each.delivery: each.text for each in words}
@@ -265,7 +267,7 @@ def _check_ledger(view: _View) -> Iterator[Violation]:
         if times > 1:
             yield _violation(Fault.RAN_TWICE, f"the command of {mark} ran {times} times")
         if mark not in known:
-            yield _violation(Fault.RAN_TWICE, f"a command that nobody asked for ran: {mark!r}")
+            yield _violation(Fault.RAN_TWICE, f"a command without an errand ran: {mark!r}")
     for sent in view.seen.sent:
         turn = view.turn_of(sent) if sent.errand.leaves_line else None
         if turn is None or turn.state != "done" or _is_excused(view, sent):

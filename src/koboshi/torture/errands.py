@@ -174,7 +174,7 @@ def _stop(dice: random.Random, mark: str) -> Errand:
 
 
 def _outage(dice: random.Random, mark: str) -> Errand:
-    """The model is busy for a while, whoever asks it, and then answers. Where it asks for a long
+    """The model is busy for a while, for every request, and then answers. Where it asks for a long
     wait, the person is told of it, and does not want to wait so long."""
     outage: dict[str, object] = {"file": recovery_of(mark)}
     if dice.random() < 0.4:

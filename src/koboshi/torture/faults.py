@@ -8,7 +8,7 @@ CLOSED = frozenset({"done", "stopped", "failed"})
 
 
 class Fault(StrEnum):
-    LOST = "lost"  # an acknowledged message has no end, or nobody was told
+    LOST = "lost"  # an acknowledged message has no end, or its end was not told
     DOUBLED = "doubled"  # something was said twice
     WRONG = "wrong"  # something else was said
     DISORDER = "disorder"  # something was said too early or too late
@@ -16,8 +16,8 @@ class Fault(StrEnum):
     NOT_RUN = "not-run"  # a command that is said to have run
     JOB = "job"  # a background command that was not reported once, with its code
     DAMAGE = "damage"  # the database
-    ENDED = "ended"  # a gateway that nobody killed
-    BROKEN = "broken"  # the torture can not go on
+    ENDED = "ended"  # a gateway that was not killed
+    BROKEN = "broken"  # the torture cannot go on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""The lives of one gateway: started from a cradle, killed, started again.
+"""The lives of one gateway: started from a fork server, killed, started again.
 
-A cradle is a process that has loaded the program and forks a life whenever it is told to, so that
-a life costs what a start does and not what loading a program does. It speaks JSON, a line each.
+A fork server is a process that has loaded the program and forks a life on request, so that a life
+costs what a start does and not what loading a program does. It speaks JSON, a line each.
 """
 
 import json
@@ -38,7 +38,7 @@ DIE_SECONDS = 60.0
 """Who is killed while it waits for a busy disk ends when the disk has answered."""
 
 
-class CradleBroke(Exception):
+class ForkServerFailed(Exception):
     """The process that starts the gateways has ended, or does not answer."""
 
 
@@ -121,11 +121,11 @@ class Lives:
 
     async def kill(self) -> None:
         """End the life with SIGKILL, at whatever instruction it is."""
-        # Nobody is sent to a gateway that is about to be gone.
+        # No client is sent to a gateway that is about to be gone.
         self.address = None
         await self._ask({"do": "kill"})
         if not await self.ends(DIE_SECONDS):
-            raise CradleBroke(f"the gateway of {self.home} was killed, and does not end")
+            raise ForkServerFailed(f"the gateway of {self.home} was killed, and does not end")
 
     async def stop(self) -> None:
         """Ask the life to stop."""
@@ -150,7 +150,7 @@ class Lives:
         return self.code is not None
 
     async def listen(self) -> None:
-        """Hear what the cradle tells, until it is gone."""
+        """Hear what the fork server tells, until it is gone."""
         assert self.process.stdout is not None
         lines = BufferedByteReceiveStream(self.process.stdout)
         try:
@@ -175,26 +175,26 @@ class Lives:
 
     def _check(self) -> None:
         if self.is_broken:
-            raise CradleBroke(f"the process that starts the gateway of {self.home} has ended")
+            raise ForkServerFailed(f"the process that starts the gateway of {self.home} has ended")
 
 
 @asynccontextmanager
 async def lives_of(
-    home: Path, workdir: Path, cradle: Sequence[str], platform: str
+    home: Path, workdir: Path, fork_server: Sequence[str], platform: str
 ) -> AsyncIterator[Lives]:
     """The lives of a home. Nothing of them is left after the block."""
     log = home.with_name("log")
-    # Shielded: a start given up halfway would leave the process and its pipes to nobody.
+    # Shielded: a start given up halfway would leave the process and its pipes without an owner.
     with log.open("ab") as errors, CancelScope(shield=True):
         process = await open_process(
-            [*cradle, str(home)],
+            [*fork_server, str(home)],
             env=environment_of(os.environ, workdir, platform),
             # The model that fails looks here whether it is to answer again.
             cwd=workdir,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            # A Ctrl-C is for whoever runs the torture.
+            # A Ctrl-C is for the torture itself.
             start_new_session=True,
         )
     try:

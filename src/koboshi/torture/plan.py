@@ -70,7 +70,7 @@ class RandomKill:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepKill:
     """When the verb is carried out for the `time`-th time; after `stop_after_ms` of service
-    somebody asks it to stop."""
+    the trial asks it to stop."""
 
     verb: str
     moment: str

@@ -1,7 +1,8 @@
 """What keeps a gateway from being at rest, as the gateway itself shows it. Pure.
 
 A pause of the gateway's own is no fault, however long it is: what fails is tried again after
-pauses that grow. So whoever waits for the rest follows the times that the gateway shows.
+pauses that grow. Nor is a long queue: a group is told 20 messages in a minute and no more. So the
+wait for the rest follows the times that the gateway shows, and goes on while things come to an end.
 """
 
 from collections.abc import Iterator
@@ -64,8 +65,19 @@ class StillOpen:
         moments += [each.due_ms for each in self.deliveries]
         return max((*(each - now_ms for each in moments if each is not None), 0)) / 1_000
 
+    def has_ended_some_of(self, before: "StillOpen") -> bool:
+        """Whether something came to its end since an earlier look."""
+        return bool(before._ids() - self._ids())
+
+    def _ids(self) -> set[str]:
+        return {
+            *(f"t{each.turn_id}" for each in self.turns),
+            *(f"m{each.entry_id}" for each in self.entries),
+            *(f"d{each.delivery_id}" for each in self.deliveries),
+        }
+
     def words(self, now_ms: int) -> str:
-        """All of it, for whoever looks for the cause."""
+        """All of it, for a developer who looks for the cause."""
         return "; ".join(self._each(now_ms)) or "nothing that the gateway shows"
 
     def _each(self, now_ms: int) -> Iterator[str]:

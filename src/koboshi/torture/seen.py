@@ -131,7 +131,7 @@ class TrialSeen:
     told: Mapping[str, Sequence[SeenEvent]]
     """What the follower of each chat was told, over all of its connections."""
     from_start: Mapping[str, Sequence[SeenEvent]]
-    """What somebody is told who follows the chat from its start, at the end."""
+    """What a client is told that follows the chat from its start, at the end."""
     remains: Remains
     ledger: Mapping[str, int]
     """How many lines each command left in the file."""
@@ -143,4 +143,4 @@ class TrialSeen:
     runners_killed: frozenset[int] = frozenset()
     """Processes whose runner was killed: how they ended cannot be told."""
     unfinished: Sequence[str] = ()
-    """What people still waited for when nobody could wait any longer."""
+    """What people still waited for when the time was over."""

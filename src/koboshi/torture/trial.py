@@ -21,8 +21,8 @@ from anyio import (
 from koboshi.torture.check import answers_heard, check
 from koboshi.torture.errands import Errand, ErrandKind, recovery_of
 from koboshi.torture.faults import Fault, Violation
-from koboshi.torture.lives import CradleBroke, Lives
-from koboshi.torture.people import TorturePerson
+from koboshi.torture.lives import ForkServerFailed, Lives
+from koboshi.torture.person import TorturePerson
 from koboshi.torture.plan import AT_STOP, Kill, RandomKill, StepKill
 from koboshi.torture.platform import Platform
 from koboshi.torture.remains import (
@@ -33,11 +33,11 @@ from koboshi.torture.remains import (
     runners_in,
 )
 from koboshi.torture.rest import StillOpen
+from koboshi.torture.results import TrialTally
 from koboshi.torture.seen import SeenEvent, TrialSeen
 from koboshi.torture.strain import NONE, Strain
-from koboshi.torture.talk import LOST, Connection, NotNow, TalkRefused, Unknown, connection_to
-from koboshi.torture.tally import TrialTally
 from koboshi.torture.visitors import Visitor, is_end
+from koboshi.torture.web_client import LOST, Connection, NotNow, TalkRefused, Unknown, connection_to
 
 START_S_MAX = 30.0
 WORK_S_MAX = 1.5
@@ -45,11 +45,12 @@ STEP_S_MAX = 2.0
 """How long a life may take to come by a step; who is asked to stop may take longer."""
 STOP_S_MAX = 6.0
 ERRANDS_S_MAX = 90.0
-"""What people still wait for must end, once nobody kills the gateway any more."""
+"""What people still wait for must end, once the gateway is not killed any more."""
 REST_S_MAX = 60.0
 PAUSES_S_MAX = 300.0
-"""How much longer both may take where the gateway itself shows that it waits for a time: what has
-failed often is tried again after minutes."""
+"""How much longer both may take where the gateway itself shows that it waits for a time, or that
+things come to an end: what has failed often is tried again after minutes, and a group with many
+answers hears one in three seconds."""
 LOOK_AT_PAUSES_S = 1.0
 LOOK_EVERY_S = 0.05
 KILLED = -9
@@ -86,7 +87,7 @@ class Trial:
     news: Event = field(default_factory=Event)
 
     def hear(self) -> None:
-        """Somebody was told something."""
+        """A person or visitor was told something."""
         self.heard += 1
         self.news.set()
         self.news = Event()
@@ -108,7 +109,7 @@ class Trial:
         self.is_closing = self.platform.is_calm = False
         try:
             seen = await self._round(lives_max, until)
-        except* (CradleBroke, TalkRefused, Unknown) as broken:
+        except* (ForkServerFailed, TalkRefused, Unknown) as broken:
             for each in _leaves_of(broken):
                 self._complain(Fault.BROKEN, str(each))
         else:
@@ -152,21 +153,21 @@ class Trial:
             for visitor in self.visitors:
                 followers.start_soon(visitor.keep_answering)
             async with create_task_group() as errands:
-                for each in self._everybody():
+                for each in self._all_people():
                     errands.start_soon(each.do_errands)
                 for _ in range(lives_max):
                     if current_time() >= until:
                         break
                     await self._live(next(self.kills))
                 self.is_closing = self.platform.is_calm = True
-                # The last one is started as anybody would start it.
+                # The last one is started as an operator would start it.
                 await self.lives.start(allowed=self._all_visitors(), is_cold=True)
                 await self._serve()
                 followers.start_soon(self._give_time, errands.cancel_scope, ERRANDS_S_MAX)
             if errands.cancel_scope.cancelled_caught:
                 open_words = await self._what_is_open()
-                for each in self._everybody():
-                    why = f"no end within {ERRANDS_S_MAX:g} s after the last kill"
+                for each in self._all_people():
+                    why = f"no end, and nothing ended for {ERRANDS_S_MAX:g} s, after the last kill"
                     each.give_up(f"{why}; open: {open_words}")
             await self._come_to_rest()
             last = [await self._told_from_start(person) for person in self.people]
@@ -246,7 +247,7 @@ class Trial:
             if killed is not None:
                 self.runners_killed.add(killed)
 
-    def _everybody(self) -> "list[TorturePerson | Visitor]":
+    def _all_people(self) -> "list[TorturePerson | Visitor]":
         return [*self.people, *self.visitors]
 
     def _all_visitors(self) -> list[int]:
@@ -293,23 +294,27 @@ class Trial:
                 quiet_looks = quiet_looks + 1 if await self._is_quiet() else 0
             tasks.cancel_scope.cancel()
             return
-        words = f"it did not come to rest within {REST_S_MAX:g} s"
+        words = f"it did not come to rest, and nothing ended for {REST_S_MAX:g} s"
         self._complain(Fault.LOST, f"{words}; open: {await self._what_is_open()}")
 
     async def _give_time(self, scope: CancelScope, seconds: float) -> None:
-        """The scope ends after so long, and so long after the last moment that the gateway shows to
-        wait for. A gateway that always waits for another moment does not come to rest."""
+        """The scope ends so long after the last thing that came to an end, and so long after the
+        last moment that the gateway shows to wait for. A gateway that always waits for another
+        moment, or always has more to do, does not come to rest."""
         begun = current_time()
         scope.deadline = begun + seconds
+        before = StillOpen()
         while True:
-            due_in_s = (await self._still_open()).due_in_s(self.now_ms())
-            if due_in_s:
+            now = await self._still_open()
+            due_in_s = now.due_in_s(self.now_ms())
+            if due_in_s or now.has_ended_some_of(before):
                 until = current_time() + due_in_s + seconds
                 scope.deadline = max(scope.deadline, min(until, begun + PAUSES_S_MAX))
+            before = now
             await sleep(LOOK_AT_PAUSES_S)
 
     async def _still_open(self) -> StillOpen:
-        """What is not over, as far as anybody tells."""
+        """What is not over, as far as the gateway tells."""
         shown = StillOpen()
         if self.connection is not None:
             with suppress(*LOST, NotNow, Unknown):
@@ -331,7 +336,7 @@ class Trial:
             return False
 
     async def _told_from_start(self, person: TorturePerson) -> tuple[str, list[SeenEvent]]:
-        """What somebody new is told, up to the last words in the chat."""
+        """What a new follower is told, up to the last words in the chat."""
         last = await person.hears_reply(await person.order("/help"))
         told: list[SeenEvent] = []
         connection = await self.comes_up()
@@ -357,7 +362,7 @@ class Trial:
             posted=list(self.platform.posted),
             acknowledged=self.platform.acknowledged,
             runners_killed=frozenset(self.runners_killed),
-            unfinished=[words for each in self._everybody() for words in each.unfinished],
+            unfinished=[words for each in self._all_people() for words in each.unfinished],
         )
 
     def _complain(self, fault: Fault, words: str) -> None:

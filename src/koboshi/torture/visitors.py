@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from anyio import current_time, sleep
 
 from koboshi.torture.errands import LETTER_PARAGRAPHS, errand_afield
-from koboshi.torture.people import OFFER, GatewayPlace, has_waited
+from koboshi.torture.person import OFFER, GatewayPlace, has_waited
 from koboshi.torture.platform import GROUP, Platform, Posted, Spot
 from koboshi.torture.seen import Visit
 
@@ -50,7 +50,7 @@ class Visitor:
             await self._see_through(visit)
 
     def give_up(self, why: str) -> None:
-        """Nobody waits any longer."""
+        """The wait is over."""
         left = [visit.errand.mark for visit in self.visits if not self._has_ended(visit)]
         if left and self.is_regular:
             self.unfinished.append(f"{', '.join(left)}: {why}")

@@ -85,7 +85,7 @@ def _offences(body: dict[str, Any]) -> Iterator[str]:
     if not isinstance(body.get("model"), str) or body.get("stream") is not True:
         yield "you must provide a model parameter, and these tests a stream"
     if body.get("stream_options") != {"include_usage": True}:
-        yield "nobody asked for the usage"
+        yield "the usage was not asked for"
     for tool in body.get("tools", []):
         function = tool["function"]
         if not _TOOL_NAME.fullmatch(function["name"]):

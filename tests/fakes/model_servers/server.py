@@ -69,7 +69,7 @@ class ModelServer:
     """Answers wait for it."""
     has_asked: asyncio.Event = field(default_factory=asyncio.Event)
     is_quiet: asyncio.Event = field(default_factory=asyncio.Event)
-    """Nobody is connected."""
+    """No client is connected."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property

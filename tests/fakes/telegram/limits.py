@@ -115,7 +115,7 @@ class Limits:
 
 
 def is_limited(method: str) -> bool:
-    """Messages and their edits count; the rest has limits of its own that nobody meets."""
+    """Messages and their edits count; the rest has limits of its own that no one meets."""
     return method.startswith(("send", "edit")) and method not in {
         "sendchataction",
         "sendmessagedraft",

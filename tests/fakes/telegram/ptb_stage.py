@@ -38,7 +38,7 @@ class Stage:
         return self._remote.call(verb, **arguments)
 
     def person(self) -> int:
-        """The id of somebody new, and of the chat with them."""
+        """The id of a new person, and of the chat with them."""
         return int(self.people("private_chat")["id"])
 
     async def updates(self) -> list[tg.Update]:

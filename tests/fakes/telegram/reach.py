@@ -13,7 +13,7 @@ REASONS = {
 
 
 def chat_of(world: World, params: Params) -> Chat:
-    """The chat that `chat_id` names. Raises Refusal if the bot can not do anything there."""
+    """The chat that `chat_id` names. Raises Refusal if the bot cannot do anything there."""
     chat = _named(world, params)
     if chat.migrated_to is not None:
         bad_request(

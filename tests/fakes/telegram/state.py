@@ -148,7 +148,7 @@ class Message:
         return found
 
     def _root(self) -> "Message | None":
-        """In a forum a message that answers nobody answers the one that made its topic."""
+        """In a forum a message that answers no other answers the one that made its topic."""
         if self.topic_id is None or self.topic_id == self.message_id:
             return None
         if self.chat.kind is not ChatKind.SUPERGROUP:
@@ -200,7 +200,7 @@ class State:
         return message
 
     def messages(self) -> Iterator[Message]:
-        """Every message of every chat that nobody deleted."""
+        """Every message of every chat that no one deleted."""
         for chat in list(self.chats.values()):
             for message in list(chat.messages.values()):
                 if not message.is_deleted:

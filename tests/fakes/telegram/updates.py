@@ -40,7 +40,7 @@ class Updates:
         self.allowed: tuple[str, ...] = ()
         self.acknowledged: list[int] = []
         self.dropped: list[int] = []
-        """Forgotten because somebody asked for it, and not because they were read."""
+        """Forgotten because a person asked for it, and not because they were read."""
         self.expired: list[int] = []
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Updates:
         return kind in self.allowed if self.allowed else kind not in ONLY_IF_NAMED
 
     def add(self, kind: str, content: JSON, *, since: float, kept_s: float = KEPT_S) -> int | None:
-        """Queue what happened at `since`. None if nobody wants it or it is too old by now."""
+        """Queue what happened at `since`. None if no one wants it or it is too old by now."""
         expires_at = since + kept_s
         if not self.is_wanted(kind) or expires_at <= self._clock():
             return None

@@ -18,7 +18,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{0,256}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
-    """One attempt to hand over an update. Status 0: nobody answered."""
+    """One attempt to hand over an update. Status 0: no answer came."""
 
     update_id: int
     status: int

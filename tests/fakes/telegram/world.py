@@ -141,7 +141,7 @@ class World(State):
             self.service(place, {told: {}}, topic=found)
 
     def delete_topic(self, chat: ChatRef, topic: Topic | int) -> None:
-        """The topic and all that was said in it are gone; nobody is told."""
+        """The topic and all that was said in it are gone; no notice is sent."""
         with self.lock:
             place = self._chat(chat)
             found = self._topic(place, topic)

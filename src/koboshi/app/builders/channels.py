@@ -7,9 +7,12 @@ from koboshi.app.builders.page import names_of, pages_of, web_limits
 from koboshi.app.builders.shared import Shared
 from koboshi.app.tokens import web_token
 from koboshi.channels.web.channel import WebChannel
+from koboshi.channels.web.codec import Post, Unacceptable
 from koboshi.config import TelegramConfig, WebConfig
-from koboshi.control.context import ControlContext
+from koboshi.control.context import ControlContext, no_web_channel
 from koboshi.control.handle import reply_to
+from koboshi.control.replies import Done, MessageTaken, refusal
+from koboshi.control.requests import SayInChat
 from koboshi.domain.ids import ChannelName
 from koboshi.ports.wakeups import OUTBOX
 from koboshi.runtime.health import GatewayHealth
@@ -52,12 +55,14 @@ def web_channels(
             names=names_of(channel),
             port=channel.port,
             token=web_token(config.home, channel),
+            browsers=shared.store.browsers,
             views=shared.store.views,
             wakeups=shared.wakeups,
             health=health,
             clock=shared.clock,
             limits=web_limits(config),
             home=config.home,
+            listeners=shared.listeners,
             metrics=metrics.text,
             on_refused=on_refused,
             pages=pages_of(
@@ -70,3 +75,15 @@ def web_channels(
         for channel in config.enabled_channels
         if isinstance(channel, WebConfig)
     ]
+
+
+async def say_in_chat(web: list[WebChannel], said: SayInChat) -> Done:
+    """Have the first web channel store what a person wrote at the terminal."""
+    if not web:
+        return await no_web_channel()
+    post = Post(text=said.text, thread=said.thread, question=said.question, choice=said.choice)
+    try:
+        taken = await web[0].say(said.what, said.message, post)
+    except Unacceptable as error:
+        return refusal(error.kind, error.message)
+    return MessageTaken(message=taken.message, state=taken.state, duplicate=taken.duplicate)

@@ -12,6 +12,8 @@ from koboshi.ports.runners import Seen
 from koboshi.ports.store import Store
 from koboshi.processes.ends import ProcessEnds, output_of
 from koboshi.processes.runners import LocalRunners
+from koboshi.runtime.erasing import Erasing
+from koboshi.stores.sqlite.migrate import BACKUPS_NAME
 from koboshi.tools.patterns import matcher
 
 PROCESSES_NAME = "processes"
@@ -30,7 +32,7 @@ def ends_of(config: Config, store: Store, runners: LocalRunners, clock: SystemCl
 def control_context_of(
     config: Config, store: Store, clock: SystemClock, *, is_running: bool
 ) -> ControlContext:
-    """The processes of a home, for whoever owns it."""
+    """The processes of a home, for its owner."""
     runners = LocalRunners(config.home / PROCESSES_NAME)
 
     async def output(process_id: ProcessId, chars_max: int) -> str:
@@ -45,7 +47,13 @@ def control_context_of(
         store_end=store_end,
         output_of=output,
         is_running=is_running,
+        finish_erasures=erasing_of(config, store).finish,
+        backups=lambda: tuple(sorted(map(str, (config.home / BACKUPS_NAME).glob("*.db")))),
     )
+
+
+def erasing_of(config: Config, store: Store) -> Erasing:
+    return Erasing(store=store, workdir=config.gateway.workdir, home=config.home)
 
 
 def report_limits(config: Config) -> ReportLimits:

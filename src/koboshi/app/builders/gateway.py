@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from koboshi.app.boot_config import environment_of_commands
 from koboshi.app.builders import processes, runtime
-from koboshi.app.builders.channels import telegram_channels, web_channels
+from koboshi.app.builders.channels import say_in_chat, telegram_channels, web_channels
 from koboshi.app.builders.control import control_context_of
 from koboshi.app.builders.shared import Shared
 from koboshi.app.builders.tools import own_tools
@@ -17,6 +17,7 @@ from koboshi.app.plugins import open_plugins
 from koboshi.app.servers import open_servers
 from koboshi.app.tokens import make_tokens
 from koboshi.channels.web.channel import WebChannel
+from koboshi.control.context import ControlContext
 from koboshi.control.handle import answer
 from koboshi.control.socket import ControlSocket
 from koboshi.domain.ids import ChannelName
@@ -45,29 +46,21 @@ def build(
     shared: Shared, on_stopping: Callable[[], None], on_draining: Callable[[float], None]
 ) -> Built:
     """The gateway, and what runs beside it. Raises Unusable."""
-    # First, because the first start makes the token here, and nobody else may be shown it.
+    # First, because the first start makes the token here, and no other part may show it.
     make_tokens(shared.config)
     beating, web = runtime.heartbeat(shared), list[WebChannel]()
     reached: list[TelegramChannel | WebChannel] = [*telegram_channels(shared)]
     health = runtime.health(
         shared, beating, lambda: {channel.name: channel.trouble for channel in reached}
     )
-    control = replace(
-        control_context_of(shared.config, shared.store, shared.clock, is_running=True),
-        leave=shared.drain.ask,
-        why_not_restart=shared.why_not_restart,
-        login_link=lambda: next((channel.login_link() for channel in web), None),
-        channels=health.channels,
-        neighbours=health.neighbours,
-        web_address=lambda: next((channel.address for channel in web), None),
-    )
+    control = _control(shared, health, web)
     web += web_channels(shared, health, control)
     reached += web
     taking = {channel.name for channel in reached if channel.abilities.takes_files}
-    own = own_tools(shared, taking.__contains__)
+    make_own = partial(own_tools, shared, taking.__contains__)
+    own = make_own()
     environment, taken = environment_of_commands(os.environ), [tool.spec.name for tool in own]
-    servers = open_servers(shared.config, environment, taken=taken)
-    shared.neighbours.servers = servers.standing
+    servers = _servers(shared, environment, taken)
     plugins = open_plugins(shared.config, environment, taken=taken)
     channels: dict[ChannelName, Channel] = {
         channel.name: MeasuredChannel(channel, shared.meter, shared.clock) for channel in reached
@@ -77,7 +70,7 @@ def build(
         channels=list(channels.values()),
         intake=runtime.intake(shared),
         dispatch=runtime.dispatch(
-            shared, turn_runner(shared, channels, Toolbox(own, [servers, plugins]))
+            shared, turn_runner(shared, channels, Toolbox(own, [servers, plugins], make_own))
         ),
         deliver=runtime.deliver(shared, channels),
         rescue=runtime.rescue(shared),
@@ -92,3 +85,24 @@ def build(
         control=ControlSocket(home=shared.config.home, answer=partial(answer, control)),
     )
     return Built(gateway=gateway, health=health, web=web, servers=servers, plugins=plugins)
+
+
+def _servers(shared: Shared, environment: dict[str, str], taken: list[str]) -> McpServers:
+    has_boundary = shared.enclosure is not None
+    servers = open_servers(shared.config, environment, taken=taken, has_boundary=has_boundary)
+    shared.neighbours.servers = servers.standing
+    return servers
+
+
+def _control(shared: Shared, health: GatewayHealth, web: list[WebChannel]) -> ControlContext:
+    """What an operator can ask and do; `web` may still get its channels."""
+    return replace(
+        control_context_of(shared.config, shared.store, shared.clock, is_running=True),
+        leave=shared.drain.ask,
+        why_not_restart=shared.why_not_restart,
+        login_link=lambda: next((channel.login_link() for channel in web), None),
+        channels=health.channels,
+        neighbours=health.neighbours,
+        web_address=lambda: next((channel.address for channel in web), None),
+        say=partial(say_in_chat, web),
+    )

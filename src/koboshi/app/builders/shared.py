@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from anyio import Event
 
+from koboshi.boundary.enclosure import Enclosure
+from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.neighbours import Neighbours
@@ -29,8 +31,11 @@ class Shared:
     wakeups: LocalWakeups
     has_recovered: Event
     runners: LocalRunners
+    enclosure: Enclosure | None
+    """What stands around the agent's programs; None: nothing holds here, and it has none."""
     neighbours: Neighbours
     meter: Meter = field(default_factory=Meter)
+    listeners: HeldListeners = field(default_factory=HeldListeners)
     is_supervised: bool = False
     """Whether a parent of ours starts the gateway again whenever it dies."""
     why_not_restart: Callable[[], Awaitable[str]] = nothing_against_it

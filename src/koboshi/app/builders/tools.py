@@ -2,16 +2,25 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from koboshi.app.boot_config import environment_of_commands
 from koboshi.app.builders.control import ends_of
 from koboshi.app.builders.shared import Shared
+from koboshi.boundary.enclosure import Enclosure, Exceptions
+from koboshi.config import Config
+from koboshi.config.secret_places import secret_files_of
 from koboshi.control.context import until_written_to
 from koboshi.domain.ids import ChannelName, WorkerId
+from koboshi.domain.role import RoleStanding
+from koboshi.domain.sandbox import Boundary
 from koboshi.domain.shutdown import Leave
 from koboshi.ports.tool import Tool
 from koboshi.tools.ask import ASK
+from koboshi.tools.asking import Asking
 from koboshi.tools.files.tools import file_tools
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.process import ProcessTool
@@ -19,40 +28,98 @@ from koboshi.tools.restart import RestartTool
 from koboshi.tools.terminal import TerminalTool
 
 
-def own_tools(shared: Shared, takes_files: Callable[[ChannelName], bool]) -> list[Tool]:
+def own_tools(
+    shared: Shared,
+    takes_files: Callable[[ChannelName], bool],
+    standing: RoleStanding = RoleStanding(),  # noqa: B008  (frozen)
+) -> list[Tool]:
+    """The tools of a turn with this standing. Without a boundary that holds there are none that
+    reach into this machine; nor has a member any on the host."""
+    enclosure = enclosure_for(shared.enclosure, shared.config.gateway.workdir, standing)
+    inside = () if enclosure is None else _inside(shared, enclosure, takes_files, standing)
+    # To start the gateway again is an owner's to ask.
+    restart = (_restart(shared),) if standing.role.is_owner else ()
+    return [*inside, ASK, PAUSE, *restart]
+
+
+def enclosure_for(
+    whole: Enclosure | None, workdir: Path, standing: RoleStanding
+) -> Enclosure | None:
+    """What stands around the programs of a turn. A chat with a folder of its own sees that folder
+    alone, and has a home of its own. What the owner shows beyond the folder is not for members."""
+    is_owner = standing.role.is_owner
+    if whole is None or (whole.boundary is Boundary.NONE and not is_owner):
+        return None
+    folder = folder_for(workdir, standing)
+    return replace(
+        whole,
+        workdirs=(str(folder),) if standing.folder else whole.workdirs,
+        workspace=folder.name if standing.folder else whole.workspace,
+        exceptions=whole.exceptions if is_owner else Exceptions(),
+    )
+
+
+def folder_for(workdir: Path, standing: RoleStanding) -> Path:
+    """The work folder of a chat; one of its own is made, closed to others."""
+    folder = workdir / standing.folder
+    if standing.folder:
+        with suppress(OSError):  # commands say so, one by one
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _inside(
+    shared: Shared,
+    enclosure: Enclosure,
+    takes_files: Callable[[ChannelName], bool],
+    standing: RoleStanding,
+) -> tuple[Tool, ...]:
     config = shared.config
-    return [
-        _terminal(shared),
-        _process(shared),
+    workdir = config.gateway.workdir / standing.folder
+    asking = replace(asking_of(shared.config, enclosure), is_members=not standing.role.is_owner)
+    return (
+        replace(_terminal(shared, enclosure), workdir=str(workdir), asking=asking),
+        replace(_process(shared, enclosure), asking=asking),
         *file_tools(
-            workdir=config.gateway.workdir,
+            workdir=workdir,
             home=config.home,
+            secrets=secret_files_of(config, os.environ),
             sent_bytes_max=config.limits.sent_file_bytes_max,
             takes_files=takes_files,
+            asking=asking,
+            enclosure=enclosure,
         ),
-        ASK,
-        PAUSE,
-        _restart(shared),
-    ]
+    )
 
 
-def _terminal(shared: Shared) -> TerminalTool:
+def asking_of(config: Config, enclosure: Enclosure) -> Asking:
+    """Before what a person is asked. Where no boundary holds, commands run as our own user."""
+    return Asking(
+        approval=config.tools.terminal.approval,
+        sandbox=enclosure.sandbox,
+        boundary=enclosure.boundary,
+        allow=config.tools.allow,
+    )
+
+
+def _terminal(shared: Shared, enclosure: Enclosure) -> TerminalTool:
     terminal, limits = shared.config.tools.terminal, shared.config.limits
     return TerminalTool(
         processes=shared.store.processes,
         runners=shared.runners,
         clock=shared.clock,
-        approval=terminal.approval,
+        asking=asking_of(shared.config, enclosure),
         workdir=str(shared.config.gateway.workdir),
         timeout_seconds=terminal.timeout_seconds,
         background_seconds=limits.background_seconds_max,
         environment=environment_of_commands(os.environ),
+        enclosure=enclosure,
         store_end=ends_of(shared.config, shared.store, shared.runners, shared.clock).store,
         background_max=limits.background_per_session_max,
     )
 
 
-def _process(shared: Shared) -> ProcessTool:
+def _process(shared: Shared, enclosure: Enclosure) -> ProcessTool:
     return ProcessTool(
         processes=shared.store.processes,
         runners=shared.runners,
@@ -62,6 +129,7 @@ def _process(shared: Shared) -> ProcessTool:
             until_written_to, shared.store, shared.wakeups, shared.config.limits.poll_seconds
         ),
         booted_ms=shared.worker.started_ms,
+        asking=asking_of(shared.config, enclosure),
     )
 
 

@@ -1,22 +1,25 @@
 """What works on the turns of a gateway."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from koboshi.agent.prompt import system_prompt
 from koboshi.agent.summary import ContextLimits
 from koboshi.app.boot_config import redactor_of
 from koboshi.app.builders.shared import Shared
 from koboshi.app.zone import zone_of
+from koboshi.config import WebConfig
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName
 from koboshi.ports.channel import Channel
+from koboshi.runtime.approvals import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drafts import Drafts
 from koboshi.runtime.measured import MeasuredModel
 from koboshi.runtime.model_caller import ModelCaller
 from koboshi.runtime.progress import Progress
-from koboshi.runtime.shipping import Shipping
+from koboshi.runtime.shipping import TEXT_MAX, Shipping
 from koboshi.runtime.turn import TurnRunner
 from koboshi.tools.registry import Toolbox
 
@@ -44,7 +47,12 @@ def turn_runner(
         limits=TurnLimits(
             steps_max=limits.steps_per_turn_max, empty_replies_max=limits.empty_replies_max
         ),
-        question_age_ms_max=limits.question_age_ms,
+        cards=ApprovalCards(
+            clock=shared.clock,
+            age_ms_max=limits.question_age_ms,
+            units_max=partial(_units_max, channels),
+            has_page=any(isinstance(each, WebConfig) for each in config.enabled_channels),
+        ),
         poll_seconds=limits.poll_seconds,
         release_seconds=limits.release_seconds,
         drain=shared.drain,
@@ -63,6 +71,12 @@ def turn_runner(
             seconds=limits.file_seconds,
         ),
     )
+
+
+def _units_max(channels: Mapping[ChannelName, Channel], name: ChannelName) -> int | None:
+    """What one message of a channel shows; of one that is gone, what every platform takes."""
+    channel = channels.get(name)
+    return TEXT_MAX if channel is None else channel.abilities.question_units_max
 
 
 def _model_caller(shared: Shared, channels: Mapping[ChannelName, Channel]) -> ModelCaller:

@@ -1,6 +1,6 @@
 """One connection of a client, as patient as it should be.
 
-The server that we embed waits for ever: for the rest of a request, and for somebody to read an
+The server that we embed waits for ever: for the rest of a request, and for the client to read an
 answer. It keeps a head however long it gets, and requests however many come before the first one is
 answered. So one program without the token could hold every connection there may be, or all of the
 memory.
@@ -12,10 +12,13 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from koboshi.channels.common.acceptor import Arriving
 from koboshi.channels.common.http_limits import HttpLimits
 
+HEALTH_PATH = b"/healthz"
 
-class PatientProtocol(HttpToolsProtocol):
+
+class PatientProtocol(HttpToolsProtocol, Arriving):
     """One connection, with limits. A request that is being answered takes as long as it likes."""
 
     def __init__(self, *arguments: Any, patience: HttpLimits, **named: Any) -> None:
@@ -56,9 +59,24 @@ class PatientProtocol(HttpToolsProtocol):
         self._count(name, value)
         super().on_header(name, value)
 
+    @property
+    def is_arriving(self) -> bool:
+        """Whether no whole request is here, so that ending it costs no client an answer."""
+        running = self._running
+        return running is None or running.response_complete or running.more_body
+
+    def make_way(self) -> None:
+        """End it: others need the room, and it has asked for nothing yet."""
+        self.transport.abort()
+
     def on_headers_complete(self) -> None:
         self._is_in_head = False
+        served_max = self.limit_concurrency
+        if self.url.partition(b"?")[0] == HEALTH_PATH:
+            # A health check is not refused because there are too many others.
+            self.limit_concurrency = None
         super().on_headers_complete()
+        self.limit_concurrency = served_max
         if len(self.pipeline) > self._patience.ahead_max:
             self.transport.abort()
             raise ValueError("too many requests before the first one is answered")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class HttpLimits:
     head_bytes_max: int = 64_000
     request_bytes_max: int = 8_000_000
-    """With its body; whoever has a use for a body sets a limit of their own below this."""
+    """With its body; a route that reads a body sets its own limit below this."""
     ahead_max: int = 16
     """Requests on one connection that wait for the answer to an earlier one."""
     request_s: float = 30.0

@@ -27,6 +27,18 @@ def holders_of(port: int) -> tuple[int, ...]:
     return tuple(pid for pid in pids if not wanted.isdisjoint(_sockets(pid)))
 
 
+def parents_of(pids: frozenset[int]) -> frozenset[int]:
+    """The processes that started these: they hold a port for the next gateway."""
+    return frozenset(map(_parent_of, pids))
+
+
+def _parent_of(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def _inodes(port: int) -> Iterator[str]:
     for name in ("tcp", "tcp6"):
         try:

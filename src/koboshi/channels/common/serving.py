@@ -1,6 +1,5 @@
 """The HTTP server, held like any other task of ours."""
 
-import asyncio
 import resource
 import socket
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ SPARE = 32
 
 
 class EmbeddedServer(Server):
-    """A server that leaves signals to the gateway, says when it serves, and why it can not."""
+    """A server that leaves signals to the gateway, says when it serves, and why it cannot."""
 
     def __init__(
         self,
@@ -42,7 +41,7 @@ class EmbeddedServer(Server):
                 log_config=None,
                 log_level="warning",
                 access_log=False,
-                # Nobody in front of us may say where a request comes from.
+                # No proxy in front of us may say where a request comes from.
                 proxy_headers=False,
                 server_header=False,
                 limit_concurrency=served_max,
@@ -56,11 +55,12 @@ class EmbeddedServer(Server):
             protocol=self._protocol,
             inside=self.server_state.connections,
             inside_max=served_max + SPARE,
+            peer_max=max(1, served_max * 3 // 4),
         )
 
     @property
     def trouble(self) -> str | None:
-        """Why nobody can come in now; None if they can."""
+        """Why no connection is accepted now; None if one is."""
         return self._door.trouble
 
     @contextmanager
@@ -81,7 +81,7 @@ class EmbeddedServer(Server):
         with CancelScope(shield=True), listener:
             async with create_task_group() as tasks:
                 tasks.start_soon(self._take, listener)
-                # It is given no sockets: whoever comes is brought to it by the door.
+                # It is given no sockets: the acceptor hands it each connection.
                 await self.serve([])
 
     async def _take(self, listener: socket.socket) -> None:
@@ -89,7 +89,7 @@ class EmbeddedServer(Server):
         with self._taking:
             await self._door.keep_open(listener)
 
-    def _protocol(self) -> asyncio.Protocol:
+    def _protocol(self) -> PatientProtocol:
         config, state = self.config, self.server_state
         return PatientProtocol(config, state, self.lifespan.state, patience=self._patience)
 

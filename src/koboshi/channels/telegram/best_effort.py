@@ -1,4 +1,4 @@
-"""What only passes: typing, drafts, marks, buttons that are released. If it can not be shown,
+"""What only passes: typing, drafts, marks, buttons that are released. If it cannot be shown,
 nothing is lost, and a platform that wants to be left in peace is."""
 
 from contextlib import suppress

@@ -20,6 +20,7 @@ from koboshi.channels.telegram.client import (
 )
 from koboshi.channels.telegram.files import fetch
 from koboshi.channels.telegram.messages import (
+    PART_UNITS_MAX,
     caption_of,
     draft_of,
     markup_of,
@@ -53,7 +54,7 @@ CONNECTIONS_MAX = 40
 PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
 """Errors that say nothing about the file: it can be read later."""
 SETTLE_SECONDS = 3.0
-"""What is not there may still be on its way for so long."""
+"""A message may appear up to this long after the send."""
 PROBE_TRIES = 3
 PROBE_WAIT_MS_MAX = 5_000
 
@@ -105,6 +106,7 @@ class TelegramChannel:
             holds_unsure=self._options.ambiguous == "hold",
             interactive=True,
             takes_files=True,
+            question_units_max=PART_UNITS_MAX,
         )
 
     @property
@@ -114,7 +116,7 @@ class TelegramChannel:
 
     async def receive(self, cursor: str | None, accept: Accept) -> None:
         """Raises ChannelUnusable if the token is refused, NotReached or NoAnswer if the platform
-        can not be had."""
+        cannot be had."""
         await self._receiving.run(cursor, accept)
 
     def split(self, text: str) -> tuple[str, ...]:
@@ -139,7 +141,7 @@ class TelegramChannel:
             if delivery.file is None or error.errno in PASSING:
                 is_lack = shortage_in(error) is not None
                 return Later(wait_ms=0, reason=f"not now: {error.strerror}", is_lack=is_lack)
-            return Refused(reason=f"the file can not be read: {error.strerror}")
+            return Refused(reason=f"the file cannot be read: {error.strerror}")
         self._passing.note_429(delivery.route.chat, answer)
         return outcome_of(answer)
 
@@ -155,7 +157,7 @@ class TelegramChannel:
                 found = await look(span, probe)
         except (NotReached, NoAnswer) as error:
             missing = shortage_in(error)
-            reason = f"it can not be looked for: {missing or error}"
+            reason = f"it cannot be looked for: {missing or error}"
             return Unsure(reason=reason, is_lack=missing is not None)
         except TooMany as error:
             return Unsure(reason=str(error), wait_ms=error.wait_ms)
@@ -201,8 +203,8 @@ class TelegramChannel:
         return await self._api.upload("sendDocument", caption, "document", name, content)
 
     async def _probe(self, delivery: Delivery, number: int) -> BotAnswer:
-        """Ask for one message. A platform that wants a short pause gets it here: whoever began
-        anew each time would never come to an end."""
+        """Ask for one message. A platform that wants a short pause gets it here: a
+        search that began anew each time would never end."""
         place = {"chat_id": int(delivery.route.chat), "message_id": number}
         markup = markup_of(delivery)
         parameters = place | ({"reply_markup": markup} if markup else {})

@@ -53,7 +53,7 @@ class BotApi:
     async def call(
         self, method: str, parameters: Mapping[str, object], *, seconds: float | None = None
     ) -> BotAnswer:
-        """What the platform answers. Raises NotReached, or NoAnswer if that can not be known."""
+        """What the platform answers. Raises NotReached, or NoAnswer if that cannot be known."""
         return _read(await self.call_raw(method, parameters, seconds=seconds))
 
     async def call_raw(
@@ -129,7 +129,7 @@ def _read(body: bytes) -> BotAnswer:
     try:
         answer = _answer.decode(body)
     except msgspec.DecodeError as error:
-        raise NoAnswer(f"the answer can not be read: {error}") from None
+        raise NoAnswer(f"the answer cannot be read: {error}") from None
     if not answer.ok and answer.error_code >= httpx2.codes.INTERNAL_SERVER_ERROR:
         raise NoAnswer(answer.description)
     return answer

@@ -1,6 +1,6 @@
 """Updates to what the gateway understands. Pure.
 
-An update that can not be read is kept as it came, and passed over: it never stops the others.
+An update that cannot be read is kept as it came, and passed over: it never stops the others.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound
 
 RAW_CHARS_MAX = 16_000
-"""How much of an update that can not be read is kept."""
+"""How much of an update that cannot be read is kept."""
 KINDS = ("message", "edited_message", "callback_query")
 """The updates that we ask for."""
 
@@ -90,6 +90,7 @@ class UpdateReader:
             anchor=str(message.message_id),
             files=files,
             group=message.media_group_id,
+            is_forwarded=message.forward_origin is not None,
         )
         return Inbound(
             route=self._route(message),
@@ -220,8 +221,8 @@ def batch_of(body: msgspec.Raw) -> list[bytes]:
 
 
 def pieces_of(body: bytes) -> list[bytes] | None:
-    """The updates in an answer that can not be read as a whole, so that one of them does not keep
-    the others from us; None if even their borders can not be told."""
+    """The updates in an answer that cannot be read as a whole, so that one of them does not keep
+    the others from us; None if even their borders cannot be told."""
     taken = _TAKEN.match(body)
     if taken is None:
         return None
@@ -242,7 +243,7 @@ def pieces_of(body: bytes) -> list[bytes] | None:
 
 
 def number_of(raw: bytes) -> int | None:
-    """The number of an update that can not be read otherwise."""
+    """The number of an update that cannot be read otherwise."""
     found = _NUMBER.search(raw)
     return int(found[1]) if found else None
 
@@ -269,7 +270,7 @@ def thread_of(message: TelegramMessage) -> str:
 
 
 def sender_of(message: TelegramMessage) -> str:
-    """Whose words they are: whoever writes in the name of a chat is that chat."""
+    """Whose words they are: a person who writes in the name of a chat is that chat."""
     if message.sender_chat is not None:
         return str(message.sender_chat.id)
     return "" if message.from_ is None else str(message.from_.id)
@@ -310,7 +311,7 @@ def _moved(message: TelegramMessage) -> tuple[str, str] | None:
 
 
 def _sent_ms(message: TelegramMessage) -> int:
-    """When it was sent; 0 where that can not be."""
+    """When it was sent; 0 where that cannot be."""
     return message.date * 1000 if 0 < message.date <= SECONDS_MAX else 0
 
 

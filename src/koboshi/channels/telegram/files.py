@@ -1,10 +1,10 @@
 """Files that people send: fetched whole, or not at all."""
 
-import os
 from pathlib import Path
 
-from anyio import open_file, to_thread
+from anyio import to_thread
 
+from koboshi.channels.common.received import receiving
 from koboshi.channels.telegram.client import BotApi, NoAnswer
 from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.errors import FileNotHad
@@ -18,20 +18,16 @@ async def fetch(api: BotApi, attachment: Attachment, path: Path, bytes_max: int)
         raise FileNotHad(_too_large(attachment.size, bytes_max))
     answer = await api.call("getFile", {"file_id": attachment.reference})
     place = _place_in(answer)
-    part = path.with_name(f".{path.name}.part")
-    await to_thread.run_sync(lambda: path.parent.mkdir(parents=True, exist_ok=True))
+    root = path.parents[len(Path(attachment.path).parts) - 1]
     size = 0
-    async with api.download(place) as pieces, await open_file(part, "wb") as file:
-        async for piece in pieces:
-            size += len(piece)
-            if size > bytes_max:
-                await to_thread.run_sync(part.unlink)
-                raise FileNotHad(_too_large(size, bytes_max))
-            await file.write(piece)
-        await file.flush()
-        # A file that is there is not fetched again, so it has to be whole when the power is back.
-        await to_thread.run_sync(os.fsync, file.wrapped.fileno())
-    await to_thread.run_sync(os.replace, part, path)
+    async with api.download(place) as pieces:
+        with receiving(root, attachment.path) as received:
+            async for piece in pieces:
+                size += len(piece)
+                if size > bytes_max:
+                    raise FileNotHad(_too_large(size, bytes_max))
+                await to_thread.run_sync(received.file.write, piece)
+            await to_thread.run_sync(received.keep)
 
 
 def _place_in(answer: BotAnswer) -> str:

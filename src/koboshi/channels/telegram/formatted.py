@@ -105,13 +105,21 @@ def plain(text: str) -> Rendered:
     return Rendered(clean(text).strip(), ())
 
 
+def literally(text: str, begin: int, end: int) -> Rendered:
+    """The text as it is, with the characters from `begin` to `end` as a block of code. The text
+    must hold nothing that `clean` would take out, and must not begin with whitespace: then every
+    character stays where it is."""
+    block = _trimmed(Span("pre", begin, end), text)
+    return finished(FormattedText(text.rstrip(), (block,) if block.begin < block.end else ()))
+
+
 def clip(rendered: Rendered, units_max: int) -> Rendered:
     """The rendering, cut to at most `units_max` units with "…" at its end if it was longer.
 
     Raises ValueError if `units_max` is below 1.
     """
     if units_max < 1:
-        raise ValueError(f"a text can not be cut to {units_max} units")
+        raise ValueError(f"a text cannot be cut to {units_max} units")
     ruler = Ruler(rendered.text)
     if ruler.units(len(rendered.text)) <= units_max:
         return rendered

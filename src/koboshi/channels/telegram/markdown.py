@@ -33,7 +33,7 @@ class MarkdownPage:
 
 
 def page_of(markdown: str) -> MarkdownPage:
-    """Show a Markdown text; it must be clean. What can not be parsed, or would be empty, is shown
+    """Show a Markdown text; it must be clean. What cannot be parsed, or would be empty, is shown
     as it was written."""
     return _kept_page(markdown) if len(markdown) <= _KEPT_CHARS_MAX else _new_page(markdown)
 

@@ -16,7 +16,7 @@ def said_in(message: TelegramMessage) -> str:
     own = message.words.strip() or _described(message)
     if not own and not any(_files(message)):
         return ""
-    if message.words.startswith("/"):
+    if message.words.startswith("/") and message.forward_origin is None:
         return own
     return "\n".join(filter(None, [_passed_on(message.forward_origin), _answered(message), own]))
 

@@ -3,7 +3,16 @@
 from dataclasses import replace
 
 from koboshi.channels.telegram.codec import press_of
-from koboshi.channels.telegram.render import Entity, Rendered, clip, plain, render, split, units
+from koboshi.channels.telegram.render import (
+    Entity,
+    Rendered,
+    clip,
+    literally,
+    plain,
+    render,
+    split,
+    units,
+)
 from koboshi.domain.outbox import Delivery
 from koboshi.domain.phrases import DUPLICATE_LABEL
 from koboshi.domain.route import Route
@@ -25,13 +34,21 @@ def parts_of(text: str) -> tuple[str, ...]:
 
 def rendered(delivery: Delivery, units_max: int = TEXT_UNITS_MAX) -> Rendered:
     """A delivery as people see it."""
-    shown = plain(delivery.text) if delivery.cause.startswith(AS_IT_IS) else render(delivery.text)
+    shown = _shown(delivery)
     if not delivery.may_be_duplicate:
         return clip(shown, units_max)
     moved = units(DUPLICATE_LABEL)
     cut = clip(shown, units_max - moved)
     entities = tuple(replace(entity, offset=entity.offset + moved) for entity in cut.entities)
     return Rendered(text=DUPLICATE_LABEL + cut.text, entities=entities)
+
+
+def _shown(delivery: Delivery) -> Rendered:
+    """The words of a delivery. What a person decides about is a block of its own, letter by letter;
+    nothing around it is Markdown either, for it names folders and quotes the agent."""
+    if delivery.literal is not None:
+        return literally(delivery.text, *delivery.literal)
+    return plain(delivery.text) if delivery.cause.startswith(AS_IT_IS) else render(delivery.text)
 
 
 def message_of(delivery: Delivery, *, is_plain: bool = False) -> dict[str, object]:

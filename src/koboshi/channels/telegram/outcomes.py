@@ -46,7 +46,7 @@ def complains_of_entities(answer: BotAnswer) -> bool:
 
 def is_ours(answer: BotAnswer) -> bool | None:
     """Whether a message is there and ours, by what became of an edit that changes nothing: False if
-    it is not there, or somebody else's; None if that can not be told."""
+    it is not there, or not ours; None if that cannot be told."""
     words = answer.description.casefold()
     if NOT_MODIFIED in words:
         return True

@@ -70,7 +70,7 @@ def _parser() -> MarkdownIt:
 
 
 def _definition(state: StateBlock, line: int, line_end: int, silent: bool) -> bool:
-    """Definitions of web addresses only, and they leave a token: whoever shows the text decides
+    """Definitions of web addresses only, and they leave a token: the renderer decides
     whether the definition is shown. Anything else, as in `[Note]: this`, is words."""
     begin = state.bMarks[line] + state.tShift[line]
     found = _DEFINITION.match(state.src, begin, state.eMarks[line])

@@ -1,7 +1,7 @@
-"""Whether a message arrived that nobody has told us the id of.
+"""Whether a message arrived whose id we were not told.
 
-Bots can not read what they said. But an edit that changes nothing is answered in three ways: "not
-modified" (it is there and ours), "not found", and "can't be edited" (somebody else's). So the ids
+Bots cannot read what they said. But an edit that changes nothing is answered in three ways: "not
+modified" (it is there and ours), "not found", and "can't be edited" (not ours). So the ids
 above the last one that was there before are tried, one by one, with the very buttons that the
 message was sent with. That is only done where no other message of ours can be among them: then
 nothing of anyone is altered, and a message of ours can only be the one that is looked for.
@@ -16,7 +16,7 @@ from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent
 
 PROBES_MAX = 48
 SPARSE_PROBES_MAX = 16
-"""Where what is missing proves nothing, nobody is kept waiting for long."""
+"""Where a missing message proves nothing, the search is short."""
 MISSING_MAX = 4
 """In a chat that counts its own messages, so many missing in a row are its end."""
 
@@ -52,7 +52,7 @@ def span_of(delivery: Delivery, near: Near) -> IdSpan | None:
 
 
 async def look(span: IdSpan, probe: Probe) -> SendOutcome | None:
-    """Sent if it is there, Later if it certainly is not, None if that can not be told."""
+    """Sent if it is there, Later if it certainly is not, None if that cannot be told."""
     missing = 0
     for number in range(span.first, span.first + span.width):
         if number in span.known:

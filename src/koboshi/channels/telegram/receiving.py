@@ -1,8 +1,21 @@
 """Updates from Telegram into the inbox. What was not stored is not acknowledged, and comes again.
 
-Long polling: asking for the updates from a number on is what acknowledges those before it. So the
-next question is asked after the commit that holds the last batch, and how far we are is part of
-that commit. Nothing that waits at the platform is ever dropped.
+Theory of operation. The platform keeps an update until it is acknowledged, and brings it again
+until then. So every update is at each moment at the platform, in our inbox, or in both, and a crash
+moves none of them: what is in both comes again and is a duplicate key.
+
+* Long polling: asking for the updates from a number on is what acknowledges those before it. So
+  the next question is asked after the commit that holds the last batch, and how far we are (the
+  cursor) is part of that commit.
+* Webhook: a call is answered after the commit that holds its update. Any other answer, or none,
+  makes the platform call again.
+* Nothing that waits at the platform is ever dropped, at a start or a change of the way in.
+* An update that cannot be read is stored as it came and passed over, so that one update cannot
+  stop those behind it.
+* Numbers are good for some days. After a long silence the platform counts from somewhere else, so
+  the cursor carries the time at which it was taken.
+* `trouble` is None after an answer of the platform, and says why nothing comes in after a failure.
+  Deliveries are not repeated while it is set.
 """
 
 import hmac
@@ -138,7 +151,7 @@ class Receiving:
             self.trouble = self.trouble or "not connected"
 
     def _blame(self, lost: Exception) -> None:
-        """Whoever asks why nothing comes in is told what went wrong, as far as we have words."""
+        """Keep what went wrong for the health report, as far as we have words."""
         if isinstance(lost, NotReached | NoAnswer | ChannelUnusable):
             self.trouble = str(lost)[:TROUBLE_CHARS_MAX]
 
@@ -283,7 +296,7 @@ class Receiving:
 
 def secret_of(token: str) -> str:
     """What the platform shows us to prove that it is the platform: made from the token, so that
-    nobody has to keep one more."""
+    there is not one more secret to keep."""
     return hmac.new(token.encode(), b"koboshi webhook", sha256).hexdigest()
 
 
@@ -294,14 +307,14 @@ def place_of(cursor: str | None) -> tuple[int, int]:
 
 
 def _read(body: bytes) -> _Batch:
-    """Raises NoAnswer for what can not be read at all."""
+    """Raises NoAnswer for what cannot be read at all."""
     try:
         whole = _whole.decode(body)
         updates: Sequence[bytes] | None = batch_of(whole.result) if whole.ok else ()
     except (msgspec.DecodeError, RecursionError) as error:
         whole, updates = _Whole(ok=True), pieces_of(body)
         if updates is None:
-            raise NoAnswer(f"the updates can not be read: {error}") from None
+            raise NoAnswer(f"the updates cannot be read: {error}") from None
         log.warning("updates_broken", updates=len(updates), why=str(error))
     assert updates is not None
     answer = BotAnswer(

@@ -10,13 +10,14 @@ from koboshi.channels.telegram.formatted import (
     clean,
     clip,
     finished,
+    literally,
     plain,
     units,
 )
 from koboshi.channels.telegram.markdown import page_of
 from koboshi.channels.telegram.parts import split
 
-__all__ = ["Entity", "Rendered", "clip", "plain", "render", "split", "units"]
+__all__ = ["Entity", "Rendered", "clip", "literally", "plain", "render", "split", "units"]
 
 
 def render(markdown: str) -> Rendered:

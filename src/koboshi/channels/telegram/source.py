@@ -23,7 +23,7 @@ _END_SPACES = re.compile(r"(?<![ \t])[ \t]+\Z")
 def source_of(shown: FormattedText, *, styles: bool = True) -> str:
     """Markdown for this text; without `styles` nothing is bold, italic or struck through.
 
-    Styles that Markdown can not express where they stand are left out.
+    Styles that Markdown cannot express where they stand are left out.
     """
     spans = [s for s in shown.spans if s.begin < s.end and (styles or s.kind not in STYLES)]
     return "\n\n".join(_blocks(shown.text, spans, 0, len(shown.text)))

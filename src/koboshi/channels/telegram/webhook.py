@@ -30,7 +30,7 @@ class Webhook:
     _has_failed: Event = field(default_factory=Event)
 
     async def serve(self, when_listening: Callable[[], Awaitable[None]]) -> None:
-        """Serve until cancelled. Raises CannotListen where the address can not be had, and
+        """Serve until cancelled. Raises CannotListen where the address cannot be had, and
         StoreFailed as soon as a call has met with it."""
         with await listen(webhook_place(self.host, self.port)) as listener:
             async with create_task_group() as tasks:
@@ -67,7 +67,7 @@ class Webhook:
         try:
             await self.store(body)
         except StoreFailed as failure:
-            # The server would keep it to itself, and whoever serves has to hear of it.
+            # The HTTP server would swallow it, and the channel has to end with it.
             self._failure = failure
             self._has_failed.set()
             return 503

@@ -16,17 +16,20 @@ from starlette.types import ASGIApp
 
 from koboshi.channels.web.bodies import read_body
 from koboshi.channels.web.codec import (
+    Accepted,
+    Post,
     Unacceptable,
     accepted_of,
     check_name,
+    check_post,
     external_id,
     inbound_of,
     read_post,
     standing_of,
 )
-from koboshi.channels.web.entering import Entering
+from koboshi.channels.web.entering import Entering, caller_of
 from koboshi.channels.web.follow import EventStream, Followers, HintStream
-from koboshi.channels.web.guard import Guard, failure_response, is_known
+from koboshi.channels.web.guard import STORE_FAILED, Guard, failure_response
 from koboshi.channels.web.health import Alive, Check, Health, Readiness, Ready
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.login import Logins
@@ -34,6 +37,7 @@ from koboshi.channels.web.names import Names
 from koboshi.channels.web.openapi import document
 from koboshi.channels.web.pages import Pages
 from koboshi.channels.web.sent import FileAnswer, opened
+from koboshi.domain.approver import SentBy
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.files import OutFile
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, parse_shown
@@ -42,6 +46,11 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.views import Views
 
 KEY = "Idempotency-Key"
+
+NEEDS_PERSON = (
+    "only a person may answer an approval, and a token is no person: answer in the page, with "
+    "`koboshi chat` on the gateway's machine, or in the chat where it was asked"
+)
 
 INDEX = """Koboshi: a crash-safe gateway between people and AI agents.
 
@@ -67,7 +76,7 @@ class Api:
     store: Callable[[Inbound], Awaitable[Receipt]]
     metrics: Callable[[], Awaitable[str]]
     on_refused: Callable[[], None] = lambda: None
-    """Called for every request of somebody who is not known."""
+    """Called for every request of an unknown client."""
     home: FilePath | None = None
     """Copies of files that were sent are below it; None where none can be."""
 
@@ -117,15 +126,28 @@ class Api:
         chat, key = self._chat(request), self._key(request)
         limits = self.limits
         body = await read_body(request, bytes_max=limits.body_bytes_max, seconds=limits.body_s)
-        post = read_post(body, limits)
+        sent_by = caller_of(request).sent_by
+        return _json(await self._taken(chat, key, read_post(body, limits), sent_by), 202)
+
+    async def say(self, chat: str, key: str, post: Post) -> Accepted:
+        """Store a message that a person wrote at the terminal. Raises Unacceptable."""
+        check_name("chat", chat, self.limits.route_chars_max)
+        check_name(KEY, key, self.limits.key_chars_max)
+        check_post(post, self.limits)
+        return await self._taken(chat, key, post, SentBy.PERSON)
+
+    async def _taken(self, chat: str, key: str, post: Post, sent_by: SentBy) -> Accepted:
+        now_ms = self.clock.now_ms()
         inbound = inbound_of(
-            post, channel=self.channel, chat=chat, key=key, now_ms=self.clock.now_ms()
+            post, channel=self.channel, chat=chat, key=key, now_ms=now_ms, sent_by=sent_by
         )
         receipt = await self.store(inbound)
+        if receipt.refused:
+            raise Unacceptable(403, receipt.refused, NEEDS_PERSON)
         if receipt.is_duplicate and not await self._is_repeat(inbound, receipt):
             message = f"this {KEY} was used in this chat before, with another body"
             raise Unacceptable(409, "key-reused", message)
-        return _json(accepted_of(receipt), 202)
+        return accepted_of(receipt)
 
     async def _is_repeat(self, inbound: Inbound, receipt: Receipt) -> bool:
         """Whether a key was used again for the very same message, down to its thread."""
@@ -212,8 +234,7 @@ class Api:
 
     async def _readyz(self, request: Request) -> Response:
         ready = self._checked()
-        is_told = is_known(request.method, request.headers, self.logins)
-        body = ready if is_told else Readiness(ok=ready.ok)
+        body = ready if caller_of(request).is_known else Readiness(ok=ready.ok)
         return _json(body, 200 if ready.ok else 503)
 
     async def _ready(self, _request: Request) -> Response:
@@ -247,7 +268,7 @@ class Api:
 
 
 async def no_metrics() -> str:
-    """Where nobody counts."""
+    """Where nothing is counted."""
     return ""
 
 
@@ -271,9 +292,8 @@ async def _refuse_http(request: Request, error: Exception) -> Response:
 
 
 async def _refuse_for_now(_request: Request, _error: Exception) -> Response:
-    """The store says so itself to everybody, and ends the gateway."""
-    message = "the database failed; this gateway ends, and the next one can tell"
-    return failure_response(Unacceptable(503, "store-failed", message, retry_after_s=1))
+    """The store reports its failure itself, and ends the gateway."""
+    return failure_response(Unacceptable(503, "store-failed", STORE_FAILED, retry_after_s=1))
 
 
 async def _confess(_request: Request, _error: Exception) -> Response:

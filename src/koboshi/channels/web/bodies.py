@@ -25,6 +25,6 @@ async def read_body(request: Request, *, bytes_max: int, seconds: float) -> byte
         message = f"the body did not arrive within {seconds:g} s"
         raise Unacceptable(408, "too-slow", message) from None
     except ClientDisconnect:
-        # Nobody is there to read this.
+        # The client has gone and will not read this.
         raise Unacceptable(400, "gone", "the connection ended within the body") from None
     return bytes(body)

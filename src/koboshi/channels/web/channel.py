@@ -12,10 +12,11 @@ from socket import socket
 from anyio import Event, create_task_group, move_on_after, sleep_forever
 from anyio.abc import TaskGroup
 
+from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.channels.common.listening import CannotListen, listen, web_place
 from koboshi.channels.common.serving import EmbeddedServer, one_of
 from koboshi.channels.web.api import Api, no_metrics
-from koboshi.channels.web.codec import Unacceptable
+from koboshi.channels.web.codec import Accepted, Post, Unacceptable
 from koboshi.channels.web.follow import Followers
 from koboshi.channels.web.health import Health
 from koboshi.channels.web.limits import WebLimits
@@ -28,6 +29,7 @@ from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent
 from koboshi.domain.route import Route
 from koboshi.domain.splitting import split_text
+from koboshi.ports.browsers import Browsers
 from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.views import Views
@@ -42,6 +44,7 @@ class WebChannel:
         names: Names,
         port: int,
         token: str,
+        browsers: Browsers,
         views: Views,
         wakeups: Wakeups,
         health: Health,
@@ -51,15 +54,17 @@ class WebChannel:
         on_refused: Callable[[], None] = lambda: None,
         pages: Pages = NO_PAGES,
         home: Path | None = None,
+        listeners: HeldListeners | None = None,
     ) -> None:
         if not token:
             raise ValueError(f'channel "{name}" needs a token')
         self._name = name
         self._names = names
         self._port = port
-        self._logins = Logins(token=token, clock=clock, names=names)
+        self._logins = Logins(token=token, clock=clock, names=names, browsers=browsers)
         self._pages = pages
         self._home = home
+        self._listeners = listeners
         self._views = views
         self._wakeups = wakeups
         self._health = health
@@ -70,6 +75,7 @@ class WebChannel:
         self._followers = Followers(limits.followers_max)
         self._bound_port: int | None = None
         self._server: EmbeddedServer | None = None
+        self._serving: Api | None = None
         self._is_listening = Event()
         self._absence = "not listening"
 
@@ -103,7 +109,7 @@ class WebChannel:
 
     @property
     def trouble(self) -> str | None:
-        """Why nobody can reach us now; None if they can."""
+        """Why the channel cannot be reached now; None if it can."""
         if self._server is None:
             return self._absence
         return self._server.trouble
@@ -116,11 +122,17 @@ class WebChannel:
         return f"http://{self._names.local_host}:{self._bound_port}"
 
     def login_link(self) -> str | None:
-        """An address that lets one browser in, once; None while nobody would answer there."""
+        """An address that lets one browser in, once; None while nothing would answer there."""
         if self.address is None:
             return None
         address = self._names.public_url.rstrip("/") or self.address
         return f"{address}/login#{self._logins.make_code()}"
+
+    async def say(self, chat: str, key: str, post: Post) -> Accepted:
+        """Have a message stored that a person wrote at the terminal. Raises Unacceptable."""
+        if self._serving is None:
+            raise Unacceptable(503, "not-listening", f"{self._name}: {self._absence}")
+        return await self._serving.say(chat, key, post)
 
     async def listening(self) -> int:
         """Wait until it serves. Returns the port."""
@@ -132,7 +144,7 @@ class WebChannel:
         """Serve until cancelled. There is no cursor: clients post, and repeat with the same key
         what was not acknowledged.
 
-        Raises CannotListen where the address can not be had, and whatever `accept` raised.
+        Raises CannotListen where the address cannot be had, and whatever `accept` raised.
         """
         with await self._listen() as listener:
             try:
@@ -140,7 +152,7 @@ class WebChannel:
             except ExceptionGroup as group:
                 raise one_of(group) from None
             finally:
-                self._bound_port = self._server = None
+                self._bound_port = self._server = self._serving = None
                 if self._is_listening.is_set():
                     self._is_listening = Event()
 
@@ -148,7 +160,7 @@ class WebChannel:
         return split_text(text, self._limits.text_max)
 
     async def pace(self, route: Route) -> None:
-        """At once: nobody is disturbed by what they read when they like."""
+        """At once: the web sends no notifications, so it needs no pause."""
 
     async def send(self, delivery: Delivery) -> SendOutcome:
         """Delivered, because it is stored: followers see the line that this outcome writes."""
@@ -167,13 +179,13 @@ class WebChannel:
         self._followers.show_draft(route, turn_id, text, self._clock.now_ms())
 
     async def fetch(self, attachment: Attachment, path: Path) -> None:  # noqa: ARG002
-        raise FileNotHad("files can not be sent from here yet")
+        raise FileNotHad("files cannot be sent from here yet")
 
     async def _listen(self) -> socket:
         is_public = bool(self._names.public_url)
         place = web_place(self._name, self._names.host, self._port, is_public=is_public)
         try:
-            listener = await listen(place)
+            listener = await listen(place, self._listeners)
         except CannotListen as error:
             self._absence = str(error)
             raise
@@ -184,8 +196,9 @@ class WebChannel:
         followers = self._followers = Followers(self._limits.followers_max)
         async with create_task_group() as tasks:
             store = partial(self._store, accept=accept, tasks=tasks)
+            serving = self._serving = self._api(followers, store)
             server = self._server = EmbeddedServer(
-                self._api(followers, store).app(),
+                serving.app(),
                 connections_max=self._limits.connections_max,
                 goodbye_s=self._limits.goodbye_s,
                 patience=self._limits.patience,

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from koboshi.channels.web.limits import WebLimits
-from koboshi.channels.web.lines import (
+from koboshi.channels.web.chat_events import (
     DraftLine,
     HintLine,
     Line,
@@ -21,10 +20,12 @@ from koboshi.channels.web.lines import (
     moment,
     said_line,
 )
+from koboshi.channels.web.limits import WebLimits
+from koboshi.domain.approver import SentBy
 from koboshi.domain.ids import ChannelName, Seq, TurnId, shown
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.route import Route
-from koboshi.domain.transcript import Said
+from koboshi.domain.transcript import PastWords
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.views import EntryView, Event
 
@@ -99,11 +100,12 @@ def read_post(body: bytes, limits: WebLimits) -> Post:
         raise Unacceptable(400, "bad-body", f"the body is not valid UTF-8: {error}") from error
     except msgspec.DecodeError as error:
         raise Unacceptable(400, "bad-body", f"the body is not valid JSON: {error}") from error
-    _check(post, limits)
+    check_post(post, limits)
     return post
 
 
-def _check(post: Post, limits: WebLimits) -> None:
+def check_post(post: Post, limits: WebLimits) -> None:
+    """Raises Unacceptable unless the message can be stored."""
     if len(post.text) > limits.message_chars_max:
         message = f"text is longer than {limits.message_chars_max} characters"
         raise Unacceptable(413, "too-large", message)
@@ -141,8 +143,11 @@ def external_id(chat: str, key: str) -> str:
     return f"{chat}/{key}"
 
 
-def inbound_of(post: Post, *, channel: ChannelName, chat: str, key: str, now_ms: int) -> Inbound:
+def inbound_of(
+    post: Post, *, channel: ChannelName, chat: str, key: str, now_ms: int, sent_by: SentBy
+) -> Inbound:
     return Inbound(
+        sent_by=sent_by,
         route=Route(channel=channel, chat=chat, thread=post.thread),
         external_id=external_id(chat, key),
         sender=post.sender,
@@ -184,7 +189,7 @@ def encode_event(event: Event) -> bytes | None:
 
 
 def frame(kind: str, line: Line, seq: int | None) -> bytes:
-    """One server-sent event. JSON has no raw line ends, so the words can not break out of it."""
+    """One server-sent event. JSON has no raw line ends, so the words cannot break out of it."""
     place = b"" if seq is None else b"id: %d\n" % seq
     return b"%sevent: %s\ndata: %s\n\n" % (place, kind.encode(), msgspec.json.encode(line))
 
@@ -195,7 +200,7 @@ def place_frame(seq: int) -> bytes:
     return b"id: %d\nevent: place\ndata: %s\n\n" % (seq, msgspec.json.encode(PlaceLine(seq=seq)))
 
 
-def resync_frames(seq: int, said: Iterable[Said], thread: str | None, now_ms: int) -> bytes:
+def resync_frames(seq: int, said: Iterable[PastWords], thread: str | None, now_ms: int) -> bytes:
     """What a follower is told whose place is older than what is kept: that it is so, and what was
     said before. The words have no ids of their own: they are all at the place `seq`."""
     begin = ResyncLine(at=moment(now_ms), thread=thread or "", seq=seq)

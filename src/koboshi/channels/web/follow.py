@@ -117,7 +117,7 @@ class Followers:
                 follower.show(f"{kind}:{route.thread}", frame)
 
     def dismiss(self) -> None:
-        """Send everybody home: the channel ends."""
+        """End all streams: the channel ends."""
         self._is_over = True
         for follower in self._followers:
             follower.dismiss()
@@ -127,7 +127,7 @@ class Followers:
     ) -> None:
         """Stir those in whose chat something has happened, until cancelled. One looks for all, so
         that a commit costs the same however many follow."""
-        # Whoever joins reads from its own place first, so nothing before this moment matters here.
+        # A new follower reads from its own position first, so nothing before this moment matters.
         place, _ = await views.chats_touched(channel, after=END)
         while True:
             seen = wakeups.count(JOURNAL)
@@ -144,7 +144,7 @@ class Followers:
 
 
 class EventStream(Response):
-    """The answer to somebody who follows a chat: it ends when they leave or the channel does."""
+    """The answer to a client that follows a chat: it ends when the client or the channel does."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class EventStream(Response):
 
 
 class HintStream(Response):
-    """The answer to somebody who wants to know whether anything has happened at all."""
+    """The answer to a client that wants to know whether anything has happened at all."""
 
     def __init__(self, followers: Followers, *, limits: WebLimits) -> None:
         self._followers = followers

@@ -1,6 +1,5 @@
 """Who may talk to us: the first thing that every request meets."""
 
-import hmac
 import re
 from collections.abc import Callable
 
@@ -9,14 +8,19 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from koboshi.channels.web.codec import Unacceptable, failure_of
-from koboshi.channels.web.entering import LOGIN_PATH
-from koboshi.channels.web.login import COOKIE_PATH, PROOF, Logins
+from koboshi.channels.web.entering import CALLER, LOGIN_PATH
+from koboshi.channels.web.identity import IDENTITY_PATH
+from koboshi.channels.web.login import COOKIE_PATH, NOT_KNOWN, Caller, Logins
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
+from koboshi.domain.errors import StoreFailed
 
-OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
+HEALTH_PATH = "/healthz"
+"""Answered whatever else is the matter: nothing is looked up for it."""
+OPEN_PATHS = frozenset({"/", HEALTH_PATH, "/readyz"})
 """What may be seen without the token."""
 FILE_PATH = re.compile(r"/api/v1/sessions/[^/]+/files/[^/]+")
+STORE_FAILED = "the database failed; this gateway ends, and the next one can tell"
 LINKED_METHODS = frozenset({"GET", "HEAD"})
 
 SAFE_HEADERS = {
@@ -57,9 +61,16 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         shown = Headers(scope=scope)
-        refusal = self._refusal(scope["method"], scope["path"], shown)
-        is_served = refusal is None and scope["path"].startswith(COOKIE_PATH)
-        renewed = self._logins.renewed(shown) if is_served and PROOF in shown else None
+        refusal, caller, renewed = self._stranger_refusal(scope, shown), NOT_KNOWN, None
+        if refusal is None and scope["path"] != HEALTH_PATH:
+            try:
+                caller = await self._logins.caller(scope["method"], shown)
+                refusal = self._refusal(scope["method"], scope["path"], caller)
+                if refusal is None and scope["path"].startswith(COOKIE_PATH):
+                    renewed = await self._logins.note_use(caller, shown)
+            except StoreFailed:
+                refusal = Unacceptable(503, "store-failed", STORE_FAILED, retry_after_s=1)
+        scope[CALLER] = caller
 
         async def send_carefully(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -75,19 +86,25 @@ class Guard:
         else:
             await failure_response(refusal)(scope, receive, send_carefully)
 
-    def _refusal(self, method: str, path: str, headers: Headers) -> Unacceptable | None:
+    def _stranger_refusal(self, scope: Scope, headers: Headers) -> Unacceptable | None:
+        """Why the request is refused from any sender."""
         hosts = headers.getlist("host")
         ours = self._names.origins_of(hosts[0]) if len(hosts) == 1 else frozenset()
         if not ours:
             message = f"this gateway answers to {self._names.words} only"
             return Unacceptable(421, "wrong-host", message)
         is_foreign = any(origin.lower() not in ours for origin in headers.getlist("origin"))
-        is_link = method in LINKED_METHODS and self._is_open(path)
+        is_link = scope["method"] in LINKED_METHODS and self._is_open(scope["path"])
         if is_foreign or not (is_link or _is_site_ours(headers)):
             return Unacceptable(403, "wrong-origin", "pages of other sites may not call this")
-        if is_link or path == LOGIN_PATH or is_known(method, headers, self._logins):
+        return None
+
+    def _refusal(self, method: str, path: str, caller: Caller) -> Unacceptable | None:
+        """Why the request is refused, because of who sent it."""
+        is_link = method in LINKED_METHODS and (self._is_open(path) or path == IDENTITY_PATH)
+        if is_link or path == LOGIN_PATH or caller.is_known:
             return None
-        if is_file(method, path) and self._logins.has_cookie(headers):
+        if is_file(method, path) and caller.browser is not None:
             return None
         self._on_refused()
         message = "needs the header: Authorization: Bearer <the token in <home>/web-token>"
@@ -110,23 +127,10 @@ def is_file(method: str, path: str) -> bool:
     return method in LINKED_METHODS and FILE_PATH.fullmatch(path) is not None
 
 
-def is_known(method: str, headers: Headers, logins: Logins) -> bool:
-    """Whether the request comes from somebody who was let in: a program with the token, or a page
-    with a cookie and its proof."""
-    return bears_token(headers, logins.token) or logins.is_let_in(method, headers)
-
-
-def bears_token(headers: Headers, token: str) -> bool:
-    """Whether the request shows the token; the time this takes says nothing about it."""
-    scheme, _, given = headers.get("authorization", "").partition(" ")
-    is_equal = hmac.compare_digest(given.strip().encode(), token.encode())
-    return is_equal and scheme.lower() == "bearer" and bool(token)
-
-
 def failure_response(refusal: Unacceptable) -> Response:
     headers = {}
     if refusal.status == 408:
-        # Nobody wants to hear the rest.
+        # The rest of the request is not read.
         headers["Connection"] = "close"
     if refusal.status == 401:
         headers["WWW-Authenticate"] = "Bearer"

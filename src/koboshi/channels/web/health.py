@@ -17,7 +17,7 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whoever has no token is told whether, and not why."""
+    """A client without the token is told whether, and not why."""
 
     ok: bool
     checks: tuple[Check, ...] | UnsetType = UNSET

@@ -16,7 +16,7 @@ class WebLimits:
     body_s: float = 10.0
     """To receive a body."""
     store_s: float = 10.0
-    """To have it stored; after that the client is told that nobody knows."""
+    """To have it stored; after that the client is told that the outcome is unknown."""
 
     # What goes out.
     text_max: int = 16_000

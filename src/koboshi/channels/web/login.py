@@ -1,10 +1,11 @@
 """How a browser is let in: a one-time code, exchanged for a cookie and a proof.
 
-The code is in the fragment of a link, which a browser sends to nobody; it works once, for a while,
-and dies with the process that made it. Cookie and proof are made from the token alone, so that they
-outlive a gateway that is killed, and end when the token is changed.
+The code is in the fragment of a link, which a browser never sends; it works once, for a while,
+and dies with the process that made it. Cookie and proof are random. Their hashes are a row of the
+store (`ports/browsers.py`), so a browser stays let in over restarts, can be listed and revoked, and
+is out after 30 days. The hashes are made with the token: a new token lets everyone out.
 
-A cookie is sent to every port of its host, whoever listens there. So it is worth little without
+A cookie is sent to every port of its host, to any program there. So it is worth little without
 the proof, which the page keeps to itself and sends in a header: what another port or another site
 can make a browser send is never enough to read a conversation or to change anything. The one thing
 that the cookie alone opens are files that the agent sent, so that a link to one can be opened in a
@@ -14,23 +15,48 @@ tab of its own.
 import hashlib
 import hmac
 import secrets
-from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
+from koboshi.channels.web.identity import mac_of
 from koboshi.channels.web.names import Names
+from koboshi.domain.approver import SentBy
+from koboshi.domain.browser import Browser, is_use_due, label_of, seconds_left
+from koboshi.ports.browsers import Browsers
 from koboshi.ports.clock import Clock
 
 PROOF = "X-Koboshi-Proof"
 COOKIE_PATH = "/api/"
 CODE_SECONDS = 900.0
 CODES_MAX = 20
-IDLE_SECONDS = 12 * 3_600
-RENEW_SECONDS = 3_600
-"""A cookie that is older is replaced when it is used."""
+COOKIE_CHARS_MAX = 200
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who sent a request, as far as it shows."""
+
+    has_token: bool = False
+    browser: Browser | None = None
+    """The browser whose cookie it shows, with or without the proof."""
+    has_proof: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was let in: a program with the token, or a page with a cookie and its
+        proof."""
+        return self.has_token or self.has_proof
+
+    @property
+    def sent_by(self) -> SentBy:
+        """A browser is a person's. A token may be in any program's hands."""
+        return SentBy.PERSON if self.has_proof else SentBy.PROGRAM
+
+
+NOT_KNOWN = Caller()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +65,17 @@ class Ticket:
 
     cookie: str
     proof: str
+    browser: Browser
 
 
 @dataclass(slots=True, kw_only=True)
 class Logins:
     token: str
     clock: Clock
+    browsers: Browsers
     names: Names = field(default_factory=Names)
     _codes: dict[str, float] = field(default_factory=dict)
-    """What is left of each code that nobody has used: its hash, and until when it is good."""
+    """What is kept of each unused code: its hash, and until when it is good."""
 
     def make_code(self) -> str:
         """A new code. Only the newest few are good."""
@@ -57,35 +85,49 @@ class Logins:
             del self._codes[oldest]
         return code
 
-    def redeem(self, code: str) -> Ticket | None:
-        """What the code is exchanged for, once; None if it is not good (any more)."""
+    async def redeem(self, code: str, headers: Headers) -> Ticket | None:
+        """What the code is exchanged for, once; None if it is not good (any more). The browser is
+        let in when its row is on disk."""
         good_until = self._codes.pop(_hashed(code), None)
         if good_until is None or self.clock.monotonic() >= good_until:
             return None
-        return self._ticket(secrets.token_urlsafe(16))
+        cookie, proof = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        browser = await self.browsers.make(
+            cookie_hash=self._mac(f"cookie.{cookie}"),
+            proof_hash=self._mac(f"proof.{proof}"),
+            label=label_of(headers.get("user-agent", "")),
+        )
+        return Ticket(cookie=cookie, proof=proof, browser=browser)
 
-    def is_let_in(self, method: str, headers: Headers) -> bool:
-        """Whether the request shows both halves. One that changes something must also say that it
-        comes from a page: the guard has compared with our own whatever it says."""
-        nonce = self._nonce_of(headers)
-        if nonce is None or not _is_same(headers.get(PROOF, ""), self._proof(nonce)):
-            return False
-        return method in SAFE_METHODS or "origin" in headers
+    async def caller(self, method: str, headers: Headers) -> Caller:
+        """Who sent a request with these headers. One from a page that changes something must also
+        say that it comes from a page: the guard has compared with our own whatever it says."""
+        if self._bears_token(headers):
+            return Caller(has_token=True)
+        shown = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
+        if not shown or len(shown) > COOKIE_CHARS_MAX:
+            return NOT_KNOWN
+        found = await self.browsers.find(self._mac(f"cookie.{shown}"))
+        if found is None:
+            return NOT_KNOWN
+        browser, proof_hash = found
+        is_proven = _is_same(self._mac(f"proof.{headers.get(PROOF, '')}"), proof_hash)
+        says_where = method in SAFE_METHODS or "origin" in headers
+        return Caller(browser=browser, has_proof=is_proven and says_where)
 
-    def has_cookie(self, headers: Headers) -> bool:
-        """Whether the request shows the cookie, with or without its proof. That is enough for files
-        that were sent, and for nothing else."""
-        return self._nonce_of(headers) is not None
-
-    def renewed(self, headers: Headers) -> str | None:
-        """The header that replaces the cookie of a request that was let in; None while it is
-        new."""
-        nonce = self._nonce_of(headers, older_than=RENEW_SECONDS)
-        return None if nonce is None else self.set_cookie(self._ticket(nonce), headers)
+    async def note_use(self, caller: Caller, headers: Headers) -> str | None:
+        """The header that lengthens the life of the cookie of a request that was let in, now and
+        then; the row is written first."""
+        browser = caller.browser
+        if browser is None or not caller.has_proof or not is_use_due(browser, self.clock.now_ms()):
+            return None
+        await self.browsers.use(browser.browser_id)
+        shown = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
+        return self._set_cookie(shown, browser, headers)
 
     def set_cookie(self, ticket: Ticket, headers: Headers) -> str:
-        """The header that gives the cookie to whoever sent a request with these headers."""
-        return self._cookie_header(ticket.cookie, IDLE_SECONDS, headers)
+        """The header that gives the cookie to the sender of a request with these headers."""
+        return self._set_cookie(ticket.cookie, ticket.browser, headers)
 
     def unset_cookie(self, headers: Headers) -> str:
         return self._cookie_header("", 0, headers)
@@ -95,35 +137,22 @@ class Logins:
         """One for each token: gateways beside each other do not take away each other's."""
         return f"koboshi-{self._mac('name')[:8]}"
 
-    def _nonce_of(self, headers: Headers, older_than: int = -1) -> str | None:
-        """What the cookie was made with, if it was made here and is not too old."""
-        shown = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
-        born, _, rest = shown.partition(".")
-        nonce, _, mac = rest.partition(".")
-        if not _is_same(mac, self._mac(f"cookie.{born}.{nonce}")):
-            return None
-        age = self._now_s() - int(born)
-        return nonce if older_than < age < IDLE_SECONDS else None
-
-    def _ticket(self, nonce: str) -> Ticket:
-        born = self._now_s()
-        mac = self._mac(f"cookie.{born}.{nonce}")
-        return Ticket(cookie=f"{born}.{nonce}.{mac}", proof=self._proof(nonce))
-
-    def _proof(self, nonce: str) -> str:
-        return self._mac(f"proof.{nonce}")
+    def _bears_token(self, headers: Headers) -> bool:
+        """Whether the request shows the token; the time this takes says nothing about it."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        is_equal = hmac.compare_digest(given.strip().encode(), self.token.encode())
+        return is_equal and scheme.lower() == "bearer" and bool(self.token)
 
     def _mac(self, text: str) -> str:
-        mac = hmac.digest(self.token.encode(), f"koboshi.{text}".encode(), "sha256")
-        return urlsafe_b64encode(mac).decode().rstrip("=").replace("-", "x").replace("_", "y")
+        return mac_of(self.token, text)
+
+    def _set_cookie(self, cookie: str, browser: Browser, headers: Headers) -> str:
+        return self._cookie_header(cookie, seconds_left(browser, self.clock.now_ms()), headers)
 
     def _cookie_header(self, value: str, seconds: int, headers: Headers) -> str:
         rules = f"Path={COOKIE_PATH}; Max-Age={seconds}; HttpOnly; SameSite=Strict"
         tls = "; Secure" if self.names.needs_tls(headers.get("host", "")) else ""
         return f"{self.cookie_name}={value}; {rules}{tls}"
-
-    def _now_s(self) -> int:
-        return self.clock.now_ms() // 1000
 
 
 def _hashed(code: str) -> str:

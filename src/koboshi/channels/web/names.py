@@ -29,7 +29,7 @@ class Names:
 
     @property
     def words(self) -> str:
-        """The names, for whoever used another."""
+        """The names, for the refusal of a request that used another."""
         names = [*_LOOPBACK, *([_public_host(self.public_url)] if self.public_url else [])]
         return f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -51,7 +51,7 @@ class Names:
         return self._is_public(host.lower()) and self.public_url.lower().startswith("https:")
 
     def _own_name(self) -> tuple[str, ...]:
-        """What is listened on, where nobody but this machine can be it."""
+        """The address that is listened on, where it can only mean this machine."""
         try:
             return (_in_brackets(self.host.lower()),) if ip_address(self.host).is_loopback else ()
         except ValueError:

@@ -6,10 +6,11 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET
 
+from koboshi.channels.web.chat_events import LINES, HintLine, PlaceLine
 from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
 from koboshi.channels.web.entering import LOGIN_PATH, LOGOUT_PATH, Code, Entered, Left
 from koboshi.channels.web.health import Alive, Readiness, Ready
-from koboshi.channels.web.lines import LINES, HintLine, PlaceLine
+from koboshi.channels.web.identity import IDENTITY_PATH, Identity
 from koboshi.channels.web.login import PROOF
 from koboshi.channels.web.pages import Pages
 from koboshi.ports.views import Status
@@ -43,7 +44,7 @@ skipped or repeated for a client that comes back with the last id it saw."""
 def document(pages: Pages, cookie: str) -> Json:
     """The API as an OpenAPI 3.1 document, with what is served beside it, for the gateway whose
     cookie has this name."""
-    shapes: list[type] = [Post, Accepted, Standing, Failure, Status, Code, Entered]
+    shapes: list[type] = [Post, Accepted, Standing, Failure, Status, Code, Entered, Identity]
     shapes += [HintLine, PlaceLine, Ready, Readiness, Alive, Left]
     shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
@@ -110,11 +111,12 @@ def _own_paths() -> Json:
             }
         },
         "/api/v1/journal/events": {"get": _follow_journal()},
+        IDENTITY_PATH: {"get": _identity()},
         LOGIN_PATH: {"post": _login()},
         LOGOUT_PATH: {
             "post": {
                 "operationId": "logout",
-                "summary": "Forget the cookie",
+                "summary": "Let this browser in no more",
                 "responses": {"200": _answer("Left"), **_failures("401")},
             }
         },
@@ -207,6 +209,16 @@ def _login() -> Json:
         "security": [],
         "requestBody": {"required": True, "content": _content("Code")},
         "responses": {"200": _answer("Entered"), **_failures("400", "408", "413")},
+    }
+
+
+def _identity() -> Json:
+    return {
+        "operationId": "proveIdentity",
+        "summary": "Proof that a gateway with the token answers at this Host",
+        "security": [],
+        "parameters": [_in("query", "challenge"), _in("query", "browser", is_required=False)],
+        "responses": {"200": _answer("Identity"), **_failures("400")},
     }
 
 

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
     """`routes` come before the channel's own. The front page, `open_paths` and what is under
-    `open_folder` hold nothing that is anybody's, and are seen without the token."""
+    `open_folder` hold nothing private, and are seen without the token."""
 
     routes: Sequence[BaseRoute] = ()
     open_paths: frozenset[str] = frozenset()

@@ -2,20 +2,24 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
 import click
+from anyio import to_thread
 
-from koboshi.cli.ask_owner import ask_gateway
+from koboshi.channels.web.codec import Accepted, Post
+from koboshi.cli.ask_owner import ask_gateway, read_answer, refusal_of
 from koboshi.cli.chat.input import typed_lines
 from koboshi.cli.chat.link import ChatLink, ChatOver
 from koboshi.cli.chat.talk import Screen, Talk, one_line
 from koboshi.cli.options import CommandFailure, home_options
-from koboshi.config import WebConfig, load
-from koboshi.config.places import find_places, read_secret_text
+from koboshi.config.home_paths import find_places, read_secret_text
 from koboshi.config.problems import ConfigError, InvalidValue
-from koboshi.control.requests import GetAddress
+from koboshi.control.replies import MessageTaken
+from koboshi.control.requests import GetAddress, SayInChat
+from koboshi.domain.inbox import EntryState
 
 URL = "http://127.0.0.1:8642"
 WRONG_SETUP = 78
@@ -26,7 +30,7 @@ WAIT_SECONDS_MAX = 24 * 3_600.0
 @click.option("--chat", "chat_name", default="terminal", show_default=True, help="Which chat.")
 @click.option("--thread", default="", help="A thread of the chat.")
 @home_options
-@click.option("--url", help="Where the gateway listens, if not where its configuration says.")
+@click.option("--url", help="Where the gateway listens, if it is not that of this home.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="Instead of HOME/web-token.")
 @click.option("--once", metavar="TEXT", help="Send this, show what comes back, and leave.")
 @click.option(
@@ -57,20 +61,24 @@ def chat(
     screen = Screen(sys.stdout, sys.stderr, has_color="NO_COLOR" not in os.environ)
 
     try:
-        file = token_file or find_places(home, config_file, os.environ).home / "web-token"
-        url = url or served_url(home, config_file) or configured_url(home, config_file)
+        place = find_places(home, config_file, os.environ).home
+        file = token_file or place / "web-token"
+        read_token(file)
         link = ChatLink(
-            url=checked(url),
+            url=checked(url) if url else served_url(place) or "",
             chat=chat_name,
             thread=thread,
             start="recent" if is_interactive else "now",
             read_token=lambda: read_token(file),
             say=screen.remark,
-            # A person sees that nobody is there, and leaves when they like.
+            # A person sees that no gateway is there, and leaves when they like.
             absence_s_max=None if is_interactive else wait_s,
+            find_url=None if url else partial(to_thread.run_sync, served_url, place),
+            answer_approval=None if url else partial(answer_approval, place, chat_name),
         )
         if is_interactive:
-            screen.remark(f'chat "{chat_name}" at {url}; /help shows commands, Ctrl-D leaves')
+            where = f" at {link.url}" if link.url else ""
+            screen.remark(f'chat "{chat_name}"{where}; /help shows commands, Ctrl-D leaves')
         talk = Talk(link, screen, thread=thread, is_interactive=is_interactive)
         code = anyio.run(_run, talk, once)
     except KeyboardInterrupt:
@@ -88,26 +96,40 @@ async def _run(talk: Talk, once: str | None) -> int:
         return await talk.run(lines)
 
 
-def served_url(home: Path | None, config_file: Path | None) -> str | None:
-    """Where the gateway of the home listens, in its own words; None if none tells. Whoever started
-    it may have had other variables than we have, or let it take any free port."""
+def served_url(home: Path) -> str | None:
+    """Where the gateway of the home listens, in its own words; None if none tells. It is asked over
+    its socket in the home, where no other program can answer for it. What is configured is no
+    proof: while the gateway is down, another program may have the port."""
     try:
-        place = find_places(home, config_file, os.environ).home
-        answer = ask_gateway(place, GetAddress()) or {}
+        answer = ask_gateway(home, GetAddress()) or {}
     except CommandFailure:
         return None
     address = answer.get("address")
     return address if isinstance(address, str) else None
 
 
-def configured_url(home: Path | None, config_file: Path | None = None) -> str:
-    """Where the configuration has the web channel. Raises ConfigError."""
-    channels = load(home, config_file, os.environ, needs_secrets=False).enabled_channels
-    web = [channel for channel in channels if isinstance(channel, WebConfig)]
-    if not web or not web[0].port:
-        return URL
-    host = f"[{web[0].host}]" if ":" in web[0].host else web[0].host
-    return f"http://{host}:{web[0].port}"
+async def answer_approval(home: Path, chat_name: str, key: str, post: Post) -> Accepted | str:
+    """Have an answer to an approval stored, over the gateway's socket: who can use that is the
+    person whose home it is. Returns the words of the gateway if it refuses."""
+    said = SayInChat(
+        what=chat_name,
+        message=key,
+        text=post.text,
+        thread=post.thread,
+        question=post.question,
+        choice=post.choice,
+    )
+    try:
+        answer = await to_thread.run_sync(ask_gateway, home, said)
+        if answer is None:
+            return "the gateway of this home is gone; ask `koboshi status`, then answer again"
+        if answer.get("ok") is not True:
+            return str(refusal_of(answer))
+        taken = read_answer(answer, MessageTaken)
+    except CommandFailure as failure:
+        return str(failure)
+    state = EntryState(taken.state)
+    return Accepted(message=taken.message, state=state, duplicate=taken.duplicate)
 
 
 def checked(url: str) -> str:
@@ -118,7 +140,7 @@ def checked(url: str) -> str:
 
 
 def read_token(file: Path) -> str | None:
-    """The token of the gateway; None while there is none. Raises ChatOver if it can not be used."""
+    """The token of the gateway; None while there is none. Raises ChatOver if it cannot be used."""
     if not file.exists():
         return None
     try:

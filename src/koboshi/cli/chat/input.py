@@ -1,4 +1,4 @@
-"""Lines from standard input, read in a thread that nobody has to wait for."""
+"""Lines from standard input, read in a thread that does not keep the process alive."""
 
 import codecs
 import os
@@ -38,7 +38,7 @@ def _read(descriptor: int, portal: BlockingPortal, sender: MemoryObjectSendStrea
             portal.call(sender.send, line)
         portal.call(sender.aclose)
     except (RuntimeError, CancelledError, BrokenResourceError, ClosedResourceError):
-        # Nobody listens any more.
+        # The receiver has gone.
         return
 
 

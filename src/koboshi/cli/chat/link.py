@@ -1,15 +1,17 @@
 """The chat client's connection: it comes back by itself, and says so once."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
 import httpx2
 import msgspec
 from anyio import CancelScope, Event, current_time, sleep
 
+from koboshi.channels.web.chat_events import LINES, Line
 from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
-from koboshi.channels.web.lines import LINES, Line
+from koboshi.cli.chat.proven import ProvenTransport, ProvingBackend
+from koboshi.domain.approver import APPROVAL_NEEDS_PERSON
 
 LOST = "connection lost, reconnecting…"
 BACK = "back"
@@ -21,11 +23,20 @@ NO_GATEWAY = "what answers there is no koboshi gateway (status {status})"
 EVENT_BYTES_MAX = 16_000_000
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
+NOT_OURS = (
+    "what listens at {url} has not proven to be the gateway of this home: it is another program, "
+    "or has another token; nothing was sent to it"
+)
+
 See = Callable[[str, Line, int], None]
+FindUrl = Callable[[], Awaitable[str | None]]
+"""Asks the gateway itself where it listens; None while none runs."""
+AnswerApproval = Callable[[str, Post], Awaitable[Accepted | str]]
+"""Has an answer to an approval stored as that of a person at the gateway's own machine."""
 
 
 class ChatOver(Exception):
-    """The conversation can not go on: say why, and exit with the code."""
+    """The conversation cannot go on: say why, and exit with the code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -34,7 +45,7 @@ class ChatOver(Exception):
 
 
 class NotThere(Exception):
-    """There is no gateway at the address, or it can not serve us now."""
+    """There is no gateway at the address, or it cannot serve us now."""
 
 
 class ChatLink:
@@ -57,22 +68,30 @@ class ChatLink:
         pauses_s: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0),
         silence_s: float = 45.0,
         absence_s_max: float | None = None,
+        find_url: FindUrl | None = None,
+        answer_approval: AnswerApproval | None = None,
     ) -> None:
         self._url = url
-        self._base = f"{url.rstrip('/')}/api/v1/sessions/{quote(chat, safe='')}"
+        self._chat = chat
+        self._find_url = find_url
+        self._answer_approval = answer_approval
         self._thread = thread
         self._start = start
         self._read_token = read_token
         self._say = say
         self._pauses_s = pauses_s
+        self._connecting = ProvingBackend(read_token, lambda: self._url.startswith("https:"))
         self._client = httpx2.AsyncClient(
-            trust_env=False, timeout=httpx2.Timeout(30.0, connect=5.0)
+            transport=ProvenTransport(self._connecting),
+            trust_env=False,
+            timeout=httpx2.Timeout(30.0, connect=5.0),
         )
         self._stream_timeout = httpx2.Timeout(silence_s, connect=5.0)
         self._place: int | None = None
         self._came_up = Event()
         self._has_been_up = False
         self._has_told = False
+        self._has_met_stranger = False
         self._absence_s_max = absence_s_max
         self._patience: CancelScope | None = None
 
@@ -85,6 +104,10 @@ class ChatLink:
     @property
     def url(self) -> str:
         return self._url
+
+    @property
+    def _base(self) -> str:
+        return f"{self._url.rstrip('/')}/api/v1/sessions/{quote(self._chat, safe='')}"
 
     @property
     def is_up(self) -> bool:
@@ -102,6 +125,7 @@ class ChatLink:
                 try:
                     await self._follow_once(see)
                 except (httpx2.TransportError, NotThere):
+                    self._note_stranger()
                     tries += 1
             if self.is_up:
                 tries, absent_since = 0, current_time()
@@ -111,16 +135,31 @@ class ChatLink:
             await sleep(self._pause_s(tries))
 
     def _until(self, absent_since: float) -> float:
-        """When nobody waits any longer for a gateway to come."""
+        """When the wait for a gateway ends."""
         return math.inf if self._absence_s_max is None else absent_since + self._absence_s_max
 
     def _absence(self) -> str:
         return (
-            f"no gateway answered at {self._url} within {self._absence_s_max:g} s; start one with: "
+            f"no gateway answered {self._where} within {self._absence_s_max:g} s; start one with: "
             "koboshi run (is one running? koboshi status)"
         )
 
+    def _note_stranger(self) -> None:
+        """Something else listens there. Raises ChatOver where the person named the address."""
+        if not self._connecting.has_met_stranger:
+            return
+        if self._find_url is None:
+            raise ChatOver(NOT_OURS.format(url=self._url), 78)
+        if not self._has_met_stranger:
+            self._has_met_stranger = True
+            self._say(NOT_OURS.format(url=self._url))
+
     async def _follow_once(self, see: See) -> None:
+        if self._find_url is not None:
+            found = await self._find_url()
+            if found is None:
+                raise NotThere
+            self._url = found
         place = {} if self._place is None else {"Last-Event-ID": str(self._place)}
         async with self._client.stream(
             "GET",
@@ -163,6 +202,8 @@ class ChatLink:
                 )
                 if response.status_code == 202:
                     return _accepted_in(response)
+                if _kind_of(response) == APPROVAL_NEEDS_PERSON and self._answer_approval:
+                    return await self._answer_approval(key, post)
                 problem = _complaint(response)
                 if isinstance(problem, NotThere) or response.status_code == 401:
                     raise problem
@@ -172,12 +213,12 @@ class ChatLink:
                 if tries == 1:
                     self._say(NOT_STORED)
             except httpx2.TransportError:
-                # Nobody knows whether it arrived; the key makes it safe to ask again.
+                # It is unknown whether it arrived; the key makes it safe to ask again.
                 tries += 1
             await sleep(self._pause_s(tries))
 
     async def standing(self, message: str) -> Standing | None:
-        """What has become of a message; None if that can not be learned now."""
+        """What has become of a message; None if that cannot be learned now."""
         try:
             response = await self._client.get(
                 f"{self._base}/messages/{message}", headers=self._headers()
@@ -214,7 +255,11 @@ class ChatLink:
             self._say(LOST)
         elif not self._has_been_up and not self._has_told:
             self._has_told = True
-            self._say(f"no gateway at {self._url} yet; start one with: koboshi run")
+            self._say(f"no gateway {self._where} yet; start one with: koboshi run")
+
+    @property
+    def _where(self) -> str:
+        return f"at {self._url}" if self._url else "in this home"
 
     def _pause_s(self, tries: int) -> float:
         return self._pauses_s[min(max(tries - 1, 0), len(self._pauses_s) - 1)]
@@ -226,6 +271,14 @@ def _accepted_in(response: httpx2.Response) -> Accepted:
         return msgspec.json.decode(response.content, type=Accepted)
     except UNREADABLE as error:
         raise ChatOver(NO_GATEWAY.format(status=response.status_code), 78) from error
+
+
+def _kind_of(response: httpx2.Response) -> str:
+    """What a refusal is called; empty if it is none of ours."""
+    try:
+        return msgspec.json.decode(response.content, type=Failure).error.type
+    except UNREADABLE:
+        return ""
 
 
 def _complaint(response: httpx2.Response) -> ChatOver | NotThere:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from koboshi.channels.web.lines import (
+from koboshi.channels.web.chat_events import (
     DeliveryLine,
     EntryLine,
     Line,
@@ -45,10 +45,8 @@ def render(kind: str, line: Line, url: str = "") -> tuple[ScreenLines, ...]:
             return _step(line)
         case EntryLine(event="dropped", message=message, reason=reason):
             return (_aside(f"{message} was dropped: {reason}"),)
-        case TurnLine(event="resumed", reason=reason, rule=rule):
-            return (_aside(f"going on after an interruption ({reason or rule})"),)
-        case TurnLine(event="parked", reason=reason, rule=rule):
-            return (_aside(f"set aside ({reason or rule})"),)
+        case TurnLine(event="resumed" | "parked", words=words) if words:
+            return (_aside(words),)
         case _:
             return ()
 
@@ -66,7 +64,7 @@ def _picture(found: re.Match[str]) -> str:
 
 
 def _delivery(kind: str, line: DeliveryLine, url: str) -> str:
-    text = (DUPLICATE_LABEL if line.may_be_duplicate else "") + line.text.rstrip("\n")
+    text = (DUPLICATE_LABEL if line.may_be_duplicate else "") + _words(line).rstrip("\n")
     if line.file is not None:
         file, address = line.file, url.rstrip("/") + line.file.address
         text += f"\n[file: {file.name}, {size_words(file.size)}: {address}]"
@@ -74,6 +72,17 @@ def _delivery(kind: str, line: DeliveryLine, url: str) -> str:
         return text
     choices = [f"  {number}) {each.label}" for number, each in enumerate(line.choices, start=1)]
     return "\n".join([text, *choices])
+
+
+def _words(line: DeliveryLine) -> str:
+    """The text. What a person decides about has a bar before each line: nothing in it can pass for
+    the words around it."""
+    if line.literal is None:
+        return line.text
+    begin, end = line.literal
+    literal = line.text[begin:end]
+    barred = "\n".join(f"  │ {each}" for each in literal.split("\n")) if literal else ""
+    return line.text[:begin] + barred + line.text[end:]
 
 
 def _step(line: StepLine) -> tuple[ScreenLines, ...]:

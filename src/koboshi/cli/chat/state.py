@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
+from koboshi.channels.web.chat_events import DeliveryLine, EntryLine, Line, MessageLine, TurnLine
 from koboshi.channels.web.codec import Accepted, Post, Standing
-from koboshi.channels.web.lines import DeliveryLine, EntryLine, Line, MessageLine, TurnLine
 from koboshi.domain.inbox import EntryState, Words, picked_choice
 from koboshi.domain.transcript import Author, Choice, Question
 from koboshi.domain.turn import TurnState

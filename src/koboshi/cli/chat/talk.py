@@ -7,8 +7,8 @@ from typing import TextIO
 from anyio import Event, create_memory_object_stream, create_task_group, move_on_after
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from koboshi.channels.web.chat_events import Line, MessageLine
 from koboshi.channels.web.codec import Post
-from koboshi.channels.web.lines import Line, MessageLine
 from koboshi.cli.chat.link import ChatLink, ChatOver
 from koboshi.cli.chat.render import render, safe
 from koboshi.cli.chat.state import Conversation

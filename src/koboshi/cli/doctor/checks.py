@@ -77,7 +77,7 @@ class HomeFacts:
     is_folder: bool
     is_writable: bool
     trouble: str = ""
-    """Why it can not even be looked at."""
+    """Why it cannot even be looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ def check_home(facts: Facts) -> Iterator[DoctorFinding]:
             severity=Severity.NOTE, words=f"there is no {home} yet; a start makes it"
         )
     elif found.trouble:
-        yield _error(f"{home} can not be used: {found.trouble}", "give another home", WRONG_SETUP)
+        yield _error(f"{home} cannot be used: {found.trouble}", "give another home", WRONG_SETUP)
     elif not found.is_folder:
         yield _error(f"{home} is a file, not a folder", "give another home", WRONG_SETUP)
     elif found.uid != facts.uid and facts.uid != 0:
@@ -159,7 +159,7 @@ def check_home(facts: Facts) -> Iterator[DoctorFinding]:
         yield _error(words, "run as its owner, or give another home", WRONG_SETUP)
     elif not found.is_writable:
         fix = SetMode(path=home, mode=0o700)
-        yield _error(f"{home} can not be written", fix.words, WRONG_SETUP, fix)
+        yield _error(f"{home} cannot be written", fix.words, WRONG_SETUP, fix)
     elif found.mode & 0o077:
         fix = SetMode(path=home, mode=0o700)
         yield _warning(f"{home} is open to others (mode {found.mode:04o})", fix.words, fix)
@@ -180,7 +180,7 @@ def check_secrets(facts: Facts) -> Iterator[DoctorFinding]:
 def check_disk(facts: Facts) -> Iterator[DoctorFinding]:
     free = facts.disk_free
     if free is None:
-        words = f"nobody can tell how much space there is for {facts.home}"
+        words = f"the free space for {facts.home} is unknown"
         yield _warning(words, "give a home that can be looked at")
         return
     words = f"{free // MEGABYTE} MB are free at {facts.home}"
@@ -257,14 +257,10 @@ def check_service(facts: Facts) -> Iterator[DoctorFinding]:
             yield _ok(f"the {_whose(unit)} unit is as recommended")
 
 
-def check_commands(facts: Facts) -> Iterator[DoctorFinding]:
-    """There is no sandbox, and whoever reads this should know."""
-    who = "root" if facts.uid == 0 else "this user"
-    yield DoctorFinding(
-        severity=Severity.NOTE,
-        words=f"those of the agent run as {who}, without a sandbox",
-        remedy="run the gateway as a user of its own: koboshi service install --system --run-as",
-    )
+def check_user(facts: Facts) -> Iterator[DoctorFinding]:
+    if facts.uid == 0:
+        words = "this is root: what leaves the boundary has the rights of root"
+        yield _warning(words, "give the gateway a user: koboshi service install --system --run-as")
 
 
 def check_lingering(facts: Facts) -> Iterator[DoctorFinding]:
@@ -285,7 +281,7 @@ CHECKS: dict[str, Check] = {
     "gateways": check_gateways,
     "service": check_service,
     "lingering": check_lingering,
-    "commands": check_commands,
+    "user": check_user,
 }
 
 
@@ -302,8 +298,8 @@ ADVICE = (
     Advice(
         name="Type",
         right=("notify", "notify-reload"),
-        otherwise="systemd can not know when "
-        "the gateway is ready, and a drain can not ask for more time",
+        otherwise="systemd cannot know when "
+        "the gateway is ready, and a drain cannot ask for more time",
     ),
     Advice(
         name="KillMode",

@@ -25,7 +25,7 @@ from koboshi.cli.service.plan import UNIT, unit_file
 from koboshi.cli.service.renewal import renewed
 from koboshi.clock import SystemClock
 from koboshi.config import Config, ConfigError, load
-from koboshi.config.places import find_places
+from koboshi.config.home_paths import find_places
 from koboshi.control.requests import GetStatus
 
 ASK_SECONDS = 5.0
@@ -38,7 +38,7 @@ SECRETS = ("environment", "koboshi.env", "web-token")
 
 
 def gather(home: Path | None, config_file: Path | None, environ: Mapping[str, str]) -> Facts:
-    """Raises ConfigError if nobody can tell where the home is."""
+    """Raises ConfigError if it is not known where the home is."""
     place = find_places(home, config_file, environ).home
     config, error = _configuration(home, config_file, environ)
     home_facts = _home(place)

@@ -1,7 +1,7 @@
 """What `koboshi doctor --fix` can mend: each remedy that is mechanical and does no harm.
 
 A fix says what it would do, as a value; only `mend` does it. Whatever needs a decision is left to a
-person: other people's files, units that somebody wrote or changed, anything that stops a gateway.
+person: other people's files, units written or changed by hand, anything that stops a gateway.
 """
 
 import os
@@ -39,8 +39,8 @@ class RunStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteUnit:
-    """Write a unit again that an earlier koboshi wrote and nobody changed. The gateway is not
-    restarted."""
+    """Write a unit again that an earlier koboshi wrote and that was not changed since. The gateway
+    is not restarted."""
 
     file: Path
     text: str
@@ -72,7 +72,7 @@ def mend(fix: Fix) -> str | None:
 
 
 def _rewrite(fix: RewriteUnit) -> str | None:
-    # Looked at again: somebody may have changed it since it was judged.
+    # Looked at again: it may have been changed since it was judged.
     if standing(fix.file, fix.text) is not UnitFileStanding.OURS:
         return "it was changed in the meantime"
     write_whole(fix.file, fix.text)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from koboshi.app.boundary import boundary_words, is_held, limit_words
 from koboshi.app.reserve import reserve_in
 from koboshi.cli.ask_owner import ask_owner
 from koboshi.cli.doctor.checks import DoctorFinding, Facts, Severity
@@ -34,25 +35,27 @@ class MoreFacts:
     home: Path
     now_ms: int
     file_system: str = ""
-    """Its type; empty if nobody can tell."""
+    """Its type; empty if unknown."""
     sync_s: float | None = None
     """How long the disk takes to confirm, the slower half of some tries; None: not tried."""
     backup_ms: int | None = None
     has_database: bool = False
     held: int | None = None
-    """Deliveries that wait for somebody; None if the database could not be asked."""
+    """Deliveries that wait for the operator; None if the database could not be asked."""
     gap: str = ""
-    """What the database had stored and does not hold any more, until somebody settles it."""
+    """What the database had stored and does not hold any more, until the operator settles it."""
     dead: int | None = None
     """Of the newest deliveries, those that did not arrive."""
     unreached: Mapping[str, str] | None = None
     """Channels of the gateway that are down, and why; None: none runs, or it was not asked."""
     trouble: CommandFailure | None = None
-    """Why the database can not be asked."""
+    """Why the database cannot be asked."""
     reserve: Reserve | None = None
-    """What is kept back for a full disk; None where no gateway has run, or nobody may look."""
+    """What is kept back for a full disk; None where no gateway has run, or it cannot be read."""
+    sandbox: tuple[bool, str] | None = None
+    """Whether anything stands around the agent's programs, and what; None: it is unknown."""
     writable_code: Path | None = None
-    """A folder of the program that everybody may write to."""
+    """A folder of the program that every user may write to."""
 
 
 def examine_more(facts: Facts, config: Config | None) -> tuple[tuple[str, DoctorFinding], ...]:
@@ -64,7 +67,9 @@ def examine_more(facts: Facts, config: Config | None) -> tuple[tuple[str, Doctor
 
 def check_file_system(more: MoreFacts) -> Iterator[DoctorFinding]:
     if not more.file_system:
-        yield DoctorFinding(severity=Severity.NOTE, words=f"nobody can tell what {more.home} is on")
+        yield DoctorFinding(
+            severity=Severity.NOTE, words=f"the file system of {more.home} is unknown"
+        )
     elif more.file_system in SHARED:
         yield DoctorFinding(
             severity=Severity.ERROR,
@@ -85,6 +90,19 @@ def check_sync(more: MoreFacts) -> Iterator[DoctorFinding]:
         yield DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)
     else:
         yield _ok(words)
+
+
+def check_sandbox(more: MoreFacts) -> Iterator[DoctorFinding]:
+    """What keeps the agent inside. A start refuses a mode that is written down and does not hold;
+    that is told with its other refusals."""
+    if more.sandbox is None:
+        return
+    is_held, words = more.sandbox
+    if is_held:
+        yield _ok(words)
+    else:
+        remedy = "see docs/sandbox.md"
+        yield DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)
 
 
 def check_reserve(more: MoreFacts) -> Iterator[DoctorFinding]:
@@ -128,7 +146,7 @@ def check_outbox(more: MoreFacts) -> Iterator[DoctorFinding]:
     if more.held:
         yield DoctorFinding(
             severity=Severity.WARNING,
-            words=f"{more.held} owed and held until somebody decides",
+            words=f"{more.held} owed and held until you decide",
             remedy="koboshi outbox list --open, then release or drop them",
         )
     if more.dead:
@@ -175,7 +193,7 @@ def check_program(more: MoreFacts) -> Iterator[DoctorFinding]:
     if more.writable_code is not None:
         yield DoctorFinding(
             severity=Severity.WARNING,
-            words=f"everybody may write to {more.writable_code}, and so change what we run",
+            words=f"every user may write to {more.writable_code}, and so change what we run",
             remedy=f"chmod o-w {more.writable_code}",
         )
 
@@ -189,6 +207,7 @@ CHECKS: dict[str, Callable[[MoreFacts], Iterator[DoctorFinding]]] = {
     "outbox": check_outbox,
     "channels": check_channels,
     "program": check_program,
+    "sandbox": check_sandbox,
 }
 
 
@@ -201,6 +220,7 @@ def gather_more(facts: Facts, config: Config | None) -> MoreFacts:
         has_database=(home / "koboshi.db").exists(),
         backup_ms=_newest_ms(home / "backups"),
         writable_code=_writable_code(),
+        sandbox=None if config is None else _sandbox(config),
     )
     if facts.home_facts is None or not facts.home_facts.is_writable:
         return more
@@ -210,6 +230,12 @@ def gather_more(facts: Facts, config: Config | None) -> MoreFacts:
     if config is None or facts.silence or not more.has_database:
         return more
     return _with_outbox(more, config)
+
+
+def _sandbox(config: Config) -> tuple[bool, str]:
+    """Whether anything stands around the agent's programs, and what, with its limits."""
+    holds, words = is_held(config), boundary_words(config)
+    return holds, f"{words}; {limit_words(config)}" if holds else words
 
 
 def file_system_of(place: Path, mounts: str | None = None) -> str:

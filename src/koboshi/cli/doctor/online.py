@@ -26,7 +26,7 @@ DEAF = (
     "is an administrator"
 )
 FORBIDDEN = 403
-"""What our webhook answers to whoever does not know its secret."""
+"""What our webhook answers to a call without its secret."""
 REMEDY = (
     "koboshi config show says what is set; is the address right, and can it be reached from here?"
 )
@@ -75,7 +75,7 @@ def judged_clock(ahead_s: float | None) -> DoctorFinding:
 def judged_webhook(url: str, standing: WebhookStanding) -> Iterator[DoctorFinding]:
     """Whether Telegram calls us, can, and is answered by us."""
     if standing.registered != url:
-        whom = standing.registered or "nobody"
+        whom = standing.registered or "no address"
         words = f"Telegram calls {whom}, and {url} is configured"
         yield _warning(words, "a gateway registers its address at its start: koboshi run")
     if standing.error:

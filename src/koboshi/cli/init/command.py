@@ -18,9 +18,10 @@ from koboshi.config import (
     prepare_home,
     secrets_of,
 )
-from koboshi.config.places import find_places
+from koboshi.config.home_paths import find_places
 from koboshi.config.problems import escaped
 from koboshi.config.write import write_new
+from koboshi.domain.sandbox import Boundary
 
 UNSET = "not-set-yet"
 
@@ -43,7 +44,7 @@ UNSET = "not-set-yet"
 @click.option(
     "--write-token",
     is_flag=True,
-    help="Put the bot's token itself into the file. Everybody who can read it is the bot.",
+    help="Put the bot's token itself into the file. All who can read it can act as the bot.",
 )
 @home_options
 def init(
@@ -140,7 +141,7 @@ def _tried(home: Path | None, wanted: Wanted, answers: Answers, *, may_ask: bool
 
 
 def _call_telegram(config: Config, _answers: Answers) -> str:
-    """Why the bot can not be used; empty if it can, or there is none to try."""
+    """Why the bot cannot be used; empty if it can, or there is none to try."""
     import anyio
 
     from koboshi.app.probe import ProbeFailed, try_telegram
@@ -155,7 +156,7 @@ def _call_telegram(config: Config, _answers: Answers) -> str:
 
 
 def _call_model(config: Config, answers: Answers) -> str:
-    """Why the model can not be used; empty if it can, or its key is not here to try it."""
+    """Why the model cannot be used; empty if it can, or its key is not here to try it."""
     import anyio
 
     from koboshi.app.probe import ProbeFailed, try_model
@@ -201,7 +202,7 @@ def _write(file: Path, text: str, home: Path, *, is_replacing: bool) -> None:
         raise CommandFailure(WRONG_SETUP, "home", str(error)) from error
     except OSError as error:
         said = (error.strerror or str(error)).lower()
-        raise CommandFailure(WRONG_SETUP, "config", f"{file} can not be written: {said}") from error
+        raise CommandFailure(WRONG_SETUP, "config", f"{file} cannot be written: {said}") from error
 
 
 def _say_what_next(file: Path, answers: Answers) -> None:
@@ -213,4 +214,20 @@ def _say_what_next(file: Path, answers: Answers) -> None:
     for name in named:
         if name and not os.environ.get(name):
             click.echo(f"set {name} before the start; it is not set here")
+    _say_boundary()
     click.echo("start it: koboshi run")
+
+
+def _say_boundary() -> None:
+    """Which boundary will stand around the agent's commands on this machine."""
+    from koboshi.boundary.probe import REMEDY, probe
+
+    found = probe()
+    if found.best is Boundary.NONE:
+        click.echo(
+            f"warning: no sandbox holds here ({found.reasons}); without one the agent has no "
+            f"command, file and MCP tools. {REMEDY}",
+            err=True,
+        )
+    else:
+        click.echo(f"commands of the agent will run inside {found.best}, in gateway.workdir")

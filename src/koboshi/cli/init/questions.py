@@ -1,4 +1,4 @@
-"""The questions of `koboshi init`. An answer that can not be used is told why, and asked again."""
+"""The questions of `koboshi init`. An answer that cannot be used is told why, and asked again."""
 
 import os
 from collections.abc import Callable
@@ -7,10 +7,11 @@ from typing import TypeAlias
 
 import click
 
-from koboshi.cli.init.text import KEY_VARIABLES, PORT, TELEGRAM_BASE, Answers, Telegram
+from koboshi.cli.init.text import PORT, TELEGRAM_BASE, Answers, Telegram
 from koboshi.config import ModelConfig
 from koboshi.config.problems import InvalidValue, escaped
 from koboshi.config.values import keys_of
+from koboshi.domain.providers import KEY_VARIABLES
 
 NONE = "-"
 MODELS = "scripted (offline), openai:<model>, anthropic:<model>, google:<model>, ollama:<model>"
@@ -146,5 +147,5 @@ def _about_key(key: str, said: str) -> str:
     try:
         keys_of(ModelConfig)[key].check(said)
     except InvalidValue as error:
-        return f"that can not be used: it {error}"
+        return f"that cannot be used: it {error}"
     return ""

@@ -4,28 +4,24 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from koboshi.domain.providers import KEY_VARIABLES
+
 TELEGRAM_BASE = "https://api.telegram.org"
 PORT = 8642
-KEY_VARIABLES = {
-    "openai": "OPENAI_API_KEY",
-    "openai-responses": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "google": "GOOGLE_API_KEY",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telegram:
     token_env: str = "TELEGRAM_BOT_TOKEN"
     token: str = field(default="", repr=False)
-    """Only where somebody asked for the secret to be in the file."""
+    """Only where the secret was asked for in the file."""
     api_base: str = TELEGRAM_BASE
     allow: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """What somebody wants of a new gateway."""
+    """What the operator wants of a new gateway."""
 
     model: str = "scripted"
     base_url: str = ""
@@ -95,8 +91,8 @@ def _telegram(answers: Answers) -> Iterator[str]:
         yield "# Who may talk to it, by the ids that Telegram gives people. Others get a code, and"
         yield "# `koboshi pairing approve CODE` lets them in."
     else:
-        yield "# Nobody is allowed yet: whoever writes gets a code, and `koboshi pairing approve"
-        yield "# CODE` lets them in."
+        yield "# No person is allowed yet. Each one who writes gets a code, and"
+        yield "# `koboshi pairing approve CODE` lets them in."
     yield f"allow = [{', '.join(map(str, bot.allow))}]"
     yield ""
 

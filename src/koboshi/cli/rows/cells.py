@@ -1,6 +1,6 @@
 """Rows in the cells of a table, for a terminal. Pure."""
 
-from koboshi.cli.rows.lines import WORDS_CHARS_MAX
+from koboshi.cli.rows.row_text import WORDS_CHARS_MAX
 from koboshi.control.narrate import stands_words
 from koboshi.domain.durations import ago
 from koboshi.domain.ids import shown

@@ -25,7 +25,7 @@ from koboshi.cli.rows.cells import (
     session_cells,
     turn_cells,
 )
-from koboshi.cli.rows.lines import (
+from koboshi.cli.rows.row_text import (
     delivery_line,
     delivery_lines,
     message_line,
@@ -183,7 +183,7 @@ def resume_turn(turn: str, home: Path | None, config_file: Path | None, as_json:
 @home_options
 @json_option
 def drop_turn(turn: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
-    """End for good a turn that nobody works on; what waits behind it goes on."""
+    """End for good a turn that no worker holds; what waits behind it goes on."""
     _ask_about_turn(DropTurn(what=turn), home, config_file, as_json)
 
 

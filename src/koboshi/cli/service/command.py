@@ -68,7 +68,7 @@ def show(**asked: Any) -> None:
 
 @service.command()
 @_place_options
-@click.option("--force", is_flag=True, help="Write over a file that somebody has changed.")
+@click.option("--force", is_flag=True, help="Write over a file that was changed by hand.")
 @click.option("--no-start", is_flag=True, help="Only write the file.")
 def install(force: bool, no_start: bool, **asked: Any) -> None:
     """Write the file, and have the service started now and at every boot."""
@@ -79,7 +79,7 @@ def install(force: bool, no_start: bool, **asked: Any) -> None:
         _tell(planned.notes)
         was = _standing(planned)
         if was is UnitFileStanding.CHANGED and not force:
-            words = f"{planned.file} was changed by somebody; --force writes over it"
+            words = f"{planned.file} was changed by hand; --force writes over it"
             raise CommandFailure(FAILED, "changed", words)
         if was is UnitFileStanding.SAME:
             click.echo(f"{planned.file} is as it should be")
@@ -91,7 +91,7 @@ def install(force: bool, no_start: bool, **asked: Any) -> None:
 
 @service.command()
 @_place_options
-@click.option("--force", is_flag=True, help="Remove a file that somebody has changed, too.")
+@click.option("--force", is_flag=True, help="Remove a file that was changed by hand, too.")
 def uninstall(force: bool, **asked: Any) -> None:
     """Stop the service and remove its file. The home stays as it is."""
     with failures_told(as_json=False):
@@ -100,7 +100,7 @@ def uninstall(force: bool, **asked: Any) -> None:
         if was is UnitFileStanding.NOTHING:
             raise CommandFailure(FAILED, "not-found", f"there is no {planned.file}")
         if was is UnitFileStanding.CHANGED and not force:
-            words = f"{planned.file} was changed by somebody; --force removes it"
+            words = f"{planned.file} was changed by hand; --force removes it"
             raise CommandFailure(FAILED, "changed", words)
         _follow(planned.before_removal, ())
         try:
@@ -128,7 +128,7 @@ def _standing(planned: ServicePlan) -> UnitFileStanding:
         return standing(planned.file, planned.text)
     except OSError as error:
         said = (error.strerror or str(error)).lower()
-        raise CommandFailure(FAILED, "file", f"{planned.file} can not be read: {said}") from error
+        raise CommandFailure(FAILED, "file", f"{planned.file} cannot be read: {said}") from error
 
 
 def _write(planned: ServicePlan) -> None:
@@ -142,7 +142,7 @@ def _write(planned: ServicePlan) -> None:
 def _unwritable(file: Path, error: OSError) -> CommandFailure:
     said = (error.strerror or str(error)).lower()
     hint = "" if os.geteuid() == 0 else "; a system service needs root, --user does not"
-    return CommandFailure(FAILED, "file", f"{file} can not be written: {said}{hint}")
+    return CommandFailure(FAILED, "file", f"{file} cannot be written: {said}{hint}")
 
 
 def _follow(steps: Steps, only_told: Steps) -> None:

@@ -1,4 +1,4 @@
-"""Writing and removing the file of a service. One that somebody changed is left alone."""
+"""Writing and removing the file of a service. One that was changed by hand is left alone."""
 
 import hashlib
 import os
@@ -18,11 +18,11 @@ class UnitFileStanding(StrEnum):
     OURS = "ours"
     """As some koboshi wrote it."""
     CHANGED = "changed"
-    """Changed by somebody, or never ours."""
+    """Changed by hand, or never ours."""
 
 
 def signed(text: str, version: str) -> str:
-    """The text with a line on top that tells later whether somebody has changed it."""
+    """The text with a line on top that tells later whether it was changed."""
     mark = f"Written by koboshi {version}; checksum {_checksum(text)}"
     if not text.startswith("<?xml"):
         return f"# {mark}\n{text}"
@@ -31,7 +31,7 @@ def signed(text: str, version: str) -> str:
 
 
 def standing(file: Path, text: str) -> UnitFileStanding:
-    """Raises OSError if it can not be read."""
+    """Raises OSError if it cannot be read."""
     try:
         found = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -51,7 +51,7 @@ def is_untouched(found: str) -> bool:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Replace the file by rename: nobody ever reads a half of it. Raises OSError."""
+    """Replace the file by rename, so that a reader never sees half of it. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:

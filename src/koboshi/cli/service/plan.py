@@ -14,7 +14,7 @@ from koboshi.cli.options import FAILED, WRONG_USE, CommandFailure
 from koboshi.cli.service.files import signed
 from koboshi.cli.service.unit_text import LABEL, SYSTEM_FOLDER, Service, launchd_plist, systemd_unit
 from koboshi.config import ConfigError, GatewayConfig, load
-from koboshi.config.places import find_places
+from koboshi.config.home_paths import find_places
 
 UNIT = "koboshi.service"
 SYSTEM_USER = "koboshi"
@@ -74,7 +74,7 @@ def describe(wish: Wish, environ: Mapping[str, str]) -> tuple[Service, tuple[str
         gateway = load(places.home, wish.config_file, environ, needs_secrets=False).gateway
     except ConfigError as error:
         gateway = GatewayConfig(workdir=places.home)
-        notes = (f"the configuration can not be used as it is seen from here: {error}",)
+        notes = (f"the configuration cannot be used as it is seen from here: {error}",)
     folder = Path("/") if wish.is_system else _own_home(environ)
     described = Service(
         command=program(),
@@ -179,7 +179,7 @@ def _home_of(user: str) -> Path:
 
 
 def _out_of_reach(wish: Wish, described: Service) -> tuple[str, ...]:
-    """Where the user of a system service can not get to the program."""
+    """Where the user of a system service cannot get to the program."""
     if not wish.is_system:
         return ()
     try:
@@ -193,7 +193,7 @@ def _out_of_reach(wish: Wish, described: Service) -> tuple[str, ...]:
         found = folder.stat()
         if uid != found.st_uid and not found.st_mode & 0o011:
             return (
-                f"{wish.run_as} can not reach {program}, because {folder} is closed "
+                f"{wish.run_as} cannot reach {program}, because {folder} is closed "
                 "to others; install koboshi in a place for all, such as /opt/koboshi",
             )
     return ()

@@ -14,8 +14,8 @@ def renewed(found: str, *, is_system: bool, environ: Mapping[str, str]) -> str |
     """The unit as we would write it today, with the home, the user and the search path that the
     found one has.
 
-    None if that is not ours to say: somebody changed it, another installation wrote it, or its
-    configuration can not be read from here.
+    None if that is not ours to say: it was changed by hand, another installation wrote it, or its
+    configuration cannot be read from here.
     """
     if not is_untouched(found):
         return None
@@ -39,7 +39,7 @@ def renewed(found: str, *, is_system: bool, environ: Mapping[str, str]) -> str |
         planned = plan(wish, {**environ, "PATH": _path_of(found)})
     except CommandFailure:
         return None
-    # A note tells that something can not be seen from here; then what we would write is a guess.
+    # A note tells that something cannot be seen from here; then what we would write is a guess.
     return None if planned.notes else planned.text
 
 

@@ -9,6 +9,7 @@ import plistlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from koboshi.cli.service.hardening import hardening
 from koboshi.runtime.host import GRACE_VARIABLE
 
 STOP_MARGIN_SECONDS = 45
@@ -24,24 +25,6 @@ SYSTEM_FOLDER = Path("/var/lib/koboshi")
 """The folder of the user that a system service has of its own."""
 
 _HOMES = ("/home", "/root", "/run/user")
-
-_HARDENING = """\
-NoNewPrivileges=yes
-RestrictSUIDSGID=yes
-RestrictRealtime=yes
-LockPersonality=yes
-SystemCallArchitectures=native
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-"""
-_HARDENING_OF_SYSTEM = """\
-CapabilityBoundingSet=
-ProtectSystem=full
-ProtectKernelTunables=yes
-ProtectKernelModules=yes
-ProtectKernelLogs=yes
-ProtectClock=yes
-ProtectHostname=yes
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +65,7 @@ def stop_seconds(drain_seconds: float) -> int:
 
 
 def systemd_unit(service: Service) -> str:
-    """The unit file. Raises ValueError for a path that can not be written in one."""
+    """The unit file. Raises ValueError for a path that cannot be written in one."""
     return "\n".join(
         (
             _unit_section(service),
@@ -101,10 +84,7 @@ def systemd_unit(service: Service) -> str:
             "",
             *_surroundings(service),
             "",
-            "# Not here: PrivateTmp, PrivateUsers and DynamicUser would take files away from",
-            "# commands that run on; RestrictNamespaces, ProcSubset and MemoryDenyWriteExecute",
-            "# break tools; OOMScoreAdjust would protect hungry commands, too.",
-            (_HARDENING + (_HARDENING_OF_SYSTEM if service.is_system else "")).rstrip(),
+            *hardening(is_system=service.is_system),
             *_protected_homes(service),
             "",
             "[Install]",
@@ -115,7 +95,7 @@ def systemd_unit(service: Service) -> str:
 
 
 def launchd_plist(service: Service) -> str:
-    """The property list. launchd tells nobody its limit, so it is put into the environment, too."""
+    """The property list. launchd does not tell its limit: it is put into the environment, too."""
     described: dict[str, object] = {
         "Label": LABEL,
         "ProgramArguments": [_one_line(word) for word in service.arguments],
@@ -155,6 +135,8 @@ def _life(service: Service) -> list[str]:
     return [
         "Type=notify",
         "NotifyAccess=main",
+        "# It keeps the listening socket over a restart: no other program can take the port.",
+        "FileDescriptorStoreMax=8",
         # The colon keeps systemd from looking for variables in paths.
         f"ExecStart={quoted(':' + service.arguments[0])} "
         + " ".join(quoted(word) for word in service.arguments[1:]),
@@ -215,5 +197,5 @@ def _raw(word: str | Path) -> str:
 def _one_line(word: str) -> str:
     """Raises ValueError for what no file of this kind can hold."""
     if not word.isprintable() or word != word.strip():
-        raise ValueError(f"{word!a} can not be written in a service description")
+        raise ValueError(f"{word!a} cannot be written in a service description")
     return word

@@ -5,19 +5,19 @@ import { BoardPage } from "./board-page.js";
 import { ChatPage, firstChat } from "./chat-page.js";
 import { button, h, replace } from "./dom.js";
 import { enter, get, isLocked, leave } from "./session.js";
-import { Troubles } from "./troubles.js";
+import { Alerts } from "./alerts.js";
 import { knowRules } from "./why.js";
 
 const LINKS = [
   ["#/", "Chat"], ["#/questions", "Questions"], ["#/sessions", "Sessions"], ["#/turns", "Turns"], ["#/processes", "Jobs"],
-  ["#/inbox", "Inbox"], ["#/outbox", "Outbox"], ["#/boots", "Boots"], ["#/health", "Health"],
+  ["#/inbox", "Inbox"], ["#/outbox", "Outbox"], ["#/boots", "Boots"], ["#/health", "Health"], ["#/browsers", "Browsers"],
 ];
 const LOST_AFTER_MS = 300;
 
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
 const link = document.getElementById("link");
-const troubles = new Troubles(document.getElementById("troubles"));
+const troubles = new Alerts(document.getElementById("troubles"));
 let shown = null;
 let page = null;
 let lostTimer = null;
@@ -123,7 +123,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 
 if (location.pathname === "/login") {
   const code = location.hash.slice(1);
-  // Out of the address at once: it is of no more use, and nobody needs to see it.
+  // Out of the address at once: it is used up, and should not be seen.
   history.replaceState(null, "", "/login");
   drawNav();
   login(code);

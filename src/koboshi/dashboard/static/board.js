@@ -1,6 +1,7 @@
 // The pages of the dashboard, by their address.
 
 import { listed, pager } from "./board-page.js";
+import { browsers } from "./browsers.js";
 import { button, h } from "./dom.js";
 import { ago, idOf, moment, shorten, span } from "./format.js";
 import { CHARS_ALL, jobCard, words as jobWords } from "./job.js";
@@ -8,7 +9,7 @@ import { questions } from "./questions.js";
 import { get } from "./session.js";
 import { turn } from "./turn-page.js";
 import { delivery, message, messageActs, withCode } from "./why.js";
-import { health, boots } from "./well-being.js";
+import { health, boots } from "./health.js";
 
 const OWED = new Set(["draft", "owed", "sending", "held"]);
 
@@ -33,7 +34,7 @@ function onlyOpen(context, words) {
 export function turnRow(turn) {
   const id = idOf("turn", turn.turn_id);
   const lasted = turn.closed_ms ? `took ${span(turn.closed_ms - turn.opened_ms)}` : `since ${ago(turn.opened_ms)}`;
-  const again = turn.recoveries ? ` · taken up again ${turn.recoveries}×` : "";
+  const again = turn.recoveries ? ` · recovered ${turn.recoveries}×` : "";
   return row(
     [link(`#/turns/${id}`, id), chip(turn.stand, turn.stands), link(`#/sessions/${idOf("session", turn.session_id)}`, place(turn.route), { class: "quiet" })],
     shorten(turn.request, 160),
@@ -65,7 +66,7 @@ const sessions = {
     return h("form", { class: "tools", role: "search", onsubmit: search }, input, h("button", { type: "submit" }, "Search"));
   },
   view: (values, context) => [
-    values.sessions.length ? rows(values.sessions.map(sessionRow)) : nothing(context.query.chat ? "No chat begins so." : "Nobody has written yet."),
+    values.sessions.length ? rows(values.sessions.map(sessionRow)) : nothing(context.query.chat ? "No chat begins so." : "No message has come yet."),
     pager(values, context),
   ],
 };
@@ -179,6 +180,6 @@ const process = {
 };
 
 export const BOARD = {
-  sessions, "sessions/…": session, turns, "turns/…": turn, questions, inbox, "inbox/…": message, outbox, "outbox/…": delivery, processes, "processes/…": process, boots, health,
+  sessions, "sessions/…": session, turns, "turns/…": turn, questions, inbox, "inbox/…": message, outbox, "outbox/…": delivery, processes, "processes/…": process, boots, health, browsers,
   missing: { title: "Not here", load: async () => ({}), view: () => nothing("There is no such page.") },
 };

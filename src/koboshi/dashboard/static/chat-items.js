@@ -5,17 +5,10 @@ import { clock, gist, outcome, parsed } from "./format.js";
 import { jobCard } from "./job.js";
 import { markdown } from "./markdown.js";
 import { fileLink } from "./sent-file.js";
-import { decidedBecause } from "./why.js";
+import { happened } from "./why.js";
 
 const MARKS = { ok: "✓", error: "✕", unknown: "?", stopped: "■" };
 const WORDS = { ok: "done", error: "failed", unknown: "outcome unknown", stopped: "stopped" };
-const VERDICTS = {
-  resumed: "taken up again",
-  prompted: "asked whether to continue",
-  parked: "set aside",
-  cleared: "left for a newer message",
-  "gave-up": "given up",
-};
 
 export function itemElement(item, choose) {
   switch (item.type) {
@@ -63,16 +56,24 @@ function notice(item) {
   return h("aside", { class: "item notice", "data-item": item.key }, plain(item.text), h("footer", {}, time(item)));
 }
 
-// Letter by letter: somebody who is asked about a command must see that command, asterisks and all.
+// Letter by letter: a person who is asked about a command must see that command, asterisks and all.
 export function plain(text) {
   return h("div", { class: "words plain" }, text);
 }
 
+// An approval: what will run stands in a block of its own, every character of it. The places are counted
+// in code points, as the gateway counts them.
+export function literally(text, literal) {
+  if (!literal) return plain(text);
+  const chars = [...text];
+  const [begin, end] = literal;
+  const part = (from, to) => chars.slice(from, to).join("");
+  const block = h("pre", { class: "literal", tabindex: "0", dir: "ltr" }, part(begin, end));
+  return h("div", { class: "approval" }, plain(part(0, begin).trimEnd()), end > begin ? block : null, plain(part(end).trimStart()));
+}
+
 function verdict(item) {
-  const words = `${VERDICTS[item.event] ?? item.event} (${item.rule})`;
-  const link = h("a", { href: `#/turns/${item.turn}` }, words);
-  const because = decidedBecause(item.event, item.rule, item.reason);
-  return h("p", { class: "verdict" }, "↻ ", link, because ? `: ${because}` : "");
+  return h("p", { class: "verdict" }, "↻ ", h("a", { href: `#/turns/${item.turn}` }, happened(item)));
 }
 
 function question(item, choose) {
@@ -80,7 +81,7 @@ function question(item, choose) {
     button(each.label, () => choose(item, each), { class: "choice", disabled: !item.isOpen }));
   const hint = item.isOpen && !choices.length ? h("p", { class: "aside" }, "Your next message answers this.") : null;
   const row = choices.length ? h("div", { class: "choices", role: "group", "aria-label": "Answers" }, choices) : null;
-  const element = bubble("agent", item, plain(item.text), row, hint);
+  const element = bubble("agent", item, literally(item.text, item.literal), row, hint);
   element.classList.add("question");
   element.classList.toggle("open", item.isOpen);
   return element;

@@ -46,7 +46,7 @@ export class ChatModel {
     return [...this.turns.values()].findLast((turn) => AT_WORK.has(turn.state)) ?? null;
   }
 
-  // The gateway told where a turn stands now: its calls are not under way if nobody works on it.
+  // The gateway told where a turn stands now: its calls are not under way if no worker holds it.
   stand(turn, stand) {
     const work = this.byKey.get(this.workUnder.get(turn));
     if (work && work.turnState !== stand) this.change(work, { turnState: stand });

@@ -34,7 +34,7 @@ export class ChatPage {
     this.element = h("div", { class: "chat-page", onkeydown }, this.side, this.middle(), this.tryMe.element);
     this.drawSide();
     this.refresh();
-    this.timer = setInterval(() => this.refresh(), 15000);
+    this.timer = setInterval(() => { this.refresh(); this.tryMe.refresh(); }, 15000);
   }
 
   end() {
@@ -64,6 +64,8 @@ export class ChatPage {
   onState(state) {
     if (state === "live" && this.wasLost) {
       this.tryMe.refresh();
+      // A gateway is reached before it has looked around and said what it found.
+      setTimeout(() => this.tryMe.refresh(), 2000);
       this.refresh();
     }
     this.wasLost = state === "lost";

@@ -49,7 +49,7 @@ export class Chat {
     this.draw();
   }
 
-  // Events tell what happened, and not whether somebody works on a turn now: a gateway that died left it
+  // Events tell what happened, and not whether a worker holds a turn now: a gateway that died left it
   // as it was, and recovery may have decided to leave it alone. So the gateway is asked.
   look() {
     clearTimeout(this.lookTimer);
@@ -145,8 +145,8 @@ export class Chat {
     this.input.style.height = `${Math.min(this.input.scrollHeight + 2, 200)}px`;
   }
 
-  // Whoever reads the newest words goes on reading the newest, whatever grows above them; whoever
-  // has scrolled back is left in peace.
+  // A reader at the end stays at the end, whatever grows above it; a reader who has scrolled back
+  // is not moved.
   keepAtEnd() {
     this.isAtEnd = true;
     this.scroller.addEventListener("scroll", () => {

@@ -42,7 +42,7 @@ function made(process, chars) {
     if (isAlive) setTimeout(() => (card.isConnected ? look() : wait()), LOOK_MS);
   }
 
-  // Nobody sees it: look again when somebody does.
+  // The page is hidden: look again when it is shown.
   function wait() {
     const timer = setInterval(() => {
       if (!card.isConnected) return;

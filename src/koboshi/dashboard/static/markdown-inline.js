@@ -57,7 +57,7 @@ function lineEnd(text, at) {
   return { node: h("br"), end: at + 1 };
 }
 
-// Pictures are not loaded: their address would tell somebody that this was read.
+// Pictures are not loaded: their address would tell their server that this was read.
 function link(text, at, depth) {
   const close = closing(text, at);
   if (close < 0 || text[close + 1] !== "(") return null;

@@ -1,42 +1,53 @@
-// Open questions and approvals. Those of chats on this page can be answered here; the others wait for
-// their people where these are.
+// Open questions and approvals, and what was allowed for good. Approvals of every chat can be answered
+// here: each is shown whole. Other questions wait for their people where these are.
 
-import { plain } from "./chat-items.js";
+import { literally } from "./chat-items.js";
 import { button, h } from "./dom.js";
 import { ago, idOf, shorten, span } from "./format.js";
 import { get, post } from "./session.js";
 
 export const questions = {
   title: "Questions",
-  load: () => get("questions"),
-  view: ({ questions }, context) =>
+  load: async () => ({ ...await get("questions"), ...await get("rules") }),
+  view: ({ questions, rules }, context) => [
     questions.length
       ? h("ul", { class: "rows" }, questions.map((each) => row(each, context)))
-      : h("p", { class: "lonely" }, "Nobody is asked anything."),
+      : h("p", { class: "lonely" }, "No question is open."),
+    rules.length ? h("h2", {}, "Allowed for good") : null,
+    rules.length ? h("ul", { class: "rows" }, rules.map((each) => rule(each, context))) : null,
+  ],
 };
 
 function row(question, context) {
   const { turn } = question;
   const id = idOf("turn", turn.turn_id);
-  const isOurs = turn.route.channel === context.page.channel;
   const kind = question.is_approval ? "approval" : question.author === "gateway" ? "asked by the gateway" : "question";
+  const asker = question.asked_by ? ` · by ${shorten(question.asked_by, 60)}` : "";
   return h(
     "li", {},
     h("div", { class: "row-head" }, h("a", { href: `#/turns/${id}` }, id), h("span", { class: "chip state-waiting" }, kind), h("span", { class: "quiet" }, `${turn.route.channel} · ${turn.route.chat}`)),
-    plain(question.text),
-    isOurs ? answers(question, context) : h("p", { class: "aside" }, `Only the person in ${turn.route.channel} can answer.`),
-    h("div", { class: "row-foot" }, `asked ${ago(question.asked_ms)} · for: ${shorten(turn.request, 100)} · waits ${span(question.expires_ms - Date.now())} more`),
+    literally(question.text, question.literal),
+    answers(question, context),
+    h("div", { class: "row-foot" }, `asked ${ago(question.asked_ms)}${asker} · for: ${shorten(turn.request, 100)} · waits ${span(question.expires_ms - Date.now())} more`),
   );
 }
 
+const RULINGS = { yes: "approve", no: "deny", always: "always" };
+
 function answers(question, context) {
   const { route } = question.turn;
-  const answer = async (choice, event) => {
-    event.target.disabled = true;
+  const isOurs = route.channel === context.page.channel;
+  if (!isOurs && !question.is_approval) return h("p", { class: "aside" }, `Only the person in ${route.channel} can answer.`);
+  const send = (choice) => {
+    if (question.is_approval) return post(`questions/${question.question}/${RULINGS[choice.choice_id]}`);
     const key = `page-${question.question}-${choice.choice_id}`;
     const words = { text: choice.label, thread: route.thread, question: question.question, choice: choice.choice_id };
+    return post(`sessions/${encodeURIComponent(route.chat)}/messages`, words, { "Idempotency-Key": key });
+  };
+  const answer = async (choice, event) => {
+    event.target.disabled = true;
     try {
-      await post(`sessions/${encodeURIComponent(route.chat)}/messages`, words, { "Idempotency-Key": key });
+      await send(choice);
       context.show({});
     } catch {
       event.target.disabled = false;
@@ -44,6 +55,25 @@ function answers(question, context) {
   };
   const choices = question.choices.map((choice) =>
     button(choice.label, (event) => answer(choice, event), { class: "choice", "data-focus": `${question.question}-${choice.choice_id}` }));
-  const chat = h("a", { href: `#/chat/${encodeURIComponent(route.chat)}` }, "open the chat");
+  const chat = isOurs ? h("a", { href: `#/chat/${encodeURIComponent(route.chat)}` }, "open the chat") : null;
   return h("div", { class: "choices" }, choices, chat);
+}
+
+function rule(each, context) {
+  const revoke = async (event) => {
+    event.target.disabled = true;
+    try {
+      await post(`rules/r${each.rule_id}/revoke`);
+      context.show({});
+    } catch {
+      event.target.disabled = false;
+    }
+  };
+  return h(
+    "li", {},
+    h("div", { class: "row-head" }, h("b", {}, `r${each.rule_id}`), h("span", { class: "quiet" }, `${each.channel} · ${each.chat}`)),
+    h("pre", { class: "literal", tabindex: "0" }, each.shown),
+    h("div", { class: "choices" }, button("Revoke", revoke, { class: "quiet" })),
+    h("div", { class: "row-foot" }, `allowed by ${each.made_by} ${ago(each.made_ms)}`),
+  );
 }

@@ -1,10 +1,10 @@
 // A file that the agent sent. The page fetches it and hands it to the browser to be saved, so that it can
 // tell what went wrong. In a tab of its own the address works, too, by the cookie. It is never shown:
-// whoever made it could have written a page.
+// its author could have written a page.
 
 import { h } from "./dom.js";
 import { size } from "./format.js";
-import { headers } from "./session.js";
+import { headers, proven } from "./session.js";
 
 export function fileLink(file) {
   const trouble = h("span", { class: "bad", role: "status" });
@@ -23,6 +23,7 @@ export function fileLink(file) {
 }
 
 async function bytesOf(file) {
+  await proven();
   const answer = await fetch(file.address, { headers: headers(), cache: "no-store" });
   if (answer.ok) return answer.blob();
   const failure = await answer.json().catch(() => null);

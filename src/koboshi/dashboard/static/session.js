@@ -1,6 +1,11 @@
 // Requests to the gateway. The browser sends the cookie; the proof that belongs to it is ours to send.
 
+import { isOurs } from "./identity.js";
+
 const PROOF = "koboshi.proof";
+const CHECK = "koboshi.check";
+
+let isProven = false;
 
 export class Refused extends Error {
   constructor(status, kind, message) {
@@ -27,8 +32,9 @@ export async function get(path, query = {}) {
 export const post = (path, body = null, more = {}) => request("POST", path, body, more);
 
 export async function enter(code) {
-  const { proof } = await request("POST", "login", { code });
+  const { proof, browser, key } = await request("POST", "login", { code });
   localStorage.setItem(PROOF, proof);
+  localStorage.setItem(CHECK, JSON.stringify({ browser, key }));
 }
 
 export async function leave() {
@@ -38,12 +44,37 @@ export async function leave() {
 
 export function lock() {
   localStorage.removeItem(PROOF);
+  localStorage.removeItem(CHECK);
+  doubt();
   window.dispatchEvent(new Event("koboshi-locked"));
+}
+
+// The gateway may have gone since: another program may listen where it did.
+export function doubt() {
+  isProven = false;
+}
+
+// Nothing is sent before the other side has proven to be the gateway that let this browser in.
+export async function proven() {
+  const kept = JSON.parse(localStorage.getItem(CHECK) ?? "null");
+  if (isProven || kept === null) return;
+  let isSure;
+  try {
+    isSure = await isOurs(address("identity"), kept);
+  } catch (error) {
+    throw new Unreachable(String(error));
+  }
+  if (!isSure) {
+    lock();
+    throw new Unreachable("what answers there is not the gateway that let this browser in");
+  }
+  isProven = true;
 }
 
 export const address = (path) => `/api/v1/${path}`;
 
 async function request(method, path, body = null, more = {}) {
+  if (path !== "login") await proven();
   let answer;
   try {
     answer = await fetch(address(path), {
@@ -54,6 +85,7 @@ async function request(method, path, body = null, more = {}) {
     });
     if (answer.ok) return await answer.json();
   } catch (error) {
+    doubt();
     throw new Unreachable(String(error));
   }
   const failure = await answer.json().catch(() => null);

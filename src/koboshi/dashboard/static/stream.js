@@ -1,6 +1,6 @@
 // Following server-sent events over any number of lives of the gateway, each from the last id seen.
 
-import { address, headers, lock } from "./session.js";
+import { address, doubt, headers, isLocked, lock, proven } from "./session.js";
 
 const SILENCE_MS = 40000; // the gateway says something every 15 s
 const WAITS_MS = [150, 300, 600, 1000, 2000, 3000];
@@ -20,8 +20,9 @@ async function keepFollowing(path, place, onEvent, onState, ended) {
     try {
       await followOnce(path, place, onEvent, () => { losses = 0; onState("live"); }, ended);
     } catch (error) {
-      if (error instanceof Locked) return;
+      if (error instanceof Locked || isLocked()) return;
     }
+    doubt();
     if (ended.aborted) return;
     onState("lost");
     await pause(WAITS_MS[Math.min(losses++, WAITS_MS.length - 1)]);
@@ -36,6 +37,7 @@ async function followOnce(path, place, onEvent, onLive, ended) {
   let silence = setTimeout(giveUp, SILENCE_MS);
   ended.addEventListener("abort", giveUp);
   try {
+    await proven();
     const more = place.id === null ? {} : { "Last-Event-ID": String(place.id) };
     const answer = await fetch(address(path), { headers: headers(more), signal: watch.signal, cache: "no-store" });
     if (answer.status === 401) {

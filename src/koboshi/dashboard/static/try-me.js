@@ -3,14 +3,10 @@
 import { button, h, replace } from "./dom.js";
 import { moment, shorten } from "./format.js";
 import { get, post } from "./session.js";
-import { decidedBecause, ruleMark } from "./why.js";
+import { happened } from "./why.js";
 
 const TICKS = 'for s in $(seq 4 4 60); do sleep 4; echo "$s of 60 seconds"; done';
 const HINT = "Press it while something runs, as often as you like. What dies three times without getting any further is given up with a word; after a few deaths in ten minutes, what was interrupted waits for your /resume.";
-const DECIDED = {
-  resumed: "taken up again", prompted: "asked whether to continue", parked: "set aside",
-  cleared: "left for a newer message", "gave-up": "given up", answered: "answered", claimed: "taken up",
-};
 
 export class TryMe {
   constructor(page, say) {
@@ -62,13 +58,11 @@ export class TryMe {
 }
 
 export function timelineItem(line) {
+  if (!line.words) return null;
   const at = h("time", {}, moment(line.at_ms));
   if (line.subject === "worker") {
-    if (line.event === "started") return null;
-    const words = line.event === "booted" ? line.reason : `ended: ${line.reason}`;
-    return h("li", { class: `boot-line ${line.event}` }, at, h("a", { href: "#/boots" }, `boot ${line.number}`), " ", shorten(words, 300));
+    return h("li", { class: `boot-line ${line.event}` }, at, h("a", { href: "#/boots" }, `boot ${line.number}`), " ", shorten(line.words, 300));
   }
   const turn = h("a", { href: `#/turns/t${line.turn_id}` }, `t${line.turn_id}`);
-  const because = decidedBecause(line.event, line.rule, line.reason);
-  return h("li", { class: "verdict-line" }, at, turn, ` ${DECIDED[line.event] ?? line.event} `, ruleMark(line.rule), because ? `: ${because}` : "");
+  return h("li", { class: "verdict-line" }, at, turn, " ", happened(line));
 }

@@ -3,18 +3,10 @@
 import { button, h } from "./dom.js";
 import { clock, gist, idOf, moment, outcome, shorten, span } from "./format.js";
 import { get } from "./session.js";
-import { decidedBecause, reasonBox, ruleMark } from "./why.js";
+import { happened, reasonBox } from "./why.js";
 
-const EVENTS = {
-  opened: "opened", claimed: "work began", answered: "answered", settled: "the answer was delivered",
-  asked: "waits for the person", replied: "the question was answered", declined: "not continued",
-  expired: "nobody answered in time", prompted: "asked whether to continue", parked: "set aside",
-  cleared: "left for a newer message", "gave-up": "given up", erred: "failed", interrupted: "interrupted",
-  resumed: "taken up again", released: "set down for a restart", postponed: "set down for a while",
-  cut: "stopped", dropped: "ended for good",
-};
 const EFFECTS = {
-  none: "", repeatable: "(may be run again)", resumable: "(is taken up again after a crash)", once: "(is never run twice)",
+  none: "", repeatable: "(may be run again)", resumable: "(goes on after a crash)", once: "(is never run twice)",
 };
 const LEFT = new Set(["queued", "held-back", "interrupted", "waiting", "suspended"]);
 
@@ -39,7 +31,7 @@ function summary(values, context) {
   return h(
     "div", { class: "summary" },
     h("p", { class: "request" }, turn.request),
-    h("p", {}, h("span", { class: `chip state-${turn.stand}` }, turn.stands), " ", lasted, turn.recoveries ? `, taken up again ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "open the chat")] : null),
+    h("p", {}, h("span", { class: `chip state-${turn.stand}` }, turn.stands), " ", lasted, turn.recoveries ? `, recovered ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "open the chat")] : null),
     turn.state === "done" && !values.reason.remedy ? null : reasonBox(values.reason, why?.rule),
     turn.state === "waiting" ? h("p", {}, h("a", { href: "#/questions" }, "Answer it under Questions")) : null,
     h("div", { class: "acts" }, acts),
@@ -53,43 +45,29 @@ function timeline(values) {
   const arrived = values.entries.map((entry) => ({
     at_ms: entry.received_ms, seq: 0, node: () => line(entry.received_ms, "message", [h("b", {}, idOf("message", entry.entry_id)), ` ${entry.kind} of ${entry.sender}`], entry.text),
   }));
-  const happened = values.lines.map((each) => ({ at_ms: each.at_ms, seq: each.seq, node: () => happening(each, { steps, calls, deliveries }) }));
-  return [...arrived, ...happened].sort((a, b) => a.at_ms - b.at_ms || a.seq - b.seq).map((each) => each.node());
+  const after = values.lines.map((each) => ({ at_ms: each.at_ms, seq: each.seq, node: () => happening(each, { steps, calls, deliveries }) }));
+  return [...arrived, ...after].sort((a, b) => a.at_ms - b.at_ms || a.seq - b.seq).map((each) => each.node());
 }
 
 function happening(each, { steps, calls, deliveries }) {
-  if (each.subject === "turn") return turnLine(each);
+  if (each.subject === "turn") return line(each.at_ms, each.rule ? "turn decided" : "turn", h("b", {}, happened(each)));
   if (each.subject === "step") return stepLine(each, steps.get(each.number), calls);
-  if (each.subject === "call") return line(each.at_ms, "call", [h("b", {}, each.reason.split(" ").slice(1).join(" ")), " started"]);
-  if (each.subject === "delivery") {
-    const delivery = deliveries.get(each.number);
-    return line(each.at_ms, `delivery ${each.event}`, [h("b", {}, idOf("delivery", each.number)), ` ${each.event}`, each.reason ? `: ${each.reason}` : ""], delivery?.text);
-  }
-  return line(each.at_ms, each.subject, [`${each.subject} ${each.event}`, each.reason ? `: ${shorten(each.reason, 200)}` : ""]);
-}
-
-function turnLine(each) {
-  const rule = each.rule ? [" ", ruleMark(each.rule)] : [];
-  const because = each.rule ? decidedBecause(each.event, each.rule, each.reason) : each.reason;
-  const kind = each.rule ? "turn decided" : "turn";
-  const boot = each.event === "claimed" && each.worker_id ? ` by boot ${each.worker_id}` : "";
-  return line(each.at_ms, kind, [h("b", {}, EVENTS[each.event] ?? each.event), boot, rule, because ? `: ${because}` : ""]);
+  if (each.subject === "delivery") return line(each.at_ms, `delivery ${each.event}`, each.words, deliveries.get(each.number)?.text);
+  return line(each.at_ms, each.subject, shorten(each.words, 300));
 }
 
 function stepLine(each, step, calls) {
-  if (!step) return line(each.at_ms, "step", [each.event]);
+  if (!step) return line(each.at_ms, "step", each.words);
   if (step.kind === "reply") {
     const proposed = step.calls.map((call) => h("div", {}, h("b", {}, call.tool), " ", h("code", {}, gist(call.arguments)), h("small", { class: "quiet" }, ` ${EFFECTS[call.effect] ?? call.effect}`)));
-    return line(each.at_ms, "step reply", ["the model replied", proposed], step.text);
+    return line(each.at_ms, "step reply", [each.words, proposed], step.text);
   }
   if (step.kind === "result") {
     const call = calls.get(step.call_id);
     const took = call?.started_ms && call.finished_ms ? ` in ${span(call.finished_ms - call.started_ms)}` : "";
-    const how = call?.skipped_ms ? "was not run" : `${step.status}${took}`;
-    return line(each.at_ms, `step result ${step.status}`, [h("b", {}, call?.tool ?? "call"), ` ${how}`], outcome(step.text));
+    return line(each.at_ms, `step result ${step.status}`, [each.words, ` (${step.status}${took})`], outcome(step.text));
   }
-  const words = { answer: "the answer was stored", question: "a question was put", note: "the model was told", summary: "what was said before was summed up" };
-  return line(each.at_ms, `step ${step.kind}`, [words[step.kind] ?? step.kind], step.text);
+  return line(each.at_ms, `step ${step.kind}`, each.words, step.text);
 }
 
 function line(at, kind, head, text = "") {

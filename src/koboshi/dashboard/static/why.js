@@ -29,12 +29,10 @@ export function ruleMark(rule) {
   return h("code", { class: "rule", title: rules[rule] ?? "" }, rule);
 }
 
-// Why recovery decided so: what had happened, and what the rule says.
-const CAUSES = { crash: "the gateway had died", drain: "the gateway was restarted", "node-lost": "its machine was lost", person: "the person wanted it" };
-
-export function decidedBecause(event, rule, reason) {
-  if (event !== "resumed") return reason ?? "";
-  return [CAUSES[reason] ?? reason, rules[rule]].filter(Boolean).join("; ");
+// What happened, in the narrator's words, with the name of the rule marked where they have it.
+export function happened({ words, rule }) {
+  const [before, after] = rule ? words.split(`(rule ${rule})`) : [words];
+  return after === undefined ? words : [before, "(rule ", ruleMark(rule), ")", after];
 }
 
 const link = (target, words) => h("a", { href: target }, words);

@@ -148,7 +148,7 @@ def _parts_of(said: ModelSaid, origin: ReplyOrigin) -> list[Part]:
 
 
 def compact(call: Call) -> str:
-    """Without the spaces between: the same bytes in every request, whoever stored them."""
+    """Without the spaces between: the same bytes in every request."""
     try:
         return msgspec.json.format(call.arguments, indent=-1)
     except msgspec.DecodeError:

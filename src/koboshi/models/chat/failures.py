@@ -53,7 +53,7 @@ _STATUS_OF = {
 
 DIGITS_MAX = 13
 WAIT_MS_MAX = 10**15
-"""Longer than anybody waits; a number that can be reckoned with and stored."""
+"""Longer than any real wait, and a number that can be added and stored."""
 
 _REFUSED = frozenset({400, 403, 404, 405, 410, 422, 501})
 _NAMES_RESPONSES = re.compile(
@@ -169,7 +169,7 @@ def _says_overloaded(complaint: Complaint) -> bool:
 
 
 def _wait_in(headers: Mapping[str, str]) -> int | None:
-    """How long the server wants us to wait; None if it does not say, or nobody understands it."""
+    """How long the server wants us to wait; None if it does not say, or not clearly."""
     try:
         milliseconds = float(headers.get("retry-after-ms", "-1"))
     except ValueError:

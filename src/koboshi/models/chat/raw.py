@@ -64,13 +64,13 @@ def write_raw(parts: Sequence[Part], origin: ReplyOrigin) -> str:
     )
     try:
         return msgspec.json.encode([raw]).decode()
-    except ValueError:  # half a character in a thought: it can not be stored, so it is left out
+    except ValueError:  # half a character in a thought: it cannot be stored, so it is left out
         return ""
 
 
 def read_raw(raw: str, origin: ReplyOrigin, calls: Sequence[Call]) -> list[Part] | None:
     """The parts, if the reply was made at `origin` and holds just the calls that were stored: those
-    count. None if it is somebody else's, or nothing that this version can read."""
+    count. None if another origin made it, or this version cannot read it."""
     if not raw:
         return None
     try:

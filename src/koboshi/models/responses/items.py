@@ -42,7 +42,7 @@ def is_sealed(item: Item) -> bool:
 
 def write_raw(output: Sequence[Item], origin: ReplyOrigin, model: str) -> str:
     """The reply to be stored; nothing if text and calls alone tell all of it. A thought that is
-    neither sealed nor in clear can not be sent back: nobody keeps it."""
+    neither sealed nor in clear cannot be sent back, so it is not kept."""
     kept = [item for item in output if item.get("type") in KEPT and not _is_empty_thought(item)]
     if not any(item.get("type") == "reasoning" for item in kept):
         return ""
@@ -56,7 +56,7 @@ def write_raw(output: Sequence[Item], origin: ReplyOrigin, model: str) -> str:
     )
     try:
         return msgspec.json.encode([raw]).decode()
-    except ValueError:  # half a character in it: it can not be stored, so it is left out
+    except ValueError:  # half a character in it: it cannot be stored, so it is left out
         return ""
 
 

@@ -36,7 +36,7 @@ def prove(backup: Path, go_on: Callable[[], bool] = lambda: True) -> Proven:
             "hand, and no backup; `koboshi backup create` makes one"
         )
     try:
-        # Nobody writes to a backup: said so, SQLite leaves no files of its own beside it.
+        # No process writes to a backup. `immutable` says so, and SQLite makes no files beside it.
         name = f"{backup.absolute().as_uri()}?immutable=1"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(name, flags=flags)

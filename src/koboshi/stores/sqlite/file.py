@@ -7,13 +7,13 @@ header, would drop SQLite's locks on it.
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
-from koboshi.kernel.transaction import QUERIES
+from koboshi.kernel.queries import QUERIES
 from koboshi.stores.sqlite.migrate import APPLICATION_ID, migrate
 
 DATABASE_NAME = "koboshi.db"
@@ -29,6 +29,8 @@ _PRAGMAS = (
     "PRAGMA cell_size_check = ON",
     "PRAGMA mmap_size = 0",
     "PRAGMA temp_store = MEMORY",
+    # What was deleted or replaced is overwritten: erased words are in no free page.
+    "PRAGMA secure_delete = ON",
     "PRAGMA journal_size_limit = 67108864",
     # Small checkpoints: the checkpoint is the latency tail, and a small log is a fast boot.
     "PRAGMA wal_autocheckpoint = 500",
@@ -61,7 +63,7 @@ def open_writer(path: Path) -> apsw.Connection:
         with ExitStack() as undo, _blaming_the_machine(path):
             connection = _connect(path)
             # What is not used is closed at once, and its log is not moved into it: it may be
-            # somebody else's, or damaged, and its place may be taken by another file.
+            # a foreign file, or damaged, and another file may take its place.
             undo.callback(connection.close)
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             _check_owner(connection, path)
@@ -76,16 +78,16 @@ def open_writer(path: Path) -> apsw.Connection:
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise Damaged(f"{path} is damaged: {error}") from error
     except apsw.CantOpenError as error:
-        raise StoreRefused(f"{path} can not be opened: {error}") from error
+        raise StoreRefused(f"{path} cannot be opened: {error}") from error
     except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError) as error:
-        raise StoreRefused(f"{path} can not be written: {error}") from error
+        raise StoreRefused(f"{path} cannot be written: {error}") from error
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError) as error:
         # Nothing is wrong with the file: once there is room, or the lock is gone, it is usable.
-        raise StoreFailed(f"{path} can not be used now: {error}") from error
+        raise StoreFailed(f"{path} cannot be used now: {error}") from error
     except OSError as error:
         if error.errno not in _PASSING:
             raise
-        raise StoreFailed(f"{path} can not be used now: {error}") from error
+        raise StoreFailed(f"{path} cannot be used now: {error}") from error
     return connection
 
 
@@ -97,13 +99,28 @@ def open_reader(path: Path) -> apsw.Connection:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     except apsw.Error as error:
-        raise StoreFailed(f"{path} can not be used now: {error}") from error
+        raise StoreFailed(f"{path} cannot be used now: {error}") from error
     return connection
+
+
+def forget_log(path: Path) -> bool:
+    """Move the log into the database and truncate it. False if another connection was in the way
+    for too long."""
+    connection = open_reader(path)
+    try:
+        # A connection that has read nothing does not know of the log.
+        connection.execute("PRAGMA schema_version").fetchall()
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except (apsw.BusyError, apsw.LockedError):
+        return False
+    finally:
+        connection.close()
+    return True
 
 
 @contextmanager
 def _blaming_the_machine(path: Path) -> Iterator[None]:
-    """A file that can not be opened may be a wrong one; but not while nothing can be opened here,
+    """A file that cannot be opened may be a wrong one; but not while nothing can be opened here,
     for want of descriptors for example. Raises OSError then. SQLite does not tell the two apart."""
     try:
         yield
@@ -117,6 +134,9 @@ def _blaming_the_machine(path: Path) -> Iterator[None]:
 
 
 def _connect(path: Path) -> apsw.Connection:
+    with suppress(OSError):
+        # SQLite would make it readable by others; its log gets the mode that the file has.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     connection = apsw.Connection(str(path), statementcachesize=256)
     connection.set_busy_timeout(5_000)
     # Without it the planner looks at bound values to see whether a partial index fits, and then

@@ -9,8 +9,9 @@ import apsw
 
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.witness import Reached, Witness, gap_words, is_behind
-from koboshi.kernel.decode import number, text, worker_of
+from koboshi.kernel.decode import number, text
 from koboshi.kernel.deliveries import hold_outbox
+from koboshi.kernel.rows import worker_of
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.quarantine import set_processes_aside
@@ -25,13 +26,13 @@ def notice_gap(
     the operator with it, in one transaction. Returns the words of a gap that the operator has not
     settled yet, noticed now or by an earlier start; None if there is none.
 
-    The witness stays as it is. Whoever is killed in here leaves it to the next start to notice.
+    The witness stays as it is. A start that is killed in here leaves it to the next one to notice.
     """
     witness = read_witness(home)
     with _transaction(connection, now_ms) as tx:
         is_news = witness is not None and _hold_for(witness, tx)
         if is_news:
-            # Before the commit: whoever dies in between finds them moved, and notices again.
+            # Before the commit: a start after a kill in between finds them moved and notices again.
             set_processes_aside(home, tx.number("newest_process"), stamp)
             crash_point.reach("witness.hold", "before")
         gap = tx.row("gap_open")

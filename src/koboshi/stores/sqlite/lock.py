@@ -1,6 +1,6 @@
 """One process owns the home: a kernel lock on a file of its own, held for life.
 
-The kernel gives it back when the holder dies, however it dies, so it can not be stale. What is
+The kernel gives it back when the holder dies, however it dies, so it cannot be stale. What is
 written in the file only says who holds it; nothing rests on that.
 """
 

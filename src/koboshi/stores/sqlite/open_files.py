@@ -66,7 +66,7 @@ def _check(files: Named) -> None:
         except (FileNotFoundError, NotADirectoryError):
             raise HomeGone(f"{name} was removed while it was in use") from None
         except OSError:
-            # Nobody can tell, and a look that fails is not a file that is gone.
+            # A look that fails does not show that the file is gone.
             continue
         if (now.st_dev, now.st_ino) != (device, inode):
             raise HomeGone(f"{name} was replaced while it was in use")

@@ -14,5 +14,5 @@ UPDATE workers SET home = :home WHERE home <> :home;
 UPDATE processes SET home = :home WHERE home <> :home;
 
 -- name: workers_end_in_sight
--- Nobody who has not ended lives; to be rolled back.
+-- A worker without an end is dead here: this process holds the home. To be rolled back.
 UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed' WHERE ended_ms IS NULL;

@@ -24,6 +24,6 @@ def adopt(connection: apsw.Connection, home: str) -> None:
 
 
 def end_workers_in_sight(connection: apsw.Connection) -> None:
-    """In a transaction that is rolled back: who looks at a home that nobody else owns sees the
+    """In a transaction that is rolled back: a reader of a home that no other process owns sees the
     workers that were left there as gone, and changes nothing."""
     connection.execute(_OWN["workers_end_in_sight"])

@@ -117,7 +117,7 @@ def forget_restore(home: Path) -> str:
             for name in (RESTORING_NAME, PREPARING_NAME):
                 _remove(home, name)
     except OSError as error:
-        return f"what an interrupted restore left can not be removed: {error}"
+        return f"what an interrupted restore left cannot be removed: {error}"
     return ""
 
 
@@ -127,7 +127,8 @@ def _has_parts(home: Path) -> bool:
 
 def _prepare(home: Path, backup: Path) -> None:
     """A copy of the backup with everything that it owes held: a restored past must not say again
-    what was said since. It gets the name by which it is found when that is done."""
+    what was said since, or let in a browser that was revoked since. It gets the name by which it is
+    found when that is done."""
     copy = home / PREPARING_NAME
     _remove(home, PREPARING_NAME)
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -136,7 +137,9 @@ def _prepare(home: Path, backup: Path) -> None:
     # A backup of an earlier version is changed first: what holds its outbox is written for the
     # newest one.
     migrate(connection, copy, keeps_copy=False)
-    hold_outbox(SqliteTransaction(connection), "held after a restore")
+    tx = SqliteTransaction(connection)
+    hold_outbox(tx, "held after a restore")
+    tx.change("browsers_end")
     connection.close()
     flush_file(copy)
     _remove(home, RESTORING_NAME)
@@ -149,7 +152,7 @@ def _put_in_place(home: Path, stamp: str) -> None:
     newest = SqliteReading(connection).number("newest_process")
     connection.close()
     set_processes_aside(home, newest, stamp)
-    # The witness of the other database would tell of a loss that somebody chose.
+    # The witness of the other database would report a loss that the operator has chosen.
     forget_witness(home)
     os.rename(home / RESTORING_NAME, home / DATABASE_NAME)
     for name in (RESTORING_NAME, PREPARING_NAME):

@@ -33,7 +33,7 @@ class SqliteReaders:
         *,
         on_broken: Callable[[StoreFailed], None],
     ) -> None:
-        """`on_broken` is told, in a thread of ours, when the file can not be read any more."""
+        """`on_broken` is told, in a thread of ours, when the file cannot be read any more."""
         self._clock = clock
         self._on_broken = on_broken
         self._queue: SimpleQueue[_Asked | None] = SimpleQueue()
@@ -75,9 +75,9 @@ class SqliteReaders:
                 reading.now_ms = self._clock.now_ms()
                 result = asked.look(reading)
             except BROKEN as caught:
-                error = StoreFailed(f"the database can not be read: {caught}")
+                error = StoreFailed(f"the database cannot be read: {caught}")
                 error.__cause__ = caught
-                # Whoever asked may be a request that answers for itself; the store is everybody's.
+                # A caller may handle its own failure; a broken store concerns the whole gateway.
                 self._on_broken(error)
             except Exception as caught:  # it belongs to the one who asked
                 error = caught

@@ -23,7 +23,7 @@ class Restored:
     kept: str | None
     """The folder with what was there before; None if there was nothing."""
     held: int
-    """Deliveries that wait until somebody releases or drops them."""
+    """Deliveries that wait until the operator releases or drops them."""
     open_turns: Mapping[str, int]
     """Turns that have not ended, by state: the next start judges them as after a crash."""
     rows: Mapping[str, int]

@@ -36,7 +36,7 @@ NEW_WORK = frozenset({"inbox.accept", "turns.claim"})
 """Verbs that begin something: they wait while the disk is full."""
 
 
-class Room:
+class DiskSpace:
     """What a writer knows of the disk under its home. Used by the writer's thread alone."""
 
     def __init__(self, home: Path, connection: apsw.Connection, *, is_short: bool = False) -> None:
@@ -129,7 +129,7 @@ def make_reserve(home: Path) -> int:
 
 
 def look_at_reserve(home: Path) -> Reserve:
-    """How it stands, for somebody who only looks."""
+    """How it stands, for a caller that only reads."""
     size, free = _reserve_size(home)
     return Reserve(
         kept_bytes=_kept_bytes(home, size),

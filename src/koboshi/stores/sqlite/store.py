@@ -16,8 +16,11 @@ from koboshi.domain.recovery import BootConfig
 from koboshi.domain.timing import Timing
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.accept import InboxVerbs
+from koboshi.kernel.approval_verbs import ApprovalVerbs
+from koboshi.kernel.browsers import BrowserVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.deliveries import DeliveryVerbs
+from koboshi.kernel.erasure_verbs import ErasureVerbs
 from koboshi.kernel.notices import tell_of_full_disk
 from koboshi.kernel.pairing import fresh_code
 from koboshi.kernel.people import PeopleVerbs
@@ -36,6 +39,7 @@ from koboshi.stores.sqlite.file import (
     DATABASE_NAME,
     READER_COUNT,
     Damaged,
+    forget_log,
     open_reader,
     open_writer,
 )
@@ -53,7 +57,7 @@ from koboshi.stores.sqlite.quarantine import (
     restore,
 )
 from koboshi.stores.sqlite.reader import SqliteReaders
-from koboshi.stores.sqlite.room import Room, make_way
+from koboshi.stores.sqlite.room import DiskSpace, make_way
 from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
 
@@ -73,7 +77,7 @@ class StoreOptions:
     keeps_reserve: bool = False
     """Whether room is kept back for a full disk; who owns the home for a moment needs none."""
     hold_asked_by: str = ""
-    """Who asked that everything owed is held, once for each; empty if nobody did."""
+    """Who asked that everything owed is held, once for each; empty without a request."""
     batch_max: int = 512
     crash_at: str = ""
     waiting_max: int = 1_000
@@ -99,19 +103,25 @@ class SqliteStore:
         backups: SqliteBackups,
         warnings: tuple[str, ...],
         witness: WitnessFile | None = None,
+        path: Path,
     ) -> None:
         self._lock = lock
         self._writer = writer
         self._readers = readers
         self._is_closed = False
         self.warnings = warnings
-        self.sessions = SessionVerbs(writer, readers)
+        self.sessions = SessionVerbs(readers)
         self.inbox = InboxVerbs(writer, readers, context)
         self.turns = TurnVerbs(writer, readers, context)
         self.outbox = DeliveryVerbs(writer, readers, context)
         self.processes = ProcessVerbs(writer, readers, context)
         self.workers = WorkerVerbs(writer, readers, context, witness)
         self.people = PeopleVerbs(writer, readers, context)
+        self.erasures = ErasureVerbs(
+            writer, readers, context, lambda: to_thread.run_sync(forget_log, path)
+        )
+        self.browsers = BrowserVerbs(writer, readers)
+        self.approvals = ApprovalVerbs(writer, readers)
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
         self.retention = RetentionVerbs(writer, readers)
@@ -205,7 +215,7 @@ async def open_store(
         on_failure=on_failure,
         on_trouble=on_trouble,
         files=look_at_open_files([home / LOCK_NAME], [path, home / LOG_NAME]),
-        room=Room(home, connection, is_short=is_short) if options.keeps_reserve else None,
+        room=DiskSpace(home, connection, is_short=is_short) if options.keeps_reserve else None,
         on_full=tell_of_full_disk,
     )
     readers = SqliteReaders(looking, clock, on_broken=writer.give_up)
@@ -217,6 +227,7 @@ async def open_store(
         backups=SqliteBackups(home, clock, crash_point),
         warnings=warnings,
         witness=WitnessFile(home),
+        path=home / DATABASE_NAME,
     )
 
 

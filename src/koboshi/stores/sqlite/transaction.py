@@ -4,7 +4,8 @@ from typing import cast
 
 import apsw
 
-from koboshi.kernel.transaction import QUERIES, Row, Value
+from koboshi.kernel.queries import QUERIES
+from koboshi.kernel.transaction import Row, Value
 
 
 class SqliteReading:
@@ -55,5 +56,5 @@ class SqliteTransaction(SqliteReading):
     def next_step(self) -> int:
         return self.number("step_next")
 
-    def try_lock(self, key: int) -> bool:  # noqa: ARG002  (nobody else writes)
+    def try_lock(self, key: int) -> bool:  # noqa: ARG002  (there is one writer)
         return True

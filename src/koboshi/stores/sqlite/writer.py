@@ -1,20 +1,26 @@
 """The one thread that writes, and how many callers share one commit.
 
+Theory of operation. Every submitted operation is at each moment in exactly one of four places: in
+the queue, in the batch of the open transaction, held back for want of room, or answered. It is
+answered once, after the commit that carries it or with the error that ended it, so a caller that
+has its result has a durable one. There is one thread and one connection: operations never run side
+by side, and the order of the commits is the order of submission, but for what was held back.
+
 Whatever was submitted while a commit ran becomes the next transaction: no timer, no delay, a batch
-of one when it is quiet. Operations run one after the other; if one fails, the batch is run again
-with a savepoint for each, so that the failure is that caller's alone. So an operation may run more
-than once before it is committed, and does nothing but read and write the database. Each caller is
-answered after the commit that carries its operation.
+of one when it is quiet. If an operation fails, the batch is run again with a savepoint for each, so
+that the failure is that caller's alone. So an operation may run more than once before it is
+committed, and does nothing but read and write the database. A cancelled caller waits for its
+commit: cancelling withdraws nothing.
 
 A full disk, or another program's lock, rolls the batch back and it is tried again: nothing was
 acknowledged. On a full disk the reserve is given up (`room.py`): people are told, what is in flight
 goes on, and what would begin something waits. Any other failure of the file is a commit of unknown
-outcome: every waiter gets `StoreFailed`, and so does everybody who comes later.
+outcome: every waiter gets `StoreFailed`, and so does every later caller.
 
 At every commit the names of the open files are looked at. Before it, while the transaction holds
 SQLite's own lock, that of the home's lock: of two processes on one database, the one that took the
-home last has all later commits. Behind it, before anybody is answered, those of the database: what
-was committed to a file without a name is not acknowledged.
+home last has all later commits. After it, before any caller is answered, those of the database:
+what was committed to a file without a name is not acknowledged.
 """
 
 import asyncio
@@ -36,7 +42,7 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.open_files import NO_FILES, HomeGone, OpenFiles
-from koboshi.stores.sqlite.room import NEW_WORK, Room
+from koboshi.stores.sqlite.room import NEW_WORK, DiskSpace
 from koboshi.stores.sqlite.transaction import SqliteTransaction
 
 RETRY_SECONDS = 0.5
@@ -62,7 +68,7 @@ class _Submitted:
     verb: str
     operation: Operation[Any]
     future: "asyncio.Future[Any] | None"
-    """None where nobody waits."""
+    """None where no caller waits."""
     result: object = None
     error: BaseException | None = None
 
@@ -81,7 +87,7 @@ class SqliteWriter:
         on_failure: Callable[[StoreFailed], None],
         on_trouble: Callable[[str], None],
         files: OpenFiles = NO_FILES,
-        room: Room | None = None,
+        room: DiskSpace | None = None,
         on_full: Operation[None] | None = None,
     ) -> None:
         self._connection = connection
@@ -121,7 +127,7 @@ class SqliteWriter:
         self,
         verb: str,
         operation: Operation[Outcome],
-        keys: Keys = NO_KEYS,  # noqa: ARG002  (one thread writes: nobody has to be kept out)
+        keys: Keys = NO_KEYS,  # noqa: ARG002  (one thread writes: no other has to be kept out)
     ) -> Outcome:
         """Carry out `operation` and return its result once it is durable.
 
@@ -150,7 +156,7 @@ class SqliteWriter:
         return None if self._failure is None else str(self._failure)
 
     def give_up(self, failure: StoreFailed) -> None:
-        """Refuse every write from now on: the file can not be trusted, and this process must end.
+        """Refuse every write from now on: the file cannot be trusted, and this process must end.
         What was submitted before is still carried out, and its caller told the truth."""
         with self._gate:
             is_news = self._failure is None
@@ -228,7 +234,7 @@ class SqliteWriter:
 
     def _use_reserve(self, batch: list[_Submitted]) -> bool:
         """The disk is full. Returns whether the reserve was given up just now, so that what is in
-        flight can be tried again at once, and whoever waits for it is told."""
+        flight can be tried again at once, and its callers are told."""
         if self._room is None or not self._room.ran_out():
             return False
         self._hold_back(batch)
@@ -263,8 +269,8 @@ class SqliteWriter:
         execute("BEGIN IMMEDIATE")
         self._jumps.begin(transaction)
         if not self._carry_out_together(transaction, batch):
-            # Somebody's operation failed, which is rare: once more, each under a savepoint of its
-            # own, so that the failure is that caller's alone.
+            # One operation failed, which is rare: once more, each under a savepoint of its own, so
+            # that the failure is that caller's alone.
             execute("ROLLBACK")
             transaction.hints = set()
             execute("BEGIN IMMEDIATE")
@@ -314,8 +320,8 @@ class SqliteWriter:
 
     def _check(self, look: Callable[[], None]) -> None:
         """Raises HomeGone where a file has gone. Then the transaction that is open is undone, so
-        that it holds up nobody; and the log is not removed when the connection is closed, because
-        that is done by its name, which may mean a file of others by now."""
+        that it holds up no other process; and the log is not removed when the connection is closed,
+        because that is done by its name, which may mean a file of others by now."""
         try:
             look()
         except HomeGone:
@@ -343,7 +349,7 @@ class SqliteWriter:
             self._wakeups.hint(topic)
 
     def _poison(self, error: BaseException, batch: list[_Submitted]) -> None:
-        """Nobody may wait for a commit whose outcome is unknown, now or later."""
+        """No caller may wait for a commit whose outcome is unknown, now or later."""
         if isinstance(error, HomeGone):
             failure: StoreFailed = error
         else:
@@ -362,7 +368,7 @@ class SqliteWriter:
                 pass
         for submitted in batch:
             submitted.error = failure
-        # Told first: whoever waits may end the process as soon as it knows.
+        # Reported first: a caller may end the process as soon as it has its answer.
         try:
             if is_news:
                 self._on_failure(failure)

@@ -10,7 +10,7 @@ PathText: TypeAlias = Annotated[
 
 
 def refuse_nul(**texts: str) -> None:
-    """Raises ValueError for what can not be part of a name."""
+    """Raises ValueError for what cannot be part of a name."""
     for name, text in texts.items():
         if "\0" in text:
-            raise ValueError(f"`{name}` can not hold a NUL")
+            raise ValueError(f"`{name}` cannot hold a NUL")

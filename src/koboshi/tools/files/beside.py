@@ -21,7 +21,7 @@ class Beside:
     limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(THREADS_MAX))
 
     async def look(self, work: Callable[[], T]) -> T:
-        """Do what changes nothing. If nobody wants it any more, its thread is left to itself."""
+        """Do what changes nothing. If it is not wanted any more, its thread is left to itself."""
         return await self._do(work, is_left=True)
 
     async def change(self, work: Callable[[], T]) -> T:

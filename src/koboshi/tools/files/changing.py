@@ -12,9 +12,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from koboshi.domain.approval import Approval
 from koboshi.domain.text import visible
-from koboshi.domain.transcript import Effect
+from koboshi.domain.transcript import Effect, Need
 from koboshi.ports.tool import ToolContext
+from koboshi.tools.asking import Asking, approval_of_file
+from koboshi.tools.danger import is_run_by_itself
 from koboshi.tools.declared import DeclaredTool, result_text
 from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
@@ -27,6 +30,7 @@ from koboshi.tools.files.places import (
     sync_folder,
     temporary_name,
 )
+from koboshi.tools.files.spaces import PlacesOf
 
 CONTENT_CHARS_MAX = 200_000
 EDITED_BYTES_MAX = 2_000_000
@@ -61,24 +65,33 @@ class EditArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Changes:
     """Changes files below the working folder."""
 
-    places: FilePlaces
+    places_of: PlacesOf
+    on_host: FilePlaces
+    """For the question: inside a boundary, none is asked."""
+    asking: Asking = field(default_factory=Asking)
+    """Before which changes a person is asked."""
     _one_at_a_time: Lock = field(default_factory=Lock)
     """Calls run side by side: of two edits of one file, neither may get lost."""
 
-    def write(self, asked: WriteArguments, temporary: str) -> str:
+    def write(self, asked: WriteArguments, context: ToolContext) -> str:
         """Make it the content of the file. Raises PathRefused."""
         content = asked.content.encode("utf-8")
+        places = self.places_of(context)
+        named = visible(places.named(places.resolve(asked.path)))
 
         def replace(found: bytes | None) -> tuple[bytes, str]:
             status = "unchanged" if found == content else "written"
             fields = {"bytes": len(content), "is_new": found is None}
-            return content, result_text(status, path=self._named(asked.path), **fields)
+            return content, result_text(status, path=named, **fields)
 
-        return self._change(asked.path, replace, temporary, bytes_max=len(content), makes=True)
+        return self._change(
+            places, asked.path, replace, temporary_of(context), bytes_max=len(content), makes=True
+        )
 
-    def edit(self, asked: EditArguments, temporary: str) -> str:
+    def edit(self, asked: EditArguments, context: ToolContext) -> str:
         """Replace a text in the file. Raises PathRefused."""
-        named = self._named(asked.path)
+        places = self.places_of(context)
+        named = visible(places.named(places.resolve(asked.path)))
 
         def replace(found: bytes | None) -> tuple[bytes, str]:
             if found is None:
@@ -103,13 +116,33 @@ class Changes:
                 case Impossible():
                     raise PathRefused(f"{named} was not changed: {plan.because}")
 
-        return self._change(asked.path, replace, temporary, bytes_max=EDITED_BYTES_MAX)
+        return self._change(
+            places, asked.path, replace, temporary_of(context), bytes_max=EDITED_BYTES_MAX
+        )
 
-    def _named(self, path: str) -> str:
-        return visible(self.places.named(self.places.resolve(path)))
+    def approval_of_write(self, asked: WriteArguments) -> Approval | None:
+        return self._approval(asked.path, asked.content)
+
+    def approval_of_edit(self, asked: EditArguments) -> Approval | None:
+        everywhere = "wherever it stands" if asked.replace_all else "once"
+        change = f"{asked.old}\n\n→ becomes, {everywhere}:\n\n{asked.new}"
+        return self._approval(asked.path, change)
+
+    def _approval(self, path: str, change: str) -> Approval | None:
+        """What a person is asked before a file is changed; None for most files."""
+        if self.asking.need_of_executed_file() is Need.NOBODY:
+            return None
+        try:
+            real = self.on_host.resolve(path)
+        except PathRefused:
+            return None  # it will not be changed
+        named = self.on_host.named(real)
+        is_executed = is_run_by_itself(named) or is_run_by_itself(path)
+        return approval_of_file(self.asking, real, change) if is_executed else None
 
     def _change(
         self,
+        places: FilePlaces,
         path: str,
         replace: Callable[[bytes | None], tuple[bytes, str]],
         temporary: str,
@@ -117,36 +150,37 @@ class Changes:
         bytes_max: int,
         makes: bool = False,
     ) -> str:
-        real = self.places.resolve(path)
-        self.places.refuse_by_name(real)
+        real = places.resolve(path)
+        places.refuse_by_name(real)
         parent, name = os.path.split(real)
-        with self._one_at_a_time, self.places.entered(parent, makes=makes) as folder:
-            if folder.standing is not PathStanding.WORKDIR or not name:
+        with self._one_at_a_time, places.entered(parent, makes=makes) as folder:
+            is_ours = folder.standing is PathStanding.WORKDIR and places.may_change(real)
+            if not is_ours or not name:
                 raise PathRefused(
-                    f"{self.places.named(real)} is outside the working folder: it can be read, and "
+                    f"{places.named(real)} is outside the working folder: it can be read, and "
                     "not be changed"
                 )
-            found = self.places.stat_in(folder, name)
+            found = places.stat_in(folder, name)
             if found is not None and not found.st_mode & 0o222:
-                raise PathRefused(f"{self.places.named(real)} is write-protected")
-            before = None if found is None else self._content(folder, name, bytes_max + 1)
+                raise PathRefused(f"{places.named(real)} is write-protected")
+            before = None if found is None else self._content(places, folder, name, bytes_max + 1)
             after, words = replace(before)
-            with self.places.in_words(real):
+            with places.in_words(real):
                 if after != before:
                     _replace_file(folder, name, after, found, temporary)
                 # Even if nothing was to do: a life that died may have got this far.
                 sync_folder(folder.descriptor)
         return words
 
-    def _content(self, folder: Folder, name: str, at_most: int) -> bytes:
-        descriptor = self.places.opened_in(folder, name)
-        with os.fdopen(descriptor, "rb") as file, self.places.in_words(f"{folder.path}/{name}"):
+    def _content(self, places: FilePlaces, folder: Folder, name: str, at_most: int) -> bytes:
+        descriptor = places.opened_in(folder, name)
+        with os.fdopen(descriptor, "rb") as file, places.in_words(f"{folder.path}/{name}"):
             return file.read(at_most)
 
 
 def write_tool(changes: Changes, beside: Beside) -> DeclaredTool[WriteArguments]:
     async def write(asked: WriteArguments, context: ToolContext) -> str:
-        return await beside.change(partial(changes.write, asked, temporary_of(context)))
+        return await beside.change(partial(changes.write, asked, context))
 
     return DeclaredTool(
         name="write_file",
@@ -157,12 +191,13 @@ def write_tool(changes: Changes, beside: Beside) -> DeclaredTool[WriteArguments]
         takes=WriteArguments,
         does=write,
         effect=Effect.REPEATABLE,
+        approves=changes.approval_of_write,
     )
 
 
 def edit_tool(changes: Changes, beside: Beside) -> DeclaredTool[EditArguments]:
     async def edit(asked: EditArguments, context: ToolContext) -> str:
-        return await beside.change(partial(changes.edit, asked, temporary_of(context)))
+        return await beside.change(partial(changes.edit, asked, context))
 
     return DeclaredTool(
         name="edit_file",
@@ -173,6 +208,7 @@ def edit_tool(changes: Changes, beside: Beside) -> DeclaredTool[EditArguments]:
         takes=EditArguments,
         does=edit,
         effect=Effect.REPEATABLE,
+        approves=changes.approval_of_edit,
     )
 
 
@@ -193,7 +229,7 @@ def _replace_file(
     try:
         with os.fdopen(os.open(temporary, flags, 0o666, dir_fd=at), "wb") as file:
             if before is not None:
-                # Whoever it belongs to: only root can give it back to them.
+                # Its owner stays the same: only root can do that.
                 with suppress(PermissionError):
                     os.fchown(file.fileno(), before.st_uid, before.st_gid)
                 os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode) & 0o777)

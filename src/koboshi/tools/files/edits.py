@@ -1,8 +1,8 @@
 """One text in place of another, decided so that doing it twice is doing it once.
 
-After a crash nobody knows whether an edit was made, and nothing is stored that could tell. So an
+After a crash it is unknown whether an edit was made, and nothing is stored that could tell. So an
 edit is planned only if planning it again on its own outcome would change nothing: the file itself
-tells whether it was made. The few that can not be told apart are refused, with what to do instead.
+tells whether it was made. The few that cannot be told apart are refused, with what to do instead.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,6 @@
 """`read_file` and `list_files`."""
 
 import os
-from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -15,6 +14,7 @@ from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.globs import fits
 from koboshi.tools.files.lines import FileLine, Lines, is_binary
 from koboshi.tools.files.places import FilePlaces
+from koboshi.tools.files.spaces import PlacesOf
 from koboshi.tools.files.walk import FileKind, FolderEntry, Walk
 
 LINES_DEFAULT = 500
@@ -50,16 +50,15 @@ class ListArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         refuse_nul(path=self.path, pattern=self.pattern)
 
 
-def read_tool(places: FilePlaces, beside: Beside) -> DeclaredTool[ReadArguments]:
-    async def read(asked: ReadArguments, _: ToolContext) -> str:
-        return await beside.look(partial(read_lines, places, asked))
+def read_tool(places_of: PlacesOf, beside: Beside) -> DeclaredTool[ReadArguments]:
+    async def read(asked: ReadArguments, context: ToolContext) -> str:
+        return await beside.look(lambda: read_lines(places_of(context), asked))
 
     return DeclaredTool(
         name="read_file",
         description=(
             "Read a text file, with line numbers. Paths are relative to the working folder; other "
-            "files can be read too, except the gateway's own, keys and devices. What can not be "
-            "seen is shown as <U+202E>."
+            "files that commands see can be read, too. What cannot be seen is shown as <U+202E>."
         ),
         takes=ReadArguments,
         does=read,
@@ -67,9 +66,9 @@ def read_tool(places: FilePlaces, beside: Beside) -> DeclaredTool[ReadArguments]
     )
 
 
-def list_tool(places: FilePlaces, beside: Beside) -> DeclaredTool[ListArguments]:
-    async def list_them(asked: ListArguments, _: ToolContext) -> str:
-        return await beside.look(partial(list_entries, places, asked))
+def list_tool(places_of: PlacesOf, beside: Beside) -> DeclaredTool[ListArguments]:
+    async def list_them(asked: ListArguments, context: ToolContext) -> str:
+        return await beside.look(lambda: list_entries(places_of(context), asked))
 
     return DeclaredTool(
         name="list_files",
@@ -87,8 +86,7 @@ def read_lines(places: FilePlaces, asked: ReadArguments) -> str:
     """The lines that were asked for. Raises PathRefused."""
     real = places.resolve(asked.path)
     named = visible(places.named(real))
-    with places.entered(os.path.dirname(real)) as folder:
-        descriptor = places.opened_in(folder, os.path.basename(real))
+    descriptor = places.opened(real)
     with os.fdopen(descriptor, "rb") as file, places.in_words(real):
         size = os.fstat(descriptor).st_size
         if is_binary(file):
@@ -157,7 +155,7 @@ def _notes(shown: list[FileLine]) -> list[str]:
     if any(line.has_return for line in shown):
         notes.append("the lines end with a carriage return as well; edit_file takes care of that")
     if any(not _is_utf8(line) for line in shown):
-        notes.append("it is not UTF-8: what can not be read is shown as \ufffd")
+        notes.append("it is not UTF-8: what cannot be read is shown as \ufffd")
     return notes
 
 

@@ -4,6 +4,9 @@ that searches uses it as well.
 A path is resolved first, and then opened folder by folder without following links. So a link that
 is put in its way meanwhile leads nowhere, and each folder on the way is recognised by what it is
 and not by how it is spelt.
+
+With a view, paths are those of the programs inside the boundary, and nothing exists for the tools
+that does not exist for a command (`inside.py`). Without one, on the host, they are the machine's.
 """
 
 import errno
@@ -15,7 +18,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from koboshi.tools.danger import KEY_FILES, KEY_FOLDERS
+from koboshi.boundary.view import View, is_below
+from koboshi.tools.danger import KEY_FILES, KEY_FOLDERS, KEY_NAMES
+from koboshi.tools.files.inside import ENTER, expand_home, open_folder, resolve_inside
 
 SYSTEM_FOLDERS = ("/dev", "/proc", "/sys")
 """What is in there is made up while it is read: some of it never ends, some tells of us."""
@@ -23,14 +28,12 @@ SYSTEM_FOLDERS = ("/dev", "/proc", "/sys")
 Identity: TypeAlias = tuple[int, int]
 """Device and inode: what a file is, however it is called."""
 
-# Linux can hold a folder that may be entered and not be listed.
-_ENTER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-# A pipe that nobody writes to must not keep us waiting, nor a link be followed.
+# A pipe without a writer must not keep us waiting, nor a link be followed.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class PathRefused(Exception):
-    """It can not be done, or must not be; in words that name the path."""
+    """It cannot be done, or must not be; in words that name the path."""
 
 
 class PathStanding(StrEnum):
@@ -54,28 +57,46 @@ class FilePlaces:
 
     workdir: str
     home: str
+    secrets: tuple[str, ...] = ()
+    """Files and folders with secrets of the gateway, wherever they are."""
+    view: View | None = None
+    """What exists inside the boundary; None: everything, on the host."""
 
     def resolve(self, path: str) -> str:
-        """The true path that is meant, links followed. It need not exist."""
-        return os.path.realpath(os.path.join(self.workdir, os.path.expanduser(path)))
+        """The true path that is meant, links followed. It need not exist. Raises PathRefused."""
+        if self.view is None:
+            return os.path.realpath(os.path.join(self.workdir, os.path.expanduser(path)))
+        named = os.path.join(self.workdir, expand_home(self.view, path))
+        resolved = resolve_inside(self.view, named)
+        if resolved is None:
+            raise PathRefused(f"{path} leads through too many links")
+        return resolved
 
     def named(self, real: str) -> str:
         """A true path as the tools show it: relative to the working folder if it is below."""
         root = os.path.realpath(self.workdir)
-        if real == root:
+        outside = self._located(real) or real
+        if outside == root:
             return "."
-        return real.removeprefix(root.rstrip("/") + "/") if root != "/" else real
+        below = outside.removeprefix(root.rstrip("/") + "/")
+        return real if below == outside or root == "/" else below
 
     @contextmanager
     def entered(self, real: str, *, makes: bool = False) -> Iterator[Folder]:
         """The folder with this true path, open. With `makes`, what is missing of it is made, below
         the working folder only. Raises PathRefused."""
+        if self.view is not None:
+            with self._entered_inside(self.view, real, makes=makes) as folder:
+                yield folder
+            return
         self.refuse_by_name(real)
         marks = {
             identity_at(self.workdir): PathStanding.WORKDIR,
             identity_at(self.home): PathStanding.OURS,
+            **{identity_at(secret): PathStanding.OURS for secret in self.secrets},
         }
-        descriptor, walked, standing = os.open("/", _ENTER), "", PathStanding.OUTSIDE
+        marks.pop(None, None)
+        descriptor, walked, standing = os.open("/", ENTER), "", PathStanding.OUTSIDE
         try:
             for name in ["", *real.split("/")[1:]]:
                 if name:
@@ -91,17 +112,71 @@ class FilePlaces:
                 raise PathRefused(
                     f"{self.named(real)} belongs to the gateway itself: it is off limits"
                 )
-            if standing is PathStanding.OUTSIDE and is_below(real, SYSTEM_FOLDERS):
+            if standing is PathStanding.OUTSIDE and is_system(real):
                 raise PathRefused(f"{real} is made up by the system; use `terminal` to look at it")
             yield Folder(descriptor=descriptor, path=walked or "/", standing=standing)
         finally:
             os.close(descriptor)
 
+    @contextmanager
+    def _entered_inside(self, view: View, real: str, *, makes: bool) -> Iterator[Folder]:
+        outside = self._visible(real)
+        is_ours = view.may_write(outside)
+        descriptor, walked = os.open("/", ENTER), ""
+        try:
+            for name in outside.split("/")[1:] if outside != "/" else []:
+                walked += f"/{name}"
+                may_make = makes and is_ours and view.may_write(os.path.dirname(walked))
+                with self.in_words(view.named(walked)):
+                    deeper = _open_below(descriptor, name, makes=may_make)
+                os.close(descriptor)
+                descriptor = deeper
+            standing = PathStanding.WORKDIR if is_ours else PathStanding.OUTSIDE
+            yield Folder(descriptor=descriptor, path=real, standing=standing)
+        finally:
+            os.close(descriptor)
+
+    def opened(self, real: str) -> int:
+        """The regular file with this true path, open for reading. Raises PathRefused."""
+        folder, name = os.path.split(real)
+        if self.view is None:
+            with self.entered(folder) as entered:
+                return self.opened_in(entered, name)
+        # A file may be visible in a folder that is not, as most of /etc.
+        outside = self._visible(real)
+        with self.in_words(real):
+            descriptor = open_folder(os.path.dirname(outside))
+        try:
+            found = Folder(descriptor=descriptor, path=folder, standing=PathStanding.OUTSIDE)
+            return self._opened(found, os.path.basename(outside), real)
+        finally:
+            os.close(descriptor)
+
+    def is_folder(self, real: str) -> bool:
+        if self.view is None:
+            return os.path.isdir(real)
+        try:
+            with self.entered(real):
+                return True
+        except PathRefused:
+            return False
+
+    def may_change(self, real: str) -> bool:
+        """Whether a file with this true path may be changed, if its folder may. Raises PathRefused
+        if it is not visible."""
+        outside = self._visible(real)
+        return self.view is None or self.view.may_write(outside)
+
     def stat_in(self, folder: Folder, name: str) -> os.stat_result | None:
         """What the file is; None if there is none. Raises PathRefused for all but regular files."""
-        shown = self.named(os.path.join(folder.path, name))
+        real = os.path.join(folder.path, name)
+        self._visible(real)
+        return self._stat(folder, name, real)
+
+    def _stat(self, folder: Folder, name: str, real: str) -> os.stat_result | None:
+        shown = self.named(real)
         try:
-            with self.in_words(os.path.join(folder.path, name)):
+            with self.in_words(real):
                 found = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
         except PathRefused as refused:
             if isinstance(refused.__cause__, FileNotFoundError):
@@ -111,6 +186,8 @@ class FilePlaces:
             raise PathRefused(f"{shown} is a folder")
         if not stat.S_ISREG(found.st_mode):
             raise PathRefused(f"{shown} is not a regular file")
+        if identity_of(found) in map(identity_at, self.secrets):
+            raise PathRefused(f"{shown} holds a secret of the gateway: it is off limits")
         # Another name of one of our files. Opening it would be enough to do harm: closing it again
         # drops the locks that this process holds on it.
         if found.st_nlink > 1 and identity_of(found) in self._files_of_home():
@@ -121,7 +198,11 @@ class FilePlaces:
         """A regular file, open for reading. Raises PathRefused."""
         real = os.path.join(folder.path, name)
         self.refuse_by_name(real)
-        if self.stat_in(folder, name) is None:
+        self._visible(real)
+        return self._opened(folder, name, real)
+
+    def _opened(self, folder: Folder, name: str, real: str) -> int:
+        if self._stat(folder, name, real) is None:
             raise PathRefused(f"{self.named(real)} does not exist")
         with self.in_words(real):
             descriptor = os.open(name, _READ, dir_fd=folder.descriptor)
@@ -131,9 +212,13 @@ class FilePlaces:
         raise PathRefused(f"{self.named(real)} is not a regular file")
 
     def refuse_by_name(self, real: str) -> None:
-        """Raises PathRefused for what holds keys, wherever it is."""
+        """Raises PathRefused for what holds keys, wherever it is. Inside a boundary a command could
+        read it all the same: there only what is not visible is refused."""
+        if self.view is not None:
+            return
         names = {name.casefold() for name in real.split("/")}
-        if names.intersection(KEY_FOLDERS) or real in KEY_FILES:
+        is_key = names.intersection(KEY_FOLDERS) or os.path.basename(real) in KEY_NAMES
+        if is_key or real in KEY_FILES:
             raise PathRefused(
                 f"{self.named(real)} may hold keys: file tools leave it alone. If it has to be, "
                 "use `terminal`: the person is asked first"
@@ -146,6 +231,24 @@ class FilePlaces:
             yield
         except OSError as error:
             raise PathRefused(f"{self.named(real)} {words_for(error)}") from error
+
+    def _located(self, real: str) -> str | None:
+        """Where the file is on this machine; None if it is not visible."""
+        if self.view is None:
+            return real
+        outside = self.view.locate(real)
+        return outside if outside is not None and self.view.may_read(outside) else None
+
+    def _visible(self, real: str) -> str:
+        """Where the file is on this machine. Raises PathRefused if it is not visible."""
+        outside = self._located(real)
+        if outside is not None and (
+            self.view is None or self.view.may_write(outside) or not is_system(outside)
+        ):
+            return outside
+        assert self.view is not None, "on the host everything is visible"
+        shown = f"the working folder, {self.view.home}, {self.view.tmp} and the system"
+        raise PathRefused(f"{real} is not visible inside the sandbox: only {shown} are")
 
     def _files_of_home(self) -> set[Identity]:
         with suppress(OSError), os.scandir(self.home) as entries:
@@ -173,8 +276,9 @@ def identity_at(path: str) -> Identity | None:
     return None
 
 
-def is_below(real: str, folders: tuple[str, ...]) -> bool:
-    return any(real == folder or real.startswith(f"{folder}/") for folder in folders)
+def is_system(real: str) -> bool:
+    """Whether it is made up by the system."""
+    return any(is_below(real, folder) for folder in SYSTEM_FOLDERS)
 
 
 _WORDS = {
@@ -190,7 +294,7 @@ _WORDS = {
 def words_for(error: OSError) -> str:
     """What went wrong with a file, to be read behind its name."""
     said = (error.strerror or str(error)).lower()
-    return _WORDS.get(error.errno or 0, f"can not be used: {said}")
+    return _WORDS.get(error.errno or 0, f"cannot be used: {said}")
 
 
 def sync_folder(descriptor: int) -> None:
@@ -204,11 +308,11 @@ def sync_folder(descriptor: int) -> None:
 
 def _open_below(descriptor: int, name: str, *, makes: bool) -> int:
     try:
-        return os.open(name, _ENTER | os.O_NOFOLLOW, dir_fd=descriptor)
+        return os.open(name, ENTER | os.O_NOFOLLOW, dir_fd=descriptor)
     except FileNotFoundError:
         if not makes:
             raise
     with suppress(FileExistsError):
         os.mkdir(name, dir_fd=descriptor)
     sync_folder(descriptor)
-    return os.open(name, _ENTER | os.O_NOFOLLOW, dir_fd=descriptor)
+    return os.open(name, ENTER | os.O_NOFOLLOW, dir_fd=descriptor)

@@ -3,8 +3,6 @@
 import json
 import os
 import sys
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +19,7 @@ from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.places import FilePlaces
 from koboshi.tools.files.seek import Outcome, Search
+from koboshi.tools.files.spaces import PlacesOf
 
 SECONDS_MAX = 10.0
 MORE_SECONDS = 10.0
@@ -56,14 +55,16 @@ class SearchArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def search_tool(
-    places: FilePlaces, beside: Beside, *, seconds: float = SECONDS_MAX
+    places_of: PlacesOf, beside: Beside, *, seconds: float = SECONDS_MAX
 ) -> DeclaredTool[SearchArguments]:
-    async def search(asked: SearchArguments, _: ToolContext) -> str:
-        start, named = await beside.look(partial(_resolved, places, asked.path))
+    async def search(asked: SearchArguments, context: ToolContext) -> str:
+        places, start = await beside.look(lambda: _resolved(places_of(context), asked.path))
         outcome = await _outcome_of(
             Search(
                 workdir=places.workdir,
                 home=places.home,
+                secrets=places.secrets,
+                view=places.view,
                 start=start,
                 pattern=asked.pattern,
                 glob=asked.glob,
@@ -75,7 +76,7 @@ def search_tool(
         )
         if outcome.error:
             raise ToolFailed(outcome.error)
-        return _told(outcome, visible(named))
+        return _told(outcome, visible(places.named(start)))
 
     return DeclaredTool(
         name="search_files",
@@ -89,9 +90,8 @@ def search_tool(
     )
 
 
-def _resolved(places: FilePlaces, path: str) -> tuple[str, str]:
-    real = places.resolve(path)
-    return real, places.named(real)
+def _resolved(places: FilePlaces, path: str) -> tuple[FilePlaces, str]:
+    return places, places.resolve(path)
 
 
 async def _outcome_of(search: Search) -> Outcome:
@@ -100,7 +100,7 @@ async def _outcome_of(search: Search) -> Outcome:
     with move_on_after(search.seconds + MORE_SECONDS):
         done = await run_process(
             command,
-            input=json.dumps(asdict(search)).encode(),
+            input=msgspec.json.encode(search),
             check=False,
             env=environment,
             cwd="/",

@@ -1,7 +1,7 @@
 """The program behind `search_files`: one search, within bounds of its own. Standard library only.
 
 A regular expression can take for ever on a short line, and nothing in the same process could go on
-meanwhile. So it is searched for in a process that ends itself, whoever waits for it: an alarm
+meanwhile. So it is searched for in a process that ends itself: an alarm
 interrupts the matching, and the kernel ends what does not hear it.
 """
 
@@ -13,8 +13,10 @@ import signal
 import sys
 from dataclasses import asdict, dataclass, field
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from koboshi.boundary.view import Access, Place, View
+from koboshi.domain.sandbox import Boundary
 from koboshi.tools.files.globs import fits
 from koboshi.tools.files.lines import FileLine, Lines, is_binary
 from koboshi.tools.files.places import FilePlaces, Folder, PathRefused
@@ -33,6 +35,8 @@ CPU_SECONDS_MAX = 60
 class Search:
     workdir: str
     home: str
+    secrets: tuple[str, ...]
+    view: View | None
     start: str
     """A true path: a folder or a file."""
     pattern: str
@@ -62,8 +66,28 @@ def main() -> None:
     """Read a search from the input, and print its outcome."""
     # If the alarm should not be heard, for whatever reason.
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_MAX, CPU_SECONDS_MAX))
-    outcome = seek(Search(**json.load(sys.stdin)))
+    outcome = seek(search_in(json.load(sys.stdin)))
     json.dump(asdict(outcome), sys.stdout)
+
+
+def search_in(said: dict[str, Any]) -> Search:
+    """The search as the gateway wrote it."""
+    view = said.pop("view")
+    return Search(**said, view=None if view is None else view_in(view))
+
+
+def view_in(said: dict[str, Any]) -> View:
+    places = tuple(
+        Place(inside=each["inside"], outside=each["outside"], access=Access(each["access"]))
+        for each in said.pop("places")
+    )
+    return View(
+        boundary=Boundary(said["boundary"]),
+        places=places,
+        links=tuple((path, target) for path, target in said["links"]),
+        home=said["home"],
+        tmp=said["tmp"],
+    )
 
 
 def seek(search: Search) -> Outcome:
@@ -95,15 +119,18 @@ class _Seeking:
         self._expression = re.compile(text, re.IGNORECASE if search.ignores_case else 0)
         self._search = search
         self._outcome = outcome
-        self._places = FilePlaces(workdir=search.workdir, home=search.home)
+        self._places = FilePlaces(
+            workdir=search.workdir,
+            home=search.home,
+            secrets=tuple(search.secrets),
+            view=search.view,
+        )
         self._bytes_left = TOTAL_BYTES_MAX
 
     def go(self) -> None:
         start = self._search.start
-        if not os.path.isdir(start):
-            with self._places.entered(os.path.dirname(start)) as folder:
-                name = os.path.basename(start)
-                self._look_into(self._places.opened_in(folder, name), name)
+        if not self._places.is_folder(start):
+            self._look_into(self._places.opened(start), os.path.basename(start))
             return
         walk = Walk(places=self._places, start=start, depth_max=DEPTH_MAX, entries_max=ENTRIES_MAX)
         for folder, entries in walk.folders():

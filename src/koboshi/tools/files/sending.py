@@ -1,13 +1,12 @@
 """`send_file`: a file of the agent's, for the person.
 
-A copy is taken, which nobody changes: what was meant is what is sent, however long that takes. The
+A copy is taken, which does not change: what was meant is what is sent, however long that takes. The
 result and what is owed are one transaction, so a crash sends it once or has it copied again.
 """
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,9 +21,11 @@ from koboshi.tools.declared import complaint_about, decode_arguments, result_tex
 from koboshi.tools.files.arguments import PathText, refuse_nul
 from koboshi.tools.files.beside import Beside
 from koboshi.tools.files.places import FilePlaces, PathRefused
+from koboshi.tools.files.spaces import PlacesOf
 
 CAPTION_CHARS_MAX = 1_000
 PIECE_BYTES = 1 << 20
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SendArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,7 +40,7 @@ class SendArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendFileTool:
-    places: FilePlaces
+    places_of: PlacesOf
     beside: Beside
     home: Path
     bytes_max: int
@@ -69,7 +70,7 @@ class SendFileTool:
         return complaint_about(SendArguments, arguments)
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        raise RuntimeError(f"nobody is asked about {arguments}")
+        raise RuntimeError(f"no person is asked about {arguments}")
 
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:
         try:
@@ -79,7 +80,9 @@ class SendFileTool:
         if not self.takes_files(context.route.channel):
             raise ToolFailed("files cannot be sent in this conversation; say it in words")
         owner = f"{context.claim.turn_id}-{context.call_id}"
-        file = await self.beside.change(partial(self._copy, asked.path, owner))
+        file = await self.beside.change(
+            lambda: self._copy(self.places_of(context), asked.path, owner)
+        )
         words = "it is sent as soon as the platform takes it"
         return ToolAnswer(
             text=result_text("queued", name=file.name, bytes=file.size, note=words),
@@ -89,20 +92,20 @@ class SendFileTool:
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:
         return await self.run(arguments, context)
 
-    def _copy(self, path: str, owner: str) -> OutFile:
-        real = self.places.resolve(path)
-        folder, name = os.path.split(real)
+    def _copy(self, places: FilePlaces, path: str, owner: str) -> OutFile:
+        real = places.resolve(path)
+        name = os.path.basename(real)
         kept = Path(SENT) / f"{owner}-{safe_name(name, 'file')}"
         (self.home / SENT).mkdir(mode=0o700, exist_ok=True)
-        with self.places.entered(folder) as entered:
-            descriptor = self.places.opened_in(entered, name)
+        descriptor = places.opened(real)
         with os.fdopen(descriptor, "rb") as source:
             size = os.fstat(descriptor).st_size
             if not 0 < size <= self.bytes_max:
                 allowed = f"1 byte to {size_words(self.bytes_max)}"
                 raise PathRefused(f"{path} has {size_words(size)}; {allowed} can be sent")
             part = self.home / f"{kept}.part"
-            with part.open("wb") as copy:
+            part.unlink(missing_ok=True)
+            with os.fdopen(os.open(part, _NEW, 0o600), "wb") as copy:
                 while piece := source.read(PIECE_BYTES):
                     copy.write(piece)
                 copy.flush()

@@ -29,7 +29,7 @@ __all__ = [
 class McpServers:
     """All servers of the configuration, as one source of tools (`ports.tool.ToolSource`).
 
-    `taken` are names that their tools can not have. Raises ToolUnusable, with the remedy, if there
+    `taken` are names that their tools cannot have. Raises ToolUnusable, with the remedy, if there
     are servers and the library is not installed.
     """
 

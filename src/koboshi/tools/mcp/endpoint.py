@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
+
+from koboshi.ports.runners import UNCONFINED, Confinement
 
 Approval = Literal["never", "dangerous", "always"]
 
@@ -16,6 +18,25 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """All of it: nothing else is inherited."""
     workdir: str
+    """As the program calls it."""
+    confinement: Confinement = UNCONFINED
+    ports: frozenset[int] = frozenset()
+    """Ports of ours that it can neither take nor reach."""
+    blocked: str = ""
+    """Why its boundary cannot hold on this machine: then it is not started."""
+    remedy: str = ""
+    """What helps if it does not start inside its boundary."""
+
+
+class LaunchSettings(TypedDict):
+    """What `launch.py` is told of the boundary of a server."""
+
+    launcher: list[str]
+    grants: list[tuple[str, int]]
+    has_network: bool
+    ports: list[int]
+    modules: str
+    """The folder that holds the module `landlock`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +90,7 @@ class SessionRefused(NotTaken):
 
 
 class Unanswered(Exception):
-    """The call was sent, and nobody knows what came of it."""
+    """The call was sent, and its outcome is unknown."""
 
 
 class Declined(Exception):

@@ -1,6 +1,6 @@
 """What a server says about its tools, and how much of it counts.
 
-A server is somebody else's program: a hint that would let us be careless counts only where the
+A server is a foreign program: a hint that would let us be careless counts only where the
 configuration trusts the server. A hint that asks for more care always counts.
 """
 
@@ -30,12 +30,12 @@ def effect_of(hints: Hints, *, is_trusted: bool) -> Effect:
 
 
 def need_of(hints: Hints, approval: Approval, *, is_trusted: bool) -> Need:
-    """Whether a person is asked first. For a tool that only reads, "destructive" means nothing."""
+    """Whether a person is asked first: unless a server that we trust says that it only reads."""
     match approval:
         case "always":
             return Need.APPROVAL
         case "never":
             return Need.NOBODY
         case "dangerous":
-            only_reads = is_trusted and hints.is_read_only
-            return Need.APPROVAL if hints.is_destructive and not only_reads else Need.NOBODY
+            # What is not said is destructive: the protocol's own default.
+            return Need.NOBODY if is_trusted and hints.is_read_only else Need.APPROVAL

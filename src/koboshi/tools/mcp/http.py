@@ -34,7 +34,7 @@ _NEVER_SENT = (
 
 @dataclass(slots=True)
 class CallPosted:
-    """What became of the request of one call. Unless it is told, nobody knows."""
+    """What became of the request of one call. Unless it is told, that is unknown."""
 
     status: int | None = None
     is_answer: bool = False
@@ -76,7 +76,7 @@ async def open_address(
             # How long an answer may take is watched for each call.
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
             # A connection that was kept may have died meanwhile: what fails on it is of unknown
-            # outcome, while a new one that can not be made has certainly carried nothing.
+            # outcome, while a new one that cannot be made has certainly carried nothing.
             limits=httpx2.Limits(max_keepalive_connections=0),
         ) as client,
         streamable_http_client(

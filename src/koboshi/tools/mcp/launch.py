@@ -11,12 +11,20 @@ whatever session or group it is, and stays within reach.
 The gateway sends SIGTERM to ask the server to end, which is passed on, and END to end all of it by
 force; END is also what the kernel sends when the gateway dies. Where the kernel knows none of this
 (macOS), the server simply takes the place of this process.
+
+This process stays outside of the server's boundary. Under bubblewrap two processes stand between it
+and the server; they are not asked to end, because the server would be killed with them.
 """
 
+import json
 import os
 import resource
 import signal
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from koboshi.tools.mcp.endpoint import LaunchSettings
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -27,10 +35,11 @@ END_SECONDS_MAX = 5.0
 LOOK_EVERY_SECONDS = 0.02
 
 
-def launch(parent: int, command: list[str]) -> None:
+def launch(parent: int, settings: "LaunchSettings", command: list[str]) -> None:
     """Run `command` until it or the gateway ends. Returns only by ending the process."""
     if sys.platform != "linux":
         become(command)
+    is_wrapped = bool(settings["launcher"])
     heard = {END, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     prctl(PR_SET_PDEATHSIG, END)
@@ -45,19 +54,38 @@ def launch(parent: int, command: list[str]) -> None:
         if os.getppid() != keeper:
             sys.exit("the gateway is gone")
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
-        become(command)
+        confine(settings)
+        become([*settings["launcher"], *command])
     leave_pipes()
-    oversee(server, heard)
+    oversee(server, heard, is_wrapped=is_wrapped)
 
 
-def oversee(server: int, heard: "set[signal.Signals]") -> None:
+def confine(settings: "LaunchSettings") -> None:
+    """Give up what the server may not do. Bubblewrap, as a part of the command, does the rest."""
+    if not settings["grants"] and not settings["ports"]:
+        return
+    sys.path.insert(0, settings["modules"])
+    landlock = __import__("landlock")
+    try:
+        if settings["ports"]:
+            landlock.deny_ports(frozenset(settings["ports"]))
+        if settings["grants"]:
+            grants = [(os.fsencode(path), rights) for path, rights in settings["grants"]]
+            landlock.restrict(grants, has_network=settings["has_network"])
+    except OSError as error:
+        sys.exit(f"its sandbox did not start: {error.strerror}")
+
+
+def oversee(server: int, heard: "set[signal.Signals]", *, is_wrapped: bool) -> None:
     """Wait for the end of the server, or for the wish that it ends. Returns only by ending."""
     while True:
         number = signal.sigwait(heard)
         if number == END:
             end_all()
             os._exit(1)
-        if number == signal.SIGTERM:
+        if number == signal.SIGTERM and is_wrapped:
+            ask_inside(server)
+        elif number == signal.SIGTERM:
             os.killpg(0, signal.SIGTERM)
             # It came to us as well.
             signal.sigtimedwait({signal.SIGTERM}, 0)
@@ -66,6 +94,15 @@ def oversee(server: int, heard: "set[signal.Signals]") -> None:
             if server in ended:
                 end_all()
                 leave_like(ended[server])
+
+
+def ask_inside(outer: int) -> None:
+    """SIGTERM to all that runs inside, and not to bubblewrap's own two processes."""
+    found = descendants()
+    own = {outer, *(pid for pid in found if (stat := stat_of(pid)) and int(stat[PARENT]) == outer)}
+    inside = {pid: start for pid, start in found.items() if pid not in own}
+    for pid, start in inside.items() or found.items():
+        send(pid, start, signal.SIGTERM)
 
 
 def end_all() -> None:
@@ -119,7 +156,7 @@ def send(pid: int, start: bytes, number: int) -> None:
         if stat and stat[START] == start:
             signal.pidfd_send_signal(process, number)
     except OSError:
-        return  # gone meanwhile, or it has become somebody else's
+        return  # gone meanwhile, or another user's
     finally:
         os.close(process)
 
@@ -172,4 +209,4 @@ def prctl(option: int, value: int) -> None:
 
 
 if __name__ == "__main__":
-    launch(int(sys.argv[1]), sys.argv[2:])
+    launch(int(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3:])

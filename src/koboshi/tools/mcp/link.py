@@ -54,7 +54,7 @@ class Link:
     """One connection to a server, from the attempt to its end. It is not opened twice."""
 
     EXPECTED: ClassVar = (MCPError, ValidationError, httpx2.HTTPError, httpx2.InvalidURL, OSError)
-    """What a connection can end with and nobody has to look into."""
+    """What a connection can end with without a fault of ours."""
 
     def __init__(self, spec: ServerSpec, limits: ServerLimits) -> None:
         self._spec = spec
@@ -138,11 +138,11 @@ class Link:
                     raise SessionRefused(str(verdict)) from None
             raise verdict from None
         except ValidationError:
-            raise Unanswered("the server answered with something that can not be read") from None
+            raise Unanswered("the server answered with something that cannot be read") from None
         finally:
             POSTED.reset(token)
         if isinstance(answer, InputRequiredResult):
-            raise Declined("the server asks for input that can not be given here")
+            raise Declined("the server asks for input that cannot be given here")
         return answer.model_dump(by_alias=True, mode="json")
 
     async def wait_for_news(self) -> bool:
@@ -168,7 +168,7 @@ class Link:
                 if posted.was_turned_away:
                     self._doubt()
                     if posted.was_never_sent:
-                        return NotTaken("the server can not be reached")
+                        return NotTaken("the server cannot be reached")
                     words = f"the server turned it away with status {posted.status}"
                     return NotTaken(f"{words}: {harmless(error.message)}")
                 lost = (CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT)

@@ -1,10 +1,11 @@
-"""The tools that a server lists, made harmless and bounded: everything in a list is somebody
-else's text, and the model reads it."""
+"""The tools that a server lists, made harmless and bounded: everything in a list is
+foreign text, and the model reads it."""
 
 from dataclasses import dataclass
 
 import msgspec
 
+from koboshi.domain.marks import unmarked
 from koboshi.domain.phrases import excerpt
 from koboshi.domain.text import plain
 from koboshi.tools.mcp.hints import Hints
@@ -31,11 +32,11 @@ class ListedTool:
 
 
 class Unlisted(Exception):
-    """A tool that can not be offered to the model, and why."""
+    """A tool that cannot be offered to the model, and why."""
 
 
 def listed_tool(raw: object) -> ListedTool:
-    """A tool out of a server's list. Raises Unlisted if it can not be used."""
+    """A tool out of a server's list. Raises Unlisted if it cannot be used."""
     if not isinstance(raw, dict):
         raise Unlisted("an entry of the list is no tool")
     name = raw.get("name")
@@ -65,7 +66,7 @@ def _description(raw: dict[str, object], name: str) -> str:
         # Cut before it is cleaned, too: a long text is not worth the time.
         words = plain(said[: 2 * DESCRIPTION_CHARS_MAX]).strip() if isinstance(said, str) else ""
         if words and not _is_half(words):
-            return _bounded(words, DESCRIPTION_CHARS_MAX)
+            return _bounded(unmarked(words), DESCRIPTION_CHARS_MAX)
     return "(no description)"
 
 
@@ -102,7 +103,8 @@ def _tamed(value: object, depth: int) -> object:
         raise Unlisted("the schema of the tool is nested too deeply")
     match value:
         case str():
-            return _bounded(plain(value[: 2 * SCHEMA_TEXT_CHARS_MAX]), SCHEMA_TEXT_CHARS_MAX)
+            words = unmarked(plain(value[: 2 * SCHEMA_TEXT_CHARS_MAX]))
+            return _bounded(words, SCHEMA_TEXT_CHARS_MAX)
         case list():
             return [_tamed(each, depth - 1) for each in value]
         case dict():
@@ -118,7 +120,7 @@ def _encoded(schema: dict[str, object]) -> str:
         content = msgspec.json.encode(schema)
         text = content.decode()
     except (TypeError, ValueError, OverflowError) as error:
-        raise Unlisted(f"the schema of the tool can not be passed on: {error}") from None
+        raise Unlisted(f"the schema of the tool cannot be passed on: {error}") from None
     if len(content) > SCHEMA_BYTES_MAX:
         raise Unlisted(f"the schema of the tool has more than {SCHEMA_BYTES_MAX} bytes")
     return text

@@ -32,7 +32,7 @@ def answer_text(result: object) -> str:
 
 
 def harmless(words: str, chars_max: int = _WORDS_MAX) -> str:
-    """Somebody else's words as they may stand in a sentence: plain, in one line, not endless."""
+    """Foreign words as they may stand in a sentence: plain, in one line, not endless."""
     line = " ".join(plain(_encodable(words[: 4 * chars_max])).split())
     return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
 
@@ -52,7 +52,7 @@ def _part(raw: object) -> str:
         case {"type": str() as kind}:
             return f"[{harmless(kind, 40)}, not shown]"
         case _:
-            return "[a part that can not be read]"
+            return "[a part that cannot be read]"
 
 
 def _resource(resource: dict[str, object]) -> str:
@@ -91,4 +91,4 @@ def _as_json(value: object) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return "[structured content that can not be shown]"
+        return "[structured content that cannot be shown]"

@@ -10,6 +10,7 @@ from anyio import CancelScope, Event, current_time, fail_after, move_on_after, s
 from koboshi.ports.tool import Tool, ToolFailed
 from koboshi.tools.mcp.endpoint import (
     NotTaken,
+    Program,
     ServerLimits,
     ServerSpec,
     SessionRefused,
@@ -110,7 +111,7 @@ class McpServer:
         wait_s = limits.retry_s_min
         while True:
             began, self._was_connected = current_time(), False
-            reason = await self._connect_once()
+            reason = self._with_remedy(await self._connect_once())
             self._tell(reason, is_news=self._was_connected or reason != self._reason)
             self._reason = reason
             self._settled.set()
@@ -119,13 +120,21 @@ class McpServer:
             await self._pause(wait_s)
             wait_s = min(2 * wait_s, limits.retry_s_max)
 
+    def _with_remedy(self, reason: str) -> str:
+        """A program that never answered may miss something inside its boundary."""
+        match self._spec.endpoint:
+            case Program(remedy=remedy) if remedy and not self._was_connected:
+                return f"{reason}. {remedy}"
+            case _:
+                return reason
+
     async def _connect_once(self) -> str:
         """Be connected for as long as it goes. Returns why it goes no longer."""
         link: Link | None = None
         try:
             link = await to_thread.run_sync(self._new_link, abandon_on_cancel=True)
             return await self._live(link)
-        except Exception as error:  # a library and somebody else's program: anything may come
+        except Exception as error:  # a library and a foreign program: anything may come
             cause = cause_of(error)
             if link is None or not isinstance(cause, link.EXPECTED):
                 log.error("mcp_connection_broke", server=self.name, exc_info=True)

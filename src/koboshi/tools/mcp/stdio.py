@@ -4,6 +4,7 @@ Our own and not the library's, because a server's line must not fill our memory 
 loop, and because the server must not outlive us.
 """
 
+import json
 import os
 import signal
 import sys
@@ -31,16 +32,17 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from koboshi.runner import landlock
 from koboshi.tools.mcp import launch
-from koboshi.tools.mcp.endpoint import Program, ServerLimits
+from koboshi.tools.mcp.endpoint import LaunchSettings, Program, ServerLimits
 from koboshi.tools.mcp.results import harmless
 
 log = structlog.get_logger()
 
 LINES_LOGGED_MAX = 200
 SILENCE_SECONDS = 5.0
-"""For the pipes of a server that was killed to end; longer only if somebody else holds them."""
-_LAUNCH = launch.__file__
+"""For the pipes of a server that was killed to end; longer only if another process holds them."""
+_KEEPER = (sys.executable, "-I", "-S", launch.__file__)
 _GONE = (BrokenResourceError, ClosedResourceError, EndOfStream, OSError)
 
 Incoming: TypeAlias = SessionMessage | Exception
@@ -55,16 +57,21 @@ async def open_program(
 ) -> AsyncIterator[Streams]:
     """Start a server and pass messages to and fro until the block is left; then it is ended.
 
-    `on_end` is told once, in words, when the server can not be heard any more. Raises OSError if
+    `on_end` is told once, in words, when the server cannot be heard any more. Raises OSError if
     nothing can be started.
     """
+    if program.blocked:
+        raise OSError(program.blocked)
+    settings = json.dumps(settings_of(program))
+    # Bubblewrap enters the folder by itself: it has another name outside.
+    workdir = "/" if program.confinement.launcher else program.workdir
     # Shielded, and no await until the block below is entered: a cancellation before would leave
-    # the process and its pipes to nobody.
+    # the process and its pipes without an owner.
     with CancelScope(shield=True):
         process = await open_process(
-            [sys.executable, "-I", "-S", _LAUNCH, str(os.getpid()), program.command, *program.args],
+            [*_KEEPER, str(os.getpid()), settings, program.command, *program.args],
             env=program.environment,
-            cwd=program.workdir,
+            cwd=workdir,
             start_new_session=True,
         )
     heard, incoming = create_memory_object_stream[Incoming](0)
@@ -101,9 +108,21 @@ async def open_program(
             heard.close()
 
 
+def settings_of(program: Program) -> LaunchSettings:
+    """The boundary of a server, for the process that starts it."""
+    confinement = program.confinement
+    return LaunchSettings(
+        launcher=list(confinement.launcher),
+        grants=list(confinement.grants),
+        has_network=confinement.has_network,
+        ports=sorted(program.ports),
+        modules=os.path.dirname(landlock.__file__),
+    )
+
+
 class _Readers:
-    """Tasks that read until there is nothing more, whoever is cancelled: a pipe is closed by
-    reading it to its end, and a server that can not write does not end either."""
+    """Tasks that read until there is nothing more, even if they are cancelled: a pipe is closed by
+    reading it to its end, and a server that cannot write does not end either."""
 
     def __init__(self) -> None:
         self._scopes: dict[CancelScope, Event] = {}
@@ -115,7 +134,7 @@ class _Readers:
         self._scopes[scope].set()
 
     async def finish(self, seconds: float) -> None:
-        """Wait for them, not for ever: somebody else may hold the other end."""
+        """Wait for them, not for ever: another process may hold the other end."""
         with move_on_after(seconds):
             for ended in self._scopes.values():
                 await ended.wait()
@@ -215,7 +234,7 @@ async def _end(process: Process, farewell_s: float) -> None:
         if not await _wait_for_exit(process, farewell_s):
             _ask(process, launch.END)
             await _wait_for_exit(process, launch.END_SECONDS_MAX)
-    # Also when it ended by itself: where nobody looks after its children, it may have left some.
+    # Also when it ended by itself: without a keeper (macOS) it may have left children.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     await _wait_for_exit(process, farewell_s)
@@ -228,8 +247,8 @@ def _ask(process: Process, number: signal.Signals) -> None:
 
 
 async def _wait_for_exit(process: Process, seconds: float) -> bool:
-    """Whether the process ended in time. By looking: waiting for it would also wait for whoever
-    inherited its pipes."""
+    """Whether the process ended in time. By looking: waiting for it would also wait for
+    those that inherited its pipes."""
     until = current_time() + seconds
     while process.returncode is None:
         if current_time() >= until:

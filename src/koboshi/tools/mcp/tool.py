@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from koboshi.domain.approval import Approval
 from koboshi.domain.phrases import YES_NO
+from koboshi.domain.text import exactly
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.ports.model import ToolSpec
 from koboshi.ports.tool import ToolAnswer, ToolContext, ToolFailed
@@ -63,6 +65,10 @@ class McpTool:
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
         return question_about(shown_name(self.listed.name), self.server, arguments)
 
+    async def approval_of(self, arguments: str) -> Approval:
+        shown = shown_name(self.listed.name)
+        return approval_about(shown, self.server, self.name, arguments)
+
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:  # noqa: ARG002
         try:
             decoded = _decoded(arguments)
@@ -79,14 +85,15 @@ class McpTool:
         return ToolAnswer(text=answer_text(answered))
 
     async def resume(self, arguments: str, context: ToolContext) -> ToolAnswer:  # noqa: ARG002
-        raise RuntimeError(f"call {context.call_id} of {self.name} can not be taken up")
+        raise RuntimeError(f"call {context.call_id} of {self.name} cannot be taken up")
 
     def _unanswered(self, why: str) -> ToolAnswer:
         if self.effect is not Effect.ONCE:
             raise ToolFailed(f"{why}; it does no harm to call it again")
         words = (
-            f"{why}; nobody knows whether it was done. It may have completed, completed partly, or "
-            "not run. Do not repeat it; first check its effect, and if you can not, ask the person."
+            f"{why}; it is unknown whether it was done. It may have completed, completed "
+            "partly, or not run. Do not repeat it; first check its effect, and if you cannot, ask "
+            "the person."
         )
         return ToolAnswer(text=result_text("unknown", error=words), is_unknown=True)
 
@@ -94,7 +101,7 @@ class McpTool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentMcpTool:
     """Stands for a tool of a server that has not been there since the start: nothing is known about
-    it, so it is judged as the most dangerous one that needs nobody."""
+    it, so it is judged as the most dangerous one that needs no person."""
 
     name: str
     server: str
@@ -120,6 +127,10 @@ class AbsentMcpTool:
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
         return question_about(self.name, self.server, arguments)
 
+    async def approval_of(self, arguments: str) -> Approval:
+        """Sealed as the tool itself seals it: the server may be back when the yes comes."""
+        return approval_about(self.name, self.server, self.name, arguments)
+
     async def run(self, arguments: str, context: ToolContext) -> ToolAnswer:  # noqa: ARG002
         raise ToolFailed(f"it was not started: the server {self.server} is not connected")
 
@@ -127,9 +138,20 @@ class AbsentMcpTool:
         return await self.run(arguments, context)
 
 
+def approval_about(shown: str, server: str, name: str, arguments: str) -> Approval:
+    """What a person is asked to allow before a tool of a server is used. `name` is what the model
+    calls it."""
+    return Approval(
+        lead=f"May I use {shown} of {server} with this?",
+        literal=arguments or "{}",
+        notes=("It is not ours: its server decides what it does.",),
+        binds=(server, name),
+    )
+
+
 def question_about(tool: str, server: str, arguments: str) -> tuple[str, tuple[Choice, ...]]:
     """What a person is asked before a tool of a server is used."""
-    return f"May I use {tool} of {server} with this?\n\n{harmless(arguments, 2_000)}", YES_NO
+    return f"May I use {tool} of {server} with this?\n\n{exactly(arguments)}", YES_NO
 
 
 def _decoded(arguments: str) -> dict[str, object]:

@@ -1,0 +1,183 @@
+"""Which boundary stands around the programs of a gateway, by its configuration and this machine."""
+
+import os
+from collections.abc import Iterator, Mapping
+
+from koboshi.boundary import rules
+from koboshi.boundary.enclosure import ON_HOST, Enclosure, Exceptions
+from koboshi.boundary.port_guard import PortGuard
+from koboshi.boundary.probe import REMEDY, Probe, probe
+from koboshi.boundary.program_files import files_of
+from koboshi.config import Config, McpConfig, TelegramConfig, WebConfig
+from koboshi.config.problems import NOWHERE
+from koboshi.domain.sandbox import Boundary, Sandbox
+
+KEY = "tools.sandbox"
+DEFAULT = str(NOWHERE)
+KEPT_NAME = "inside"
+"""The folder in the home that holds the homes and temporary folders of the agent's programs."""
+
+
+def is_written_down(config: Config) -> bool:
+    """Whether the owner chose the mode, in the file or by a variable."""
+    return config.sources.get(KEY, DEFAULT) != DEFAULT
+
+
+def enclosure_of(
+    config: Config, environ: Mapping[str, str], found: Probe | None = None
+) -> Enclosure | None:
+    """What stands around commands, file tools and MCP programs; None if nothing that was asked for
+    holds on this machine: then there are no such tools."""
+    if why_none(config, found):
+        return None
+    return _enclosure(config, environ, _chosen(config, found))
+
+
+def why_none(config: Config, found: Probe | None = None) -> str:
+    """Why the asked for mode does not hold here, with the remedy; empty if it does."""
+    sandbox = Sandbox(config.tools.sandbox)
+    chosen = _chosen(config, found)
+    if sandbox is Sandbox.HOST:
+        return ""
+    if chosen is Boundary.NONE:
+        reasons = (found or probe()).reasons_for(sandbox)
+        return f"no sandbox holds on this machine ({reasons}). Remedy: {REMEDY}"
+    view = _enclosure(config, {}, chosen).view_of("probe")
+    wrong = rules.conflict(view) if view and chosen is Boundary.LANDLOCK else ""
+    return f"the sandbox cannot hold: {wrong}" if wrong else ""
+
+
+def _chosen(config: Config, found: Probe | None) -> Boundary:
+    sandbox = Sandbox(config.tools.sandbox)
+    return Boundary.NONE if sandbox is Sandbox.HOST else (found or probe()).chosen_for(sandbox)
+
+
+def _enclosure(config: Config, environ: Mapping[str, str], chosen: Boundary) -> Enclosure:
+    tools = config.tools
+    return Enclosure(
+        sandbox=Sandbox(tools.sandbox),
+        boundary=chosen,
+        workdirs=(str(config.gateway.workdir),),
+        kept=str(config.home / KEPT_NAME),
+        hidden=tuple(_hidden(config)),
+        exceptions=Exceptions(
+            readable=_full(tools.readable),
+            writable=_full(tools.writable),
+            sockets=_full(tools.sockets),
+            devices=_full(tools.devices),
+            variables={name: environ[name] for name in tools.environment if name in environ},
+        ),
+        memory_bytes_max=memory_max(config),
+        processes_max=tools.processes,
+    )
+
+
+def memory_max(config: Config) -> int:
+    """How many bytes one process of a command may take inside."""
+    half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return config.tools.memory_mb << 20 or half
+
+
+def limit_words(config: Config) -> str:
+    """What bounds a command inside, for the owner."""
+    processes = f"{config.tools.processes} processes" if config.tools.processes else ""
+    if os.geteuid() == 0:
+        processes = "no limit of processes, because the kernel does not count root's"
+    memory = f"{memory_max(config) >> 20} MB of memory for each process"
+    return f"limits per command by rlimits: {memory}, {processes or 'no limit of processes'}"
+
+
+def server_enclosure(
+    config: Config, server: McpConfig, environment: Mapping[str, str], found: Probe | None = None
+) -> tuple[Enclosure, str]:
+    """What stands around an MCP program, and why that cannot hold here; empty if it can. Servers
+    are shared by sessions: they see no session's folder that is not named for them."""
+    sandbox = Sandbox(server.sandbox or config.tools.sandbox)
+    if sandbox is Sandbox.HOST:
+        return ON_HOST, "" if server.network else "`network = false` needs a sandbox"
+    if not server.network:
+        sandbox = Sandbox.LOCKED
+    seen = found or probe()
+    enclosure = Enclosure(
+        sandbox=sandbox,
+        boundary=seen.chosen_for(sandbox),
+        workdirs=(),
+        kept=str(config.home / KEPT_NAME),
+        hidden=tuple(_hidden(config)),
+        exceptions=Exceptions(
+            readable=(*_own_files(config, server, environment), *_full(server.readable)),
+            writable=_full(server.writable),
+        ),
+    )
+    view = enclosure.view_of("probe")
+    if view is None:
+        reasons = seen.reasons_for(sandbox)
+        return ON_HOST, f"no sandbox holds for it on this machine ({reasons}). Remedy: {REMEDY}"
+    wrong = rules.conflict(view) if view.boundary is Boundary.LANDLOCK else ""
+    return enclosure, f"its sandbox cannot hold: {wrong}" if wrong else ""
+
+
+def _own_files(
+    config: Config, server: McpConfig, environment: Mapping[str, str]
+) -> tuple[str, ...]:
+    return files_of(
+        server.command,
+        server.args,
+        environment=environment,
+        workdir=str(config.gateway.workdir),
+        home=os.path.expanduser("~"),
+    )
+
+
+def is_held(config: Config) -> bool:
+    """Whether anything stands around the agent's programs."""
+    return Sandbox(config.tools.sandbox) is not Sandbox.HOST and not why_none(config)
+
+
+def boundary_words(config: Config, found: Probe | None = None) -> str:
+    """What holds, in one sentence for the owner."""
+    sandbox = Sandbox(config.tools.sandbox)
+    if sandbox is Sandbox.HOST:
+        return (
+            'sandbox = "host": the agent can do everything that the gateway\'s own user may, '
+            "and read its keys"
+        )
+    if reason := why_none(config, found):
+        return f"the agent has no command, file and MCP tools: {reason}"
+    seen = found or probe()
+    words = f'sandbox = "{sandbox}", held by {NAMES[seen.chosen_for(sandbox)]}'
+    missing = f" ({seen.reasons})" if seen.bubblewrap else ""
+    return words + missing
+
+
+NAMES = {Boundary.BUBBLEWRAP: "bubblewrap", Boundary.LANDLOCK: "Landlock", Boundary.NONE: "nothing"}
+
+
+def guard_of(config: Config) -> PortGuard:
+    """What keeps programs off our own ports. A port that the system chooses cannot be guarded."""
+    ports = set[int]()
+    for channel in config.enabled_channels:
+        match channel:
+            case WebConfig(port=port):
+                ports.add(port)
+            case TelegramConfig(webhook_url=url, webhook_port=port) if url:
+                ports.add(port)
+            case _:
+                continue
+    return PortGuard(frozenset(ports - {0}))
+
+
+def _hidden(config: Config) -> Iterator[str]:
+    """What no program may see, wherever it lies."""
+    yield str(config.home)
+    if config.file is not None:
+        yield str(config.file)
+    for section in (*config.channels, *config.mcp):
+        if section.token_file is not None:
+            yield str(section.token_file)
+    if credentials := os.environ.get("CREDENTIALS_DIRECTORY"):
+        yield credentials
+
+
+def _full(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(os.path.expanduser(path) for path in paths)

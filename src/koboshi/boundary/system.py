@@ -1,0 +1,55 @@
+"""What every program needs of this machine, found by looking at it."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+from koboshi.boundary.view import Access, Place
+from koboshi.domain.sandbox import Boundary
+
+FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+
+ETC = tuple(
+    """
+    alternatives bash.bashrc ca-certificates ca-certificates.conf crypto-policies debian_version
+    environment fonts gai.conf gitconfig group host.conf hostname hosts inputrc ld.so.cache
+    ld.so.conf ld.so.conf.d localtime locale.alias locale.conf locale.gen lsb-release magic
+    mime.types nsswitch.conf os-release passwd perl pki profile profile.d protocols python3 rpc
+    services shells ssh/ssh_config ssh/ssh_config.d ssl/cert.pem ssl/certs ssl/openssl.cnf terminfo
+    timezone
+    """.split()
+)
+"""What programs need of /etc, and nothing that holds a key."""
+
+# What bubblewrap makes by itself. /dev/shm and terminals of others are not among them.
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
+
+
+def places(boundary: Boundary) -> tuple[Place, ...]:
+    """The system, read-only."""
+    found = [each for each in FOLDERS if os.path.isdir(each)]
+    if boundary is Boundary.BUBBLEWRAP:
+        # Links are made as links (`links`): a program may look where they lead.
+        return (*_read(each for each in found if not os.path.islink(each)), *_etc(boundary))
+    devices = (Place.same(f"/dev/{name}", Access.DEVICE) for name in DEVICES)
+    return (*_read(map(os.path.realpath, found)), *_etc(boundary), *_read(["/proc"]), *devices)
+
+
+def links() -> tuple[tuple[str, str], ...]:
+    """Which of the system's folders are links, as (path, target)."""
+    return tuple((each, os.readlink(each)) for each in FOLDERS if os.path.islink(each))
+
+
+def _read(paths: Iterable[str]) -> Iterator[Place]:
+    for path in dict.fromkeys(paths):
+        yield Place.same(path, Access.READ)
+
+
+def _etc(boundary: Boundary) -> Iterator[Place]:
+    """A link may lead to where nothing else is seen, as resolv.conf does: its target is shown under
+    the name of the link."""
+    for name in (*ETC, "resolv.conf"):
+        path = f"/etc/{name}"
+        real = os.path.realpath(path)
+        if os.path.exists(real):
+            inside = path if boundary is Boundary.BUBBLEWRAP else real
+            yield Place(inside=inside, outside=real, access=Access.READ)

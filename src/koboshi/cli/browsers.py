@@ -1,0 +1,76 @@
+"""`koboshi browsers`: which browsers are let in, and which are let in no more."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
+from koboshi.cli.groups import NearGroup
+from koboshi.cli.options import (
+    FAILED,
+    CommandFailure,
+    counted,
+    failures_told,
+    home_options,
+    json_option,
+    show_json,
+)
+from koboshi.clock import SystemClock
+from koboshi.config.problems import escaped
+from koboshi.control.browsers import ALL
+from koboshi.control.replies import BrowserList, BrowserRevoked
+from koboshi.control.requests import ListBrowsers, RevokeBrowser
+from koboshi.domain.durations import ago, duration
+
+
+@click.group(cls=NearGroup)
+def browsers() -> None:
+    """Browsers that were let in by a link of `koboshi open`."""
+
+
+@browsers.command("list")
+@home_options
+@json_option
+def list_browsers(home: Path | None, config_file: Path | None, as_json: bool) -> None:
+    """The browsers that are let in now, the one that was used last first."""
+    with failures_told(as_json):
+        answer = ask_owner(loaded(home, config_file), ListBrowsers())
+        if as_json:
+            show_json(answer)
+            return
+        for line in _lines(read_answer(answer, BrowserList), SystemClock().now_ms()):
+            click.echo(escaped(line))
+
+
+@browsers.command()
+@click.argument("browser", required=False)
+@click.option("--all", "is_all", is_flag=True, help="Every browser.")
+@home_options
+@json_option
+def revoke(
+    browser: str | None, is_all: bool, home: Path | None, config_file: Path | None, as_json: bool
+) -> None:
+    """Let BROWSER in no more, as `list` names it: b1. It needs a new link from then on."""
+    with failures_told(as_json):
+        if (browser is None) is not is_all:
+            words = "name one browser, as `koboshi browsers list` shows it, or give --all"
+            raise CommandFailure(FAILED, "usage", words)
+        request = RevokeBrowser(what=ALL if browser is None else browser)
+        answer = ask_owner(loaded(home, config_file), request)
+        if as_json:
+            show_json(answer)
+            return
+        revoked = read_answer(answer, BrowserRevoked)
+        click.echo(f"{counted(revoked.count, 'browser')} let in no more")
+
+
+def _lines(listed: BrowserList, now_ms: int) -> Iterator[str]:
+    if not listed.browsers:
+        yield "no browser is let in; `koboshi open` gives a link that lets one in"
+    for each in listed.browsers:
+        left = duration(max(0, each.expires_ms - now_ms))
+        yield (
+            f"{each.browser:<5} {each.label}: let in {ago(each.made_ms, now_ms)}, used "
+            f"{ago(each.used_ms, now_ms)}, for {left} at most"
+        )

@@ -1,0 +1,28 @@
+"""Where secrets of the configuration are: the files and the variables that hold them."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from koboshi.config.sections import Config
+
+_ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
+
+
+def secret_files_of(config: Config, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Files that no tool may open: token files, the configuration, and what systemd hands over."""
+    holders = (*config.channels, *config.mcp)
+    files = [file for each in holders if (file := getattr(each, "token_file", None)) is not None]
+    credentials = environ.get("CREDENTIALS_DIRECTORY", "")
+    return (
+        *files,
+        *([config.file] if config.file is not None else []),
+        *([Path(credentials)] if credentials else []),
+    )
+
+
+def secret_variables_of(config: Config, names: Iterable[str]) -> frozenset[str]:
+    """Those of the variables that hold a secret."""
+    holders = (*config.channels, *config.mcp)
+    named = {str(getattr(each, "token_env", "")) for each in holders} | {config.model.api_key_env}
+    written = {name for name in names if name.startswith("KOBOSHI__") and name.endswith(_ENDINGS)}
+    return frozenset((named & set(names)) | written)

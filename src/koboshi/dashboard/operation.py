@@ -1,0 +1,167 @@
+"""One address of the page's API, and how its request is made of a call."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from koboshi.control.replies import (
+    Done,
+)
+from koboshi.control.requests import (
+    AnswerApproval,
+    ChangeRow,
+    ControlRequest,
+    EndProcess,
+    GetInbox,
+    ListRows,
+    ReadProcessLog,
+    RevokeBrowser,
+    RevokeRule,
+    ShowRow,
+)
+
+BASE = "/api/v1"
+LIMIT = 50
+LIMIT_MAX = 200
+LOG_CHARS = 20_000
+LOG_CHARS_MAX = 200_000
+
+OPEN_TURNS = "only those that are not closed"
+OPEN_MESSAGES = "only those that wait"
+OPEN_DELIVERIES = "only those that are owed"
+OPEN_LINES = "only what recovery decided and how boots began and ended, of the newest lines"
+PAGED = ("limit", "before")
+_EXAMPLES = {
+    "sessions": "s1",
+    "turns": "t1",
+    "inbox": "m1",
+    "outbox": "d1",
+    "processes": "p1",
+    "browsers": "b1",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCall:
+    """One call of an address."""
+
+    channel: str
+    what: str
+    """The part of the address that names something; empty if none does."""
+    query: Mapping[str, str]
+
+
+Make: TypeAlias = Callable[[PageCall], ControlRequest]
+NamedRequest: TypeAlias = ChangeRow | EndProcess | AnswerApproval | RevokeRule | RevokeBrowser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """An address and what is asked there. `queries` and `is_open` are described to clients; the
+    latter says what `open` leaves."""
+
+    path: str
+    name: str
+    summary: str
+    replies: tuple[type[Done], ...]
+    make: Make | None = None
+    """What is asked of the owner of the home; None if the page answers it itself."""
+    queries: tuple[str, ...] = ()
+    is_open: str = ""
+    how: str = "show"
+    """list, show or do."""
+    example: str = ""
+    """Of what is named in the address."""
+    takes_slashes: bool = False
+
+
+def listing(kind: str) -> Make:
+    def make(call: PageCall) -> ListRows:
+        return ListRows(
+            kind=kind,
+            limit=limit_of(call),
+            before=call.query.get("before", ""),
+            open=is_open_asked(call),
+            session=call.query.get("session", ""),
+            chat=call.query.get("chat", ""),
+        )
+
+    return make
+
+
+def inbox_of(call: PageCall) -> GetInbox:
+    before = call.query.get("before", "")
+    return GetInbox(limit=limit_of(call), before=before, open=is_open_asked(call))
+
+
+def showing(kind: str) -> Make:
+    return lambda call: ShowRow(kind=kind, what=call.what)
+
+
+def log_of(call: PageCall) -> ReadProcessLog:
+    chars = _number(call.query.get("chars"), LOG_CHARS, LOG_CHARS_MAX)
+    return ReadProcessLog(what=call.what, chars=chars)
+
+
+def limit_of(call: PageCall) -> int:
+    return _number(call.query.get("limit"), LIMIT, LIMIT_MAX)
+
+
+def is_open_asked(call: PageCall) -> bool:
+    return call.query.get("open") in ("1", "true")
+
+
+def _number(text: str | None, otherwise: int, most: int) -> int:
+    is_number = text is not None and text.isascii() and text.isdigit() and len(text) < 10
+    return max(1, min(int(text or 0), most)) if is_number else otherwise
+
+
+def listed_at(
+    path: str,
+    name: str,
+    summary: str,
+    reply: type[Done],
+    make: Make,
+    queries: tuple[str, ...] = (),
+    is_open: str = "",
+) -> Operation:
+    return Operation(
+        path=f"{BASE}/{path}",
+        name=name,
+        summary=summary,
+        replies=(reply,),
+        make=make,
+        queries=queries,
+        is_open=is_open,
+        how="list",
+    )
+
+
+def shown_at(path: str, name: str, summary: str, reply: type[Done], make: Make) -> Operation:
+    return Operation(
+        path=f"{BASE}/{path}",
+        name=name,
+        summary=summary,
+        replies=(reply,),
+        make=make,
+        example=_example(path),
+    )
+
+
+def done_at(
+    path: str, name: str, summary: str, reply: type[Done], kind: type[NamedRequest]
+) -> Operation:
+    return Operation(
+        path=f"{BASE}/{path}",
+        name=name,
+        summary=summary,
+        replies=(reply,),
+        make=lambda call: kind(what=call.what),
+        how="do",
+        example=_example(path),
+    )
+
+
+def _example(path: str) -> str:
+    first = path.partition("/")[0]
+    return {"outbox": "d1", "inbox": "m1", "questions": "12"}.get(first, f"{first[0]}1")

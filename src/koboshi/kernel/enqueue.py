@@ -1,0 +1,52 @@
+"""What is owed to people: every word that a person will see enters the outbox here."""
+
+from collections.abc import Sequence
+
+from koboshi.domain.files import OutFile
+from koboshi.domain.ids import Seq, SessionId, TurnId
+from koboshi.domain.transcript import Choice
+from koboshi.kernel.decode import encoded
+from koboshi.kernel.transaction import Transaction
+from koboshi.ports.wakeups import OUTBOX
+
+
+def enqueue_delivery(
+    tx: Transaction,
+    session_id: SessionId,
+    turn_id: TurnId | None,
+    cause: str,
+    parts: Sequence[str],
+    *,
+    anchor: str,
+    choices: tuple[Choice, ...] = (),
+    question: Seq | None = None,
+    file: OutFile | None = None,
+    literal: tuple[int, int] | None = None,
+) -> None:
+    """Owe a person some words, in parts. Choices and a file come with the last part."""
+    for place, words in enumerate(parts, start=1):
+        is_last = place == len(parts)
+        tx.insert(
+            "delivery_insert",
+            session_id=session_id,
+            turn_id=turn_id,
+            cause=cause,
+            part=place,
+            parts=len(parts),
+            text=words,
+            choices=encoded(choices) if choices and is_last else "[]",
+            question=question,
+            anchor=anchor,
+            file=encoded(file) if file is not None and is_last else None,
+            literal=None if literal is None else encoded(literal),
+            now=tx.now_ms,
+        )
+    tx.hints.add(OUTBOX)
+
+
+def enqueue_delivery_once(
+    tx: Transaction, session_id: SessionId, cause: str, words: str, *, anchor: str
+) -> None:
+    """Say something for a cause for which nothing was ever said in this session."""
+    if tx.row("delivery_by_cause", session_id=session_id, cause=cause) is None:
+        enqueue_delivery(tx, session_id, None, cause, (words,), anchor=anchor)

@@ -1,0 +1,104 @@
+"""Erasing what a person said.
+
+Theory of operation. The first transaction empties the rows and stores the erasure with the files
+that have to go, so from here on no reader sees the words, and no crash forgets the rest. Deleting
+files can be repeated. Then their names go from the row, the log is truncated, and only then the
+erasure is finished: whatever was killed in between is found unfinished at the next start, and is
+done again from its beginning.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+
+from koboshi.domain.erasure import ERASED, erased_body
+from koboshi.domain.files import Attachment
+from koboshi.domain.ids import ChannelName, SessionId, shown
+from koboshi.domain.inbox import EntryKind, Words
+from koboshi.domain.role import PEOPLE_FOLDER
+from koboshi.domain.session import Session
+from koboshi.domain.turn import TurnEvent
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import (
+    encoded,
+    file_of,
+    maybe_number,
+    numbers,
+    text,
+    words_of,
+)
+from koboshi.kernel.keys import lock, lock_session, people_key
+from koboshi.kernel.next_turn import end_turn
+from koboshi.kernel.rows import session_of, step_of, turn_of
+from koboshi.kernel.transaction import Row, Transaction
+from koboshi.ports.wakeups import ERASURES, JOURNAL
+
+NOTHING = encoded(Words(text="", sent_ms=0))
+
+
+def erase_person(
+    tx: Transaction,
+    context: VerbContext,
+    channel: ChannelName,
+    person: str,
+    by: str,
+    *,
+    cut: Callable[[Session], object],
+) -> int:
+    """Empty the rows with words of a person, and store what else has to go. `cut` ends what a
+    private chat of theirs has going on."""
+    who = {"channel": channel, "person": person}
+    lock(tx, people_key(channel))
+    private = [session_of(row) for row in tx.rows("sessions_of_person", **who)]
+    for session_id in numbers(tx.rows("sessions_with_words", **who)):
+        lock_session(tx, SessionId(session_id))
+    for session in private:
+        cut(session)
+    for row in tx.rows("turns_of_person", **who):
+        end_turn(tx, context, turn_of(row), TurnEvent.INTERRUPTED, "erased")
+    turns = json.dumps(numbers(tx.rows("turns_with_words", **who)))
+    chats = json.dumps([session.session_id for session in private])
+    place = {**who, "turns": turns, "sessions": chats}
+    files = [*_received(tx.rows("erased_entries", **place)), *_sent(tx, turns, chats)]
+    _erase_steps(tx, turns, person)
+    erased = tx.change("erase_entries", **place, nothing=NOTHING, now=tx.now_ms)
+    rest = {"turns": turns, "sessions": chats, "erased": ERASED}
+    tx.change("erase_deliveries", **rest, now=tx.now_ms)
+    tx.change("erase_calls", turns=turns)
+    tx.change("erase_commands", turns=turns, erased=ERASED)
+    tx.change("erase_lines", turns=turns)
+    tx.change("erase_rules", sessions=chats)
+    tx.change("erase_name", **who)
+    tx.change("pairing_forget", **who)
+    tx.change("erasure_insert", **who, by=by, files=json.dumps(files), now=tx.now_ms)
+    tx.hints.update((ERASURES, JOURNAL))
+    return erased
+
+
+def _erase_steps(tx: Transaction, turns: str, person: str) -> None:
+    for row in tx.rows("erased_steps", turns=turns):
+        step = step_of(row)
+        body = erased_body(step.body, person)
+        if body is not None:
+            tx.change("erase_step", seq=step.seq, body=encoded(body), now=tx.now_ms)
+
+
+def _received(rows: Iterable[Row]) -> Iterator[str]:
+    """Where files of these messages were put. The folder of a chat depends on the role that its
+    person has, which may have changed: both places are looked at."""
+    for kind, body, session in rows:
+        session_id = maybe_number(session)
+        if kind == EntryKind.REPORT or session_id is None:
+            continue
+        for attachment in words_of(text(body)).files:
+            yield from _places_of(attachment, SessionId(session_id))
+
+
+def _places_of(attachment: Attachment, session_id: SessionId) -> Iterator[str]:
+    yield f"work:{attachment.path}"
+    yield f"work:{PEOPLE_FOLDER}/{shown('session', session_id)}/{attachment.path}"
+
+
+def _sent(tx: Transaction, turns: str, sessions: str) -> Iterator[str]:
+    """Copies of files that were sent to people."""
+    for (file,) in tx.rows("erased_files", turns=turns, sessions=sessions):
+        yield f"home:{file_of(file).path}"

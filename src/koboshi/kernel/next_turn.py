@@ -1,0 +1,259 @@
+"""What follows when a turn ends, begins to wait, or goes on.
+
+Entries that wait in a session are decided on by `admit()` whenever the open turn changes, in the
+transaction that changes it. So no entry waits for a turn that is closed, and an idle session has no
+entry that could open a turn.
+"""
+
+from dataclasses import replace
+
+from koboshi.domain import notes
+from koboshi.domain.ids import Epoch, SessionId, TurnId
+from koboshi.domain.inbox import (
+    Admission,
+    Attach,
+    Drop,
+    Entry,
+    EntryEvent,
+    EntryKind,
+    Open,
+    OpenTurn,
+    ReportWords,
+    Tell,
+    Words,
+    admit,
+)
+from koboshi.domain.session import Busy, Session
+from koboshi.domain.transcript import Note, Step
+from koboshi.domain.turn import TurnEvent, TurnState
+from koboshi.domain.watch import notice
+from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import first_text, text
+from koboshi.kernel.enqueue import enqueue_delivery
+from koboshi.kernel.moves import move
+from koboshi.kernel.process_rows import read_process
+from koboshi.kernel.record import (
+    RETRY,
+    abandon_deliveries,
+    add_step,
+    ask_processes_to_end,
+    attach_entry,
+    drop_entry,
+    move_turn,
+    resolve_calls,
+)
+from koboshi.kernel.rows import TurnRow, read_open_turn, read_session, read_waiting
+from koboshi.kernel.telling import tell_ends
+from koboshi.kernel.transaction import Reading, Transaction
+from koboshi.ports.wakeups import TURNS
+
+RETRIES_FOLLOWED = 10
+
+
+def open_turn(tx: Transaction, session: Session, entry: Entry) -> TurnId:
+    """Open a turn with one entry. If the entry asks words again, a note says first what ran."""
+    body = entry.body
+    turn_id = TurnId(
+        tx.insert(
+            "turn_insert",
+            session_id=session.session_id,
+            generation=session.generation,
+            person=entry.sender,
+            anchor=body.anchor,
+            first_seq=tx.next_step(),
+            now=tx.now_ms,
+        )
+    )
+    if (note := retry_note(tx, entry)) is not None:
+        add_step(tx, session.session_id, turn_id, Epoch(0), note.cause, note)
+    attach_entry(tx, session.session_id, turn_id, Epoch(0), entry)
+    tx.hints.add(TURNS)
+    return turn_id
+
+
+def open_next(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
+    """Open the next turn with the oldest entry that waits. Every waiting report joins it. A message
+    of a person who lost the right comes last: its turn would not run, and hold up the others."""
+    entries = [waiting.entry for waiting in read_waiting(tx, session_id)]
+    if not entries:
+        return
+    session = read_session(tx, session_id)
+    barred = {each.entry_id for each in entries if _is_barred(tx, context, session, each)}
+    turn: OpenTurn | None = None
+    for entry in sorted(entries, key=lambda each: each.entry_id in barred):
+        if turn is not None and entry.entry_id in barred:
+            continue
+        admission = admission_of(tx, context, session, turn, entry)
+        if isinstance(admission, Open):
+            turn_id = open_turn(tx, session, entry)
+            turn = OpenTurn(turn_id=turn_id, state=TurnState.QUEUED)
+        elif isinstance(admission, Attach) and turn is not None:
+            attach_entry(tx, session_id, turn.turn_id, Epoch(0), entry)
+        else:
+            drop_or_notify(tx, context, entry, admission)
+
+
+def _is_barred(tx: Reading, context: VerbContext, session: Session, entry: Entry) -> bool:
+    is_message = isinstance(entry.body, Words)
+    return is_message and not context.allows(tx, session.route.channel, entry.sender)
+
+
+def drop_or_notify(
+    tx: Transaction, context: VerbContext, entry: Entry, admission: Admission
+) -> None:
+    """Handle an entry that joins no turn: it is dropped, the person is told, or it waits."""
+    if isinstance(admission, Drop):
+        drop_entry(tx, entry.entry_id, admission.reason)
+    elif isinstance(admission, Tell):
+        _tell(tx, context, entry)
+
+
+def readmit_reports(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
+    """Decide again on waiting reports, because the open turn began to wait, was set aside, or goes
+    on. While the turn does not work, the person is told. When it goes on, it gets the reports,
+    unless the result of a call must come first."""
+    turn = read_open_turn(tx, session_id)
+    if turn is None:
+        return
+    session = read_session(tx, session_id)
+    as_open = OpenTurn(turn_id=turn.turn_id, state=turn.state, question=turn.question_seq)
+    has_calls = bool(tx.number("calls_unresolved_count", turn_id=turn.turn_id))
+    for waiting in read_waiting(tx, session_id):
+        if waiting.kind != EntryKind.REPORT:
+            continue
+        entry = waiting.entry
+        admission = admission_of(tx, context, session, as_open, entry)
+        if isinstance(admission, Attach) and not has_calls:
+            attach_entry(tx, session_id, turn.turn_id, turn.epoch, entry)
+        else:
+            drop_or_notify(tx, context, entry, admission)
+
+
+def _tell(tx: Transaction, context: VerbContext, entry: Entry) -> None:
+    """Tell the person how a process ended, if the configuration says so."""
+    assert isinstance(entry.body, ReportWords)
+    process = read_process(tx, entry.body.process_id)
+    words = None if process is None else notice(process, entry.body.output, context.notify)
+    if words is None:
+        drop_entry(tx, entry.entry_id, "not-wanted")
+        return
+    move(tx, "entry_handle", EntryEvent.HANDLED, entry_id=entry.entry_id, now=tx.now_ms)
+    cause = f"report:{entry.entry_id}"
+    enqueue_delivery(tx, entry.session_id, None, cause, (words,), anchor=entry.body.anchor)
+
+
+def attach_at_boundary(
+    tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId, epoch: Epoch
+) -> list[Step]:
+    """At a step boundary of a running turn, reports and messages that steer join it."""
+    entries = read_waiting(tx, session_id)
+    if not entries or tx.number("calls_unresolved_count", turn_id=turn_id):
+        return []
+    session = read_session(tx, session_id)
+    turn = OpenTurn(turn_id=turn_id, state=TurnState.RUNNING)
+    steps = []
+    for entry in (waiting.entry for waiting in entries):
+        admission = admission_of(tx, context, session, turn, entry, is_boundary=True)
+        if _is_barred(tx, context, session, entry):
+            continue  # its sender lost the right to steer; it waits for a verdict of its own
+        if isinstance(admission, Attach):
+            steps.append(attach_entry(tx, session_id, turn_id, epoch, entry))
+            if isinstance(entry.body, Words):
+                anchor = entry.body.anchor
+                tx.change("turn_speaks", turn_id=turn_id, person=entry.sender, anchor=anchor)
+        else:
+            drop_or_notify(tx, context, entry, admission)
+    return steps
+
+
+def admission_of(
+    tx: Reading,
+    context: VerbContext,
+    session: Session,
+    turn: OpenTurn | None,
+    entry: Entry,
+    *,
+    is_boundary: bool = False,
+) -> Admission:
+    return admit(
+        entry,
+        generation=session.generation,
+        open_turn=_with_group(tx, turn, entry),
+        busy=session.settings.busy or Busy(context.world.busy),
+        is_exit_read=_is_exit_read(tx, entry),
+        is_boundary=is_boundary,
+    )
+
+
+def _with_group(tx: Reading, turn: OpenTurn | None, entry: Entry) -> OpenTurn | None:
+    """The turn with the group of its newest message, where the entry has one."""
+    if turn is None or not isinstance(entry.body, Words) or not entry.body.group:
+        return turn
+    row = tx.row("turn_group", turn_id=turn.turn_id)
+    return turn if row is None else replace(turn, group=first_text(row) or "")
+
+
+def _is_exit_read(tx: Reading, entry: Entry) -> bool:
+    if not isinstance(entry.body, ReportWords):
+        return False
+    process = read_process(tx, entry.body.process_id)
+    return process is not None and process.exit_read_by is not None
+
+
+def go_on_after_reply(
+    tx: Transaction, context: VerbContext, turn: TurnRow, *, is_over: bool
+) -> None:
+    """A person's words reached a turn that waited: it goes on, or they closed it."""
+    if is_over:
+        go_on_after(tx, context, turn.session_id, turn.turn_id)
+    readmit_reports(tx, context, turn.session_id)
+
+
+def end_turn(
+    tx: Transaction,
+    context: VerbContext,
+    turn: TurnRow,
+    event: TurnEvent,
+    why: str,
+    *,
+    worked_ms: int = 0,
+) -> None:
+    """Close an open turn for good, with all that it holds, and take up what waits behind it."""
+    session_id, turn_id = turn.session_id, turn.turn_id
+    resolve_calls(tx, session_id, turn_id, turn.epoch, why)
+    move_turn(tx, turn_id, turn.epoch, turn.state, event, reason=why, worked_ms=worked_ms)
+    abandon_deliveries(tx, session_id, turn_id, why)
+    ask_processes_to_end(tx, session_id, turn_id, everything=False)
+    go_on_after(tx, context, session_id, turn_id)
+
+
+def go_on_after(
+    tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId | None
+) -> None:
+    """Finish the transaction that ends a turn: tell how processes ended, and open the next turn.
+    Every way out of a turn ends here. Without a turn, only the next one is opened."""
+    if turn_id is not None:
+        tell_ends(tx, context, session_id, turn_id)
+    open_next(tx, context, session_id)
+
+
+def retry_note(tx: Reading, entry: Entry) -> Note | None:
+    """What ran before for words that are asked again, told as after a crash. It is read when the
+    turn opens, however long the words have waited. None if nothing ran."""
+    if entry.source != RETRY or not entry.external_id.isdecimal():
+        return None
+    calls: list[tuple[str, str, str]] = []
+    turn_id: TurnId | None = TurnId(int(entry.external_id))
+    for _ in range(RETRIES_FOLLOWED):
+        if turn_id is None:
+            break
+        rows = tx.rows("calls_begun", turn_id=turn_id, limit=notes.CALLS_NAMED + 1)
+        calls += [(text(tool), text(arguments), text(how)) for tool, arguments, how in rows]
+        turn_id = _asked_again_in(tx, turn_id)
+    return Note(cause=notes.RETRY, text=notes.asked_again(calls)) if calls else None
+
+
+def _asked_again_in(tx: Reading, turn_id: TurnId) -> TurnId | None:
+    """The turn whose words this turn asked again, if it did."""
+    key = first_text(tx.row("turn_retried_by", turn_id=turn_id)) or ""
+    return TurnId(int(key)) if key.isdecimal() else None

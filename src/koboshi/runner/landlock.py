@@ -1,0 +1,179 @@
+"""Landlock, the kernel's own rules for a process and its children, by system calls.
+
+Imports nearly nothing: it is part of the runner, which applies it in the child that becomes the
+command. There are no rules that forbid: what is *handled* is forbidden, except where it is granted.
+"""
+
+import posix
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+    from typing import Any
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+VERSION = 1
+PATH_BENEATH, NET_PORT = 1, 2
+SET_NO_NEW_PRIVS = 38
+ABI_MIN = 3
+"""Below, a file that may not be written can still be emptied."""
+ABI_OF_PORTS = 4
+ABI_OF_SCOPES = 6
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+TRUNCATE = 1 << 14
+ALL = (1 << 15) - 1
+"""Every right of ABI 3: the first thirteen, moving between folders, and emptying."""
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
+READING = EXECUTE | READ_FILE | READ_DIR
+BIND_TCP, CONNECT_TCP = 1, 2
+SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
+DROP_FROM_BOUNDS = 24
+CAPABILITIES = 64
+CAPABILITY_VERSION = 0x20080522
+FOLDER = 0o040000
+KIND = 0o170000
+PORTS = 65_536
+
+
+def version() -> int:
+    """The ABI of this kernel; 0 where there is none, or it is switched off."""
+    try:
+        return max(0, Calls().call(CREATE_RULESET, None, 0, VERSION))
+    except (ImportError, OSError):
+        return 0
+
+
+def no_new_privileges() -> None:
+    """Without it, no process without special rights may restrict itself. Raises OSError."""
+    Calls().prctl(SET_NO_NEW_PRIVS, 1)
+
+
+def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> None:
+    """Leave this thread and all its children nothing of the file system but what is granted, as
+    (path, rights). What does not exist is not granted. Raises OSError."""
+    calls = Calls()
+    found = calls.call(CREATE_RULESET, None, 0, VERSION)
+    if found < ABI_MIN:
+        raise OSError(38, f"the kernel has Landlock {found}, and {ABI_MIN} is needed")
+    is_cut_off = not has_network and found >= ABI_OF_PORTS
+    scopes = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if found >= ABI_OF_SCOPES else 0
+    rules = calls.ruleset(found, ALL, BIND_TCP | CONNECT_TCP if is_cut_off else 0, scopes)
+    for path, rights in grants:
+        grant(calls, rules, path, rights)
+    calls.prctl(SET_NO_NEW_PRIVS, 1)
+    calls.call(RESTRICT_SELF, rules, 0)
+    posix.close(rules)
+    give_up_capabilities(calls)
+
+
+def give_up_capabilities(calls: "Calls") -> None:
+    """Leave this thread and its children no special right, as bubblewrap does. Landlock does not
+    bind root's: with them one reads the environment of any process, or loads a module."""
+    for right in range(CAPABILITIES):
+        try:
+            calls.prctl(DROP_FROM_BOUNDS, right)
+        except OSError:
+            break  # there is no such right, or none to give up
+    calls.drop_capabilities()
+
+
+def grant(calls: "Calls", rules: int, path: bytes, rights: int) -> None:
+    try:
+        file = posix.open(path, posix.O_PATH | posix.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    try:
+        if posix.fstat(file).st_mode & KIND != FOLDER:
+            rights &= OF_FILES
+        rule = rights.to_bytes(8, sys.byteorder) + file.to_bytes(4, sys.byteorder)
+        calls.call(ADD_RULE, rules, PATH_BENEATH, rule, 0)
+    finally:
+        posix.close(file)
+
+
+def deny_ports(ports: "Container[int]") -> bool:
+    """Forbid this thread and all its children to listen on these ports, and to connect to them.
+    False where the kernel cannot. It grants every other port, which takes some tenths of a second.
+    Raises OSError."""
+    calls = Calls()
+    found = version()
+    if found < ABI_OF_PORTS:
+        return False
+    rights = BIND_TCP | CONNECT_TCP
+    rules = calls.ruleset(found, 0, rights, 0)
+    allowed = rights.to_bytes(8, sys.byteorder)
+    add, order = calls.system, sys.byteorder
+    for port in range(PORTS):
+        # Plain values: there are many of them, and each is small.
+        rule = allowed + port.to_bytes(8, order)
+        if port not in ports and add(ADD_RULE, rules, NET_PORT, rule, 0):
+            raise OSError(calls.errno(), "the rule of a port was refused")
+    calls.prctl(SET_NO_NEW_PRIVS, 1)
+    calls.call(RESTRICT_SELF, rules, 0)
+    posix.close(rules)
+    return True
+
+
+class Calls:
+    """System calls. The package `ctypes` costs more than all the rest of the runner, so this uses
+    what is below it."""
+
+    def __init__(self) -> None:
+        native = __import__("_ctypes")
+        word = type("word", (native._SimpleCData,), {"_type_": "l"})
+        text = type("text", (native._SimpleCData,), {"_type_": "z"})
+        flags = native.FUNCFLAG_CDECL | native.FUNCFLAG_USE_ERRNO
+        shape = {"_flags_": flags, "_restype_": word}
+        function = type("function", (native.CFuncPtr,), shape)
+        library = native.dlopen(None, 0)
+        self.word: Any = word
+        self.text: Any = text
+        self.errno: Any = native.get_errno
+        self.system: Any = function(native.dlsym(library, "syscall"))
+        self.control: Any = function(native.dlsym(library, "prctl"))
+        self.ask: Any = function(native.dlsym(library, "ioctl"))
+        self.drop: Any = function(native.dlsym(library, "capset"))
+        self.bound: Any = function(native.dlsym(library, "setrlimit"))
+        self.native: Any = native
+
+    def call(self, number: int, *said: "int | bytes | None") -> int:
+        words = [self._native(each) for each in said]
+        return self._checked(self.system(self.word(number), *words))
+
+    def prctl(self, option: int, value: int) -> int:
+        arguments = (option, value, 0, 0, 0)
+        return self._checked(self.control(*(self.word(each) for each in arguments)))
+
+    def limit(self, kind: int, most: int) -> None:
+        """Set a limit of this process, for good."""
+        record = most.to_bytes(8, sys.byteorder) * 2
+        self._checked(self.bound(self.word(kind), self.text(record)))
+
+    def drop_capabilities(self) -> None:
+        """Whatever is in force, permitted or handed on."""
+        header = CAPABILITY_VERSION.to_bytes(4, sys.byteorder) + bytes(4)
+        self._checked(self.drop(self.text(header), self.text(bytes(24))))
+
+    def filled(self, file: int, request: int, content: bytes) -> bytes:
+        """What the kernel makes of a record, by `ioctl`."""
+        byte = type("byte", (self.native._SimpleCData,), {"_type_": "B"})
+        shape = {"_type_": byte, "_length_": len(content)}
+        record = type("record", (self.native.Array,), shape)(*content)
+        self._checked(self.ask(self.word(file), self.word(request), self.native.byref(record)))
+        return bytes(record)
+
+    def ruleset(self, abi: int, files: int, network: int, scopes: int) -> int:
+        attributes = b"".join(each.to_bytes(8, sys.byteorder) for each in (files, network, scopes))
+        size = 24 if abi >= ABI_OF_SCOPES else 16 if abi >= ABI_OF_PORTS else 8
+        return self.call(CREATE_RULESET, attributes[:size], size, 0)
+
+    def _native(self, value: "int | bytes | None") -> "Any":
+        return self.word(value) if isinstance(value, int) else self.text(value)
+
+    def _checked(self, result: int) -> int:
+        if result < 0:
+            number = self.errno()
+            raise OSError(number, posix.strerror(number))
+        return int(result)

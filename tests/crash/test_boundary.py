@@ -1,0 +1,114 @@
+"""Issue 15: which boundary stands around the commands of a real gateway, and what it says."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from koboshi.boundary.probe import probe
+from tests.cli.process import KOBOSHI, Gateway, gateway, koboshi, starting, until
+from tests.harness.rows import glance
+
+DENIED = (sys.executable, "-m", "tests.harness.denied")
+NO_NAMESPACES = (*DENIED, "namespaces", KOBOSHI)
+NOTHING = (*DENIED, "namespaces,landlock", KOBOSHI)
+
+
+def spoken(one: Gateway, command: str) -> None:
+    """A turn that runs the command, to its end."""
+    calls = [{"tool": "terminal", "arguments": {"command": command}}]
+    items = [{"calls": calls}, {"text": "said"}]
+    one.wait_state(one.say("room", f"script: {json.dumps(items)}"), "done")
+
+
+def said_of(one: Gateway, event: str) -> str:
+    return str(until(lambda: one.events(event), event)[0]["boundary"])
+
+
+def unasked(workdir: Path) -> dict[str, str]:
+    """Settings with which no person is asked about a command."""
+    approval = {"KOBOSHI__TOOLS__TERMINAL__APPROVAL": "never"}
+    return {"KOBOSHI__GATEWAY__WORKDIR": str(workdir), **approval}
+
+
+@pytest.fixture
+def workdir(tmp_path: Path) -> Path:
+    (tmp_path / "workdir").mkdir()
+    return tmp_path / "workdir"
+
+
+def look_around(one: Gateway, workdir: Path) -> str:
+    """What a command finds out about the gateway's home; it runs in the working folder."""
+    spoken(one, f"cat {one.home}/web-token {one.home}/koboshi.db; ls -A {one.home}; echo ran > ran")
+    assert (workdir / "ran").read_text() == "ran\n"
+    return koboshi("processes", "log", "p1", home=one.home).out
+
+
+@pytest.mark.parametrize("command, name", [((KOBOSHI,), "bubblewrap"), (NO_NAMESPACES, "landlock")])
+def test_a_gateway_takes_the_boundary_that_holds_and_says_so(
+    home: Path, workdir: Path, command: tuple[str, ...], name: str
+) -> None:
+    """Where namespaces are denied, Landlock holds."""
+    if reason := getattr(probe(), name):
+        pytest.skip(f"{name}: {reason}")
+    with gateway(home, command=command, **unasked(workdir)) as one:
+        assert f"held by {name}" in said_of(one, "boundary_holds").lower()
+        token = (home / "web-token").read_text().strip()
+        found = look_around(one, workdir)
+        status = koboshi("status", home=home).out
+        shown = koboshi("explain", "p1", home=home).out
+
+    assert token not in found
+    assert "SQLite format" not in found
+    assert "koboshi.db\n" not in found
+    assert name in status.lower()
+    assert name in shown.lower()
+    assert glance(home).one("processes")["boundary"] == name
+
+
+def test_without_any_boundary_it_serves_without_tools_and_says_the_remedy(
+    home: Path, workdir: Path
+) -> None:
+    """It never runs a command outside by itself."""
+    with gateway(home, command=NOTHING, KOBOSHI__GATEWAY__WORKDIR=str(workdir)) as one:
+        words = said_of(one, "boundary_missing")
+        spoken(one, "echo ran > ran")
+
+    assert "no command, file and MCP tools" in words
+    assert "install bubblewrap" in words
+    assert not (workdir / "ran").exists()
+    assert glance(home).of("processes") == []
+
+
+@pytest.mark.parametrize("sandbox", ["workspace", "locked"])
+def test_a_boundary_that_is_written_down_and_cannot_hold_refuses_the_start(
+    home: Path, sandbox: str
+) -> None:
+    with starting(home, command=NOTHING, KOBOSHI__TOOLS__SANDBOX=sandbox) as one:
+        assert one.wait_end() == 78
+
+    assert f'tools.sandbox = "{sandbox}": no sandbox holds on this machine' in one.err
+    assert "install bubblewrap" in one.err
+    assert "Traceback" not in one.err
+
+
+def test_locked_is_refused_where_only_landlock_holds(home: Path) -> None:
+    """Landlock leaves a part of the network; half a promise is none."""
+    with starting(home, command=NO_NAMESPACES, KOBOSHI__TOOLS__SANDBOX="locked") as one:
+        assert one.wait_end() == 78
+
+    assert "Landlock leaves a part of the network" in one.err
+
+
+def test_host_is_said_at_every_start_and_by_the_doctor(home: Path, workdir: Path) -> None:
+    chosen = {"KOBOSHI__TOOLS__SANDBOX": "host", "KOBOSHI__GATEWAY__WORKDIR": str(workdir)}
+    with gateway(home, **chosen) as one:
+        words = said_of(one, "boundary_missing")
+        spoken(one, "echo ran > ran")
+        seen = koboshi("doctor", home=home, **chosen).out
+
+    assert "everything that the gateway's own user may" in words
+    assert 'sandbox: sandbox = "host"' in seen
+    assert (workdir / "ran").exists()
+    assert glance(home).one("processes")["boundary"] == "none"

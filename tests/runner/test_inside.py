@@ -1,0 +1,270 @@
+"""What a command sees inside a boundary, by really looking.
+
+What Landlock cannot keep out is named here: a list of processes, sockets that have a path, and the
+modes and times of files (docs/sandbox.md).
+"""
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from koboshi.boundary.enclosure import Enclosure, Exceptions
+from koboshi.boundary.port_guard import PortGuard
+from koboshi.boundary.probe import probe
+from koboshi.domain.sandbox import Boundary, Sandbox
+from koboshi.ports.runners import EndedBy
+from koboshi.runner.landlock import ABI_OF_PORTS, ABI_OF_SCOPES, version
+from tests.harness.insiders import living_of
+from tests.harness.polling import until
+from tests.runner.insides import CONFINED
+from tests.runner.yard import Yard
+
+
+class Scene:
+    """A gateway's home with its secrets, and commands of its sessions."""
+
+    def __init__(self, yard: Yard, enclosure: Enclosure, home: Path) -> None:
+        self.yard = yard
+        self.enclosure = enclosure
+        self.home = home
+
+    async def run(self, command: str, *, session: str = "s1", **variables: str) -> tuple[int, str]:
+        """Exit code and output of a command of a session."""
+        view = self.enclosure.view_of(session)
+        workdir = str(self.yard.workdir)
+        started = self.enclosure.start(view, workdir, {"PATH": os.environ["PATH"], **variables})
+        self.yard.confine = lambda _: started.confinement
+        seen, output = await self.yard.run(command, environment=started.environment)
+        assert seen.ending is not None
+        assert seen.ending.by is EndedBy.ITSELF, seen.ending.error
+        assert seen.ending.exit_code is not None
+        return seen.ending.exit_code, output.decode()
+
+    def allow(self, **exceptions: tuple[str, ...]) -> None:
+        known = replace(self.enclosure.exceptions, **exceptions)  # type: ignore[arg-type]
+        self.enclosure = replace(self.enclosure, exceptions=known)
+
+
+@pytest.fixture(params=CONFINED)
+def scene(yard: Yard, tmp_path: Path, request: pytest.FixtureRequest) -> Scene:
+    if reason := getattr(probe(), request.param):
+        pytest.skip(f"{request.param}: {reason}")
+    home = tmp_path / "gateway"
+    home.mkdir()
+    (home / "web-token").write_text("a secret of the gateway")
+    enclosure = Enclosure(
+        sandbox=Sandbox.WORKSPACE,
+        boundary=Boundary(request.param),
+        workdirs=(str(yard.workdir),),
+        kept=str(home / "inside"),
+        hidden=(str(home),),
+        exceptions=Exceptions(readable=(sys.prefix, sys.base_prefix)),
+    )
+    return Scene(yard, enclosure, home)
+
+
+@pytest.fixture
+def neighbour() -> Iterator["subprocess.Popen[bytes]"]:
+    """A process of our own user outside, with a secret in its environment."""
+    with subprocess.Popen(["sleep", "1000"], env={"KEY": "a-secret-key"}) as process:
+        yield process
+        process.kill()
+
+
+def python(code: str) -> str:
+    return shlex.join([sys.executable, "-I", "-S", "-c", code])
+
+
+async def test_the_home_of_the_gateway_cannot_be_read_or_changed(scene: Scene) -> None:
+    """Issue 15, V5: by no name that leads to it."""
+    token = scene.home / "web-token"
+    ways = [
+        f"cat {token}",
+        f"rev {scene.home}/web-tok*",
+        f"ln -s {scene.home} link; cat link/web-token",
+        f"cat ../{scene.home.name}/web-token",
+        f"cat /proc/self/cwd/../{scene.home.name}/web-token",
+        f"echo no > {token}",
+        f"rm -f {token}; mv {scene.home} gone",
+        f"ls -A {scene.home} | grep token",
+    ]
+
+    _, output = await scene.run("; ".join(f"{{ {way}; }} 2>/dev/null" for way in ways))
+
+    assert "secret" not in output
+    assert "terces" not in output
+    assert "token" not in output
+    assert token.read_text() == "a secret of the gateway"
+
+
+async def test_processes_outside_keep_their_environment_and_hear_no_signal(
+    scene: Scene, neighbour: "subprocess.Popen[bytes]"
+) -> None:
+    """Issue 15, V5: `ps eww -e` shows no key, and no signal reaches the gateway."""
+    pid = neighbour.pid
+    code, output = await scene.run(
+        f"cat /proc/*/environ; cat /proc/{pid}/environ; ps eww -e; kill -9 {pid}"
+    )
+
+    assert "a-secret-key" not in output
+    if scene.enclosure.boundary is Boundary.BUBBLEWRAP or version() >= ABI_OF_SCOPES:
+        assert code != 0
+        assert neighbour.poll() is None
+
+
+async def test_a_session_has_its_own_tmp_and_all_share_the_home(scene: Scene) -> None:
+    first = await scene.run('echo mine > "$TMPDIR/file"; echo kept > ~/file')
+    again = await scene.run('cat "$TMPDIR/file" ~/file')
+    other = await scene.run(
+        f'cat ~/file; cat "$TMPDIR/file" {scene.home}/inside/tmp/s1/file', session="s2"
+    )
+
+    assert first == (0, "")
+    assert again == (0, "mine\nkept\n")
+    assert other[1].startswith("kept\n")
+    assert "mine" not in other[1]
+
+
+async def test_the_system_is_there_and_cannot_be_changed(scene: Scene) -> None:
+    code, output = await scene.run(
+        "getent passwd root && sed --version >/dev/null && test -r /etc/resolv.conf && "
+        "! touch /usr/koboshi /etc/passwd 2>/dev/null && ls ~ && echo > /dev/null && echo fine"
+    )
+
+    assert (code, output.splitlines()[-1]) == (0, "fine")
+    assert not Path("/usr/koboshi").exists()
+
+
+async def test_named_exceptions_are_seen_and_others_are_not(scene: Scene, tmp_path: Path) -> None:
+    for name in ("books", "notes", "letters"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(f"words of {name}\n")
+    scene.allow(
+        readable=(*scene.enclosure.exceptions.readable, str(tmp_path / "books")),
+        writable=(str(tmp_path / "notes"),),
+    )
+
+    _, output = await scene.run(
+        f"cd {tmp_path}; cat books/file notes/file letters/file; echo more >> notes/file; "
+        "echo more >> books/file; echo more >> letters/file"
+    )
+
+    assert "words of books\nwords of notes\n" in output
+    assert "letters\n" not in output.replace("letters/file", "")
+    assert (tmp_path / "notes" / "file").read_text() == "words of notes\nmore\n"
+    assert (tmp_path / "books" / "file").read_text() == "words of books\n"
+    assert (tmp_path / "letters" / "file").read_text() == "words of letters\n"
+
+
+@pytest.mark.parametrize("scene", [Boundary.BUBBLEWRAP], indirect=True)
+async def test_a_socket_is_reached_only_if_it_is_named(scene: Scene) -> None:
+    """The bus of the user, the socket of docker. Landlock before version 9 does not cover them."""
+    # The names of sockets are short.
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = Path(folder) / "docker.sock"
+        listener.bind(str(path))
+        listener.listen()
+        connect = python(f"import socket; socket.socket(1).connect({str(path)!r})")
+        unnamed, _ = await scene.run(connect)
+        scene.allow(sockets=(str(path),))
+        named, said = await scene.run(connect)
+
+    assert unnamed != 0
+    assert (named, said) == (0, "")
+
+
+async def test_the_folders_of_services_and_people_cannot_be_listed(scene: Scene) -> None:
+    """The bus of the user and the socket of docker are in /run; the gateway's are in its home."""
+    code, output = await scene.run("ls -A /run /run/user /var /var/lib /srv /mnt 2>/dev/null")
+
+    assert (code, output) == (2, "")
+
+
+@pytest.mark.parametrize("scene", [Boundary.BUBBLEWRAP], indirect=True)
+@pytest.mark.parametrize("sandbox", [Sandbox.WORKSPACE, Sandbox.LOCKED])
+async def test_locked_has_no_network(scene: Scene, sandbox: Sandbox) -> None:
+    scene.enclosure = replace(scene.enclosure, sandbox=sandbox)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        code, _ = await scene.run(f"exec 3<>/dev/tcp/127.0.0.1/{port}")
+
+    assert (code == 0) is (sandbox is Sandbox.WORKSPACE)
+
+
+async def test_our_own_port_can_be_neither_taken_nor_reached(scene: Scene) -> None:
+    """Issue 15: a program that takes the port of a gateway during its restart would be handed what
+    proves who people are."""
+    if version() < ABI_OF_PORTS:
+        pytest.skip("the kernel has no rules for ports")
+    with socket.socket() as ours, socket.socket() as other:
+        for each in (ours, other):
+            each.bind(("127.0.0.1", 0))
+            each.listen()
+        mine, free = ours.getsockname()[1], other.getsockname()[1]
+        scene.yard.runners.guard = PortGuard(frozenset({mine}))
+        reached, _ = await scene.run(f"exec 3<>/dev/tcp/127.0.0.1/{mine}")
+        other_reached, said = await scene.run(f"exec 3<>/dev/tcp/127.0.0.1/{free}")
+    bind = "import socket, sys; socket.socket().bind(('127.0.0.1', int(sys.argv[1])))"
+    taken, _ = await scene.run(f"{python(bind)} {mine}")
+    other_taken, _ = await scene.run(f"{python(bind)} {free}")
+
+    assert (reached, taken) == (1, 1)
+    assert (other_reached, said, other_taken) == (0, "", 0)
+
+
+async def test_nothing_of_a_command_is_left_when_it_has_ended(scene: Scene) -> None:
+    """A child in a session of its own, without a parent and an environment, is ended as well."""
+    code, output = await scene.run("(setsid env -i sleep 1000 &); sleep 1000 & echo up; exit 4")
+
+    assert (code, output) == (4, "up\n")
+    folder = scene.yard.folder / "1"
+    await until(lambda: not living_of(folder), "nothing of it lives")
+
+
+@pytest.mark.parametrize("scene", [Boundary.BUBBLEWRAP], indirect=True)
+async def test_a_sandbox_that_does_not_start_has_run_nothing(scene: Scene) -> None:
+    """It is an error of the start, and never a run outside."""
+    view = scene.enclosure.view_of("s1")
+    started = scene.enclosure.start(view, "/not/there", {"PATH": "/bin"})
+    scene.yard.confine = lambda _: started.confinement
+
+    seen, _ = await scene.yard.run("echo ran > ran")
+
+    assert seen.ending is not None
+    assert (seen.ending.by, seen.ending.exit_code) == (EndedBy.START, None)
+    assert seen.ending.error.startswith("its sandbox did not start: bwrap: Can't chdir")
+    assert not (scene.yard.workdir / "ran").exists()
+
+
+async def test_the_environment_is_in_no_argument(scene: Scene) -> None:
+    """Arguments can be read by every user of the machine."""
+    view = scene.enclosure.view_of("s1")
+    workdir = str(scene.yard.workdir)
+    started = scene.enclosure.start(view, workdir, {"PATH": "/bin", "KEY": "a-secret-key"})
+    scene.yard.confine = lambda _: started.confinement
+    process_id = await scene.yard.start("echo $KEY; sleep 1000", environment=started.environment)
+    await scene.yard.until_said(process_id, b"a-secret-key")
+
+    pids = living_of(scene.yard.folder / str(process_id))
+
+    assert pids
+    assert not [pid for pid in pids if b"a-secret" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+async def test_commands_find_the_programs_of_the_system(scene: Scene) -> None:
+    """Wherever the gateway's own interpreter lies, and whatever its search path is."""
+    code, output = await scene.run("command -v ls && echo $PATH", PATH="/nowhere/bin:/elsewhere")
+
+    assert code == 0
+    assert "/usr/bin" in output.splitlines()[-1].split(":")
+    assert "/nowhere/bin" not in output
