@@ -31,7 +31,7 @@ from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
 from koboshi.domain.retry import Retried
 from koboshi.domain.session import Busy, CutKind, Listen, Session
-from koboshi.kernel.accounts import adopt_unclaimed, bind_account, is_new_to
+from koboshi.kernel.accounts import assign_unclaimed, bind_account, is_new_to
 from koboshi.kernel.admission import apply_admission
 from koboshi.kernel.approvals import revoke_rule
 from koboshi.kernel.approver import answers_approval
@@ -91,7 +91,7 @@ class InboxVerbs:
             return
 
         def operation(tx: Transaction) -> None:
-            adopt_unclaimed(tx, channel, account)
+            assign_unclaimed(tx, channel, account)
             now = tx.now_ms
             tx.change(
                 "account_connected", channel=channel, account=account, worker_id=worker_id, now=now

@@ -541,11 +541,11 @@ WHERE channel = :channel AND account = :account AND connected_by IS NOT :worker_
 SELECT 1 FROM cursors WHERE channel = :channel AND account = ''
 UNION ALL SELECT 1 FROM inbox WHERE source = :channel AND account = '' LIMIT 1;
 
--- name: entries_adopt
+-- name: entries_assign
 -- Give messages without an account to this one.
 UPDATE OR IGNORE inbox SET account = :account WHERE source = :channel AND account = '';
 
--- name: cursor_adopt
+-- name: cursor_assign
 -- The same for the cursor.
 UPDATE OR REPLACE cursors SET account = :account WHERE channel = :channel AND account = '';
 

@@ -46,7 +46,7 @@ from koboshi.stores.sqlite.file import (
 from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
 from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
 from koboshi.stores.sqlite.open_files import look_at_open_files
-from koboshi.stores.sqlite.ownership import adopt
+from koboshi.stores.sqlite.ownership import rehome
 from koboshi.stores.sqlite.quarantine import (
     begin_empty,
     finish_restore,
@@ -202,7 +202,7 @@ async def open_store(
         connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
         own_id = home_id(home)
-        adopt(connection, own_id)
+        rehome(connection, own_id)
         warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
