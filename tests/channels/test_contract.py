@@ -16,8 +16,10 @@ from koboshi.domain.ids import DeliveryId, SessionId, TurnId
 from koboshi.domain.outbox import Delivery, Near, Sent
 from koboshi.domain.route import Route
 from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Receipt
+from tests.channels.discord_rig import discord_rig_at
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
 from tests.channels.telegram_rig import rig_at
+from tests.fakes.discord.server import serving_discord
 from tests.fakes.telegram.server import serving
 
 NOTHING_NEAR = Near(before=(), known=(), is_alone=True)
@@ -87,7 +89,13 @@ async def telegram_rig() -> AsyncIterator[Rig]:
         yield rig
 
 
-RIGS: dict[str, MakeRig] = {"web": web_rig, "telegram": telegram_rig}
+@asynccontextmanager
+async def discord_rig() -> AsyncIterator[Rig]:
+    async with serving_discord() as fake, discord_rig_at(fake) as rig:
+        yield rig
+
+
+RIGS: dict[str, MakeRig] = {"web": web_rig, "telegram": telegram_rig, "discord": discord_rig}
 
 
 @pytest.fixture(params=RIGS.values(), ids=list(RIGS))

@@ -48,6 +48,8 @@ class Link:
     session: GatewaySession | None = None
     packer: "zlib._Compress | None" = None
     heard_at: float = 0.0
+    believes: int | None = None
+    """The newest event that the client says it has."""
     sends: list[float] = field(default_factory=list)
 
     async def write(self) -> None:
@@ -222,7 +224,7 @@ class FakeGateway:
     def _beat(self, link: Link, content: object, now: float) -> None:
         if content is not None and not isinstance(content, int):
             raise Closing(4002, "Error while decoding payload.")
-        link.heard_at = now
+        link.heard_at, link.believes = now, content
         if self.acks:
             link.outgoing.put_nowait({"op": ACK, "d": None, "t": None, "s": None})
 

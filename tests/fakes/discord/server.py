@@ -170,7 +170,8 @@ class FakeDiscord:
         request.status = 204 if result is None else 200
         if result is None:
             return Reply(204, b"", "text/html", headers=ruling.headers)
-        return Reply(200, msgspec.json.encode(result), headers=ruling.headers)
+        now = self.world.clock()
+        return Reply(200, msgspec.json.encode(result), headers=ruling.headers, at=now)
 
     def _download(self, http: HttpRequest) -> Reply:
         found = re.fullmatch(r"/attachments/\d+/(\d+)/[^/]+", http.path)

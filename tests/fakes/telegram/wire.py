@@ -31,6 +31,8 @@ class Reply:
     """The connection ends without it."""
     headers: tuple[tuple[str, str], ...] = ()
     """Beside those that every reply has."""
+    at: float | None = None
+    """The time that the server tells; None: the machine's."""
 
 
 DROPPED = Reply(0, b"", is_dropped=True)
@@ -99,9 +101,10 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         reason = REASONS.get(reply.status, "Told")
+        date = formatdate(reply.at, usegmt=True)
         head = (
             f"HTTP/1.1 {reply.status} {reason}\r\nContent-Type: {reply.kind}\r\n"
-            f"Date: {formatdate(usegmt=True)}\r\n"
+            f"Date: {date}\r\n"
             f"Content-Length: {len(reply.body)}\r\n"
             + "".join(f"{name}: {words}\r\n" for name, words in reply.headers)
             + "\r\n"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from koboshi.channels.common.calls import NoAnswer
 from koboshi.channels.discord.client import DiscordApi
 from koboshi.channels.discord.places import PRIVATE, THREADS, Places
-from koboshi.channels.discord.types import DiscordPlace
+from koboshi.channels.discord.types import ChannelMessage, DiscordPlace
 
 GONE = frozenset({403, 404})
 
@@ -35,6 +35,16 @@ class Directory:
         path, asked = "/users/@me/channels", {"recipient_id": person}
         answer = await self.api.call("POST", path, asked, kind="createDm")
         return answer.read(DiscordPlace) if answer.is_good else None
+
+    async def message_of(self, told: ChannelMessage) -> ChannelMessage:
+        """A message as it is now; as it was told if it is gone."""
+        path = f"/channels/{told.channel_id}/messages/{told.id}"
+        answer = await self.api.call("GET", path, kind="getMessage", place=told.channel_id)
+        if answer.is_good:
+            return answer.read(ChannelMessage)
+        if answer.status in GONE:
+            return told
+        raise NoAnswer(answer.refusal.message)
 
     async def _asked_for(self, channel_id: str) -> DiscordPlace:
         path = f"/channels/{channel_id}"

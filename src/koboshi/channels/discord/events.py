@@ -165,9 +165,8 @@ class EventIntake:
     ) -> None:
         mine = self.reader.me.id
         others = [each for each in messages if each.author is None or each.author.id != mine]
-        for each in others:
-            await self._check_content(each, place)
-        inbounds = [self.reader.message(each, place) for each in others]
+        whole = [await self._readable(each, place) for each in others]
+        inbounds = [self.reader.message(each, place) for each in whole]
         await self.accept(inbounds, None, tokens)
         self.marks.keep(tokens)
 
@@ -254,7 +253,7 @@ class EventIntake:
             self.tasks.start_soon(self._read, place, self.marks.after(place.id), person)
             self._histories.begin(place.id)
             return
-        await self._check_content(message, place)
+        message = await self._readable(message, place)
         batch.tokens[message.channel_id] = self.marks.token(place.id, int(message.id), person)
         batch.inbounds.append(self.reader.message(message, place))
 
@@ -279,19 +278,21 @@ class EventIntake:
         batch.used[len(batch.inbounds)] = used
         batch.inbounds.append(self.reader.interaction(used, place))
 
-    async def _check_content(self, message: ChannelMessage, place: DiscordPlace) -> None:
-        """A message without anything in it is what a bot gets that may not read. Raises
-        ChannelUnusable; the message is not stored, so it comes again when it can be read."""
+    async def _readable(self, message: ChannelMessage, place: DiscordPlace) -> ChannelMessage:
+        """The message with what is in it. One without anything is what a bot gets that may not
+        read: then ChannelUnusable is raised, and nothing is stored, so that it comes again. A
+        session remembers its events as they were, so now it is asked for as it is."""
         author = message.author
         if message.kind not in SPOKEN or place.kind == PRIVATE or not lacks_content(message):
-            return
+            return message
         if author is None or author.is_bot or message.webhook_id is not None:
-            return
+            return message
         if not await self.may_read():
             raise ChannelUnusable(
                 f"{self.reader.channel}: messages come without content: switch on Message Content "
                 "Intent on the page of the bot in the Developer Portal"
             )
+        return await self.directory.message_of(message)
 
     async def _read(self, place: DiscordPlace, after: int, person: str = "") -> None:
         await self._histories.read(place, after, person)

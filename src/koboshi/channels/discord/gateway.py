@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 from anyio import (
+    BrokenResourceError,
+    ClosedResourceError,
     EndOfStream,
     WouldBlock,
     create_memory_object_stream,
@@ -82,7 +84,7 @@ class GatewayLink:
         """The frames that have come, at least one. Raises GatewayClosed behind the last one."""
         try:
             frames = [await self._in.receive()]
-        except EndOfStream:
+        except (EndOfStream, ClosedResourceError):
             raise self._end or GatewayClosed(None, "the connection broke") from None
         with suppress(WouldBlock, EndOfStream):
             while len(frames) < count_max:
@@ -107,6 +109,8 @@ class GatewayLink:
             self._end = GatewayClosed(code, str(closed.rcvd.reason if closed.rcvd else closed))
         except msgspec.DecodeError as error:
             self._end = GatewayClosed(None, f"a frame cannot be read: {error}")
+        except BrokenResourceError:  # no one takes more frames
+            self._end = self._end or GatewayClosed(None, "the connection was given up")
         finally:
             self._out.close()
 
@@ -124,6 +128,8 @@ class GatewayLink:
                 return
 
     async def close(self) -> None:
+        """Close it so that the session stays."""
+        self._in.close()
         with move_on_after(CLOSE_SECONDS, shield=True):
             await self.socket.close(STAYS, "koboshi comes back")
 
