@@ -154,6 +154,25 @@ class TelegramConfig(PlatformConfig, frozen=True, kw_only=True):
         return None if self.token is None else ("bot token", (self.token, self.api_base))
 
 
+class DiscordConfig(PlatformConfig, frozen=True, kw_only=True):
+    """One Discord bot."""
+
+    enabled: Annotated[bool, Meta(description="whether the bot is used")] = True
+    token: Annotated[Secret | None, Meta(
+        description=f"the token of the [bot](discord.md): {TOKEN}")] = None
+    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "DISCORD_BOT_TOKEN"
+    api_base: Annotated[Url, Meta(description="the REST API, with its version"),
+        rules.web_address, rules.no_slash_at_end] = "https://discord.com/api/v10"
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        return {"api_base": self.api_base}
+
+    @property
+    def shares(self) -> tuple[str, object] | None:
+        return None if self.token is None else ("bot token", (self.token, self.api_base))
+
+
 class WebConfig(ChannelConfig, frozen=True, kw_only=True):
     """One web chat and dashboard."""
 
@@ -210,6 +229,7 @@ class PluginChannelConfig(PlatformConfig, frozen=True, kw_only=True):
 
 PLATFORMS: Mapping[str, type[ChannelConfig]] = {
     "telegram": TelegramConfig,
+    "discord": DiscordConfig,
     "web": WebConfig,
 }
 """Our own platforms."""

@@ -30,7 +30,7 @@ RAW_CHARS_MAX = 16_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventReader:
+class MessageReader:
     """Reads the events of one bot."""
 
     channel: ChannelName

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from koboshi.channels.common.calls import NoAnswer
 from koboshi.channels.discord.client import DiscordApi
-from koboshi.channels.discord.places import PRIVATE, THREADS, Places
+from koboshi.channels.discord.places import PRIVATE, THREADS, KnownPlaces
 from koboshi.channels.discord.types import ChannelMessage, DiscordPlace
 
 GONE = frozenset({403, 404})
@@ -13,7 +13,7 @@ GONE = frozenset({403, 404})
 @dataclass(slots=True, kw_only=True)
 class Directory:
     api: DiscordApi
-    places: Places = field(default_factory=Places)
+    places: KnownPlaces = field(default_factory=KnownPlaces)
 
     async def place_of(
         self, channel_id: str, kind: int | None = None, guild_id: str | None = None

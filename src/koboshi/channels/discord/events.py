@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.discord.catching_up import ChannelHistories
 from koboshi.channels.discord.client import DiscordApi
-from koboshi.channels.discord.codec import SPOKEN, EventReader
+from koboshi.channels.discord.codec import SPOKEN, MessageReader
 from koboshi.channels.discord.cursor import SessionPlace
 from koboshi.channels.discord.directory import Directory
 from koboshi.channels.discord.places import PRIVATE, is_id, moment_of
@@ -65,7 +65,7 @@ class _Batch:
 @dataclass(slots=True, kw_only=True)
 class EventIntake:
     api: DiscordApi
-    reader: EventReader
+    reader: MessageReader
     marks: ReadMarks
     accept: Accept
     tasks: TaskGroup

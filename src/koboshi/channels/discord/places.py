@@ -36,7 +36,7 @@ def moment_of(stamp: str) -> int:
 
 
 @dataclass(slots=True)
-class Places:
+class KnownPlaces:
     """Channels by id. A thread never changes its parent, so what is remembered stays true."""
 
     _known: dict[str, DiscordPlace] = field(default_factory=dict)

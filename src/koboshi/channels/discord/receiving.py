@@ -30,7 +30,7 @@ from anyio.abc import TaskGroup
 from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.common.serving import one_of
 from koboshi.channels.discord.client import AGENT, DiscordApi
-from koboshi.channels.discord.codec import EventReader
+from koboshi.channels.discord.codec import MessageReader
 from koboshi.channels.discord.cursor import SessionPlace, place_in
 from koboshi.channels.discord.events import EventIntake
 from koboshi.channels.discord.gateway import (
@@ -138,7 +138,7 @@ class DiscordReceiving:
             await accept([], None, first)
             marks.keep(first)
         tasks.start_soon(introduction.register)
-        reader = EventReader(
+        reader = MessageReader(
             channel=self.options.name, me=me, chars_max=self.options.message_chars_max
         )
         self._intake = EventIntake(
