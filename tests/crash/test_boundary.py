@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from koboshi.boundary.control_groups import find
 from koboshi.boundary.probe import probe
+from koboshi.stores.home_id import home_id
 from tests.cli.process import KOBOSHI, Gateway, gateway, koboshi, starting, until
+from tests.harness.insiders import living_of
 from tests.harness.rows import glance
 
 DENIED = (sys.executable, "-m", "tests.harness.denied")
@@ -65,6 +68,35 @@ def test_a_gateway_takes_the_boundary_that_holds_and_says_so(
     assert name in status.lower()
     assert name in shown.lower()
     assert glance(home).one("processes")["boundary"] == name
+
+
+@pytest.mark.parametrize("command, name", [((KOBOSHI,), "bubblewrap"), (NO_NAMESPACES, "landlock")])
+def test_commands_of_a_chat_are_bounded_together_and_the_doctor_says_so(
+    home: Path, workdir: Path, command: tuple[str, ...], name: str
+) -> None:
+    """Issue 15, item 4: by a control group where there is one, else by limits of each process."""
+    if reason := getattr(probe(), name):
+        pytest.skip(f"{name}: {reason}")
+    with gateway(home, command=command, **unasked(workdir), KOBOSHI__TOOLS__PROCESSES="777") as one:
+        left = {"command": "sleep 1000", "background": True}
+        items = [{"calls": [{"tool": "terminal", "arguments": left}]}, {"text": "said"}]
+        one.wait_state(one.say("room", f"script: {json.dumps(items)}"), "done")
+        pids = until(lambda: living_of(home / "processes" / "1"), "it lives")
+        groups = find(f"koboshi-{home_id(home)[:12]}").of("s1")
+        members = [Path(each, "cgroup.procs").read_text().split() for each in groups]
+        limits = [Path(f"/proc/{pid}/limits").read_text() for pid in pids]
+        seen = koboshi("doctor", home=home, KOBOSHI__TOOLS__PROCESSES="777").out
+        koboshi("processes", "kill", "p1", home=home)
+        until(lambda: not living_of(home / "processes" / "1"), "it has ended")
+        until(lambda: not any(Path(each).exists() for each in groups), "its group is gone")
+
+    if groups:
+        assert all({str(pid) for pid in pids} <= set(each) for each in members)
+        assert "limits per chat by cgroup" in seen
+        assert "777 processes" in seen
+    else:
+        assert all("Max processes             777" in each for each in limits)
+        assert "limits per command by rlimits" in seen
 
 
 def test_without_any_boundary_it_serves_without_tools_and_says_the_remedy(

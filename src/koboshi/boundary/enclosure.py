@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from koboshi.boundary import bubblewrap, rules, system
+from koboshi.boundary.control_groups import ControlGroups
 from koboshi.boundary.view import Access, Place, View
 from koboshi.domain.sandbox import Boundary, Sandbox
 from koboshi.ports.runners import UNCONFINED, Confinement
@@ -51,6 +52,8 @@ class Enclosure:
     """Names the home of programs that are no server's: one for each workspace."""
     memory_bytes_max: int = 0
     processes_max: int = 0
+    groups: ControlGroups = field(default_factory=ControlGroups)
+    """What bounds all programs of a session together, where this machine lets us."""
 
     def view_of(
         self, session: str, *, owner: str = "", workdirs: tuple[str, ...] | None = None
@@ -97,9 +100,17 @@ class Enclosure:
             return HOME_INSIDE
         return os.path.join(os.path.realpath(self.kept), "home", owner)
 
-    def start(self, view: View | None, workdir: str, environment: Mapping[str, str]) -> Started:
+    def start(
+        self,
+        view: View | None,
+        workdir: str,
+        environment: Mapping[str, str],
+        *,
+        session: str = "",
+    ) -> Started:
         """What a program that begins in `workdir` is started with; without a view, on the host. The
-        folders of the view are made. Raises OSError."""
+        folders of the view are made. Those of a session have their limits together. Raises
+        OSError."""
         if view is None:
             return Started(confinement=UNCONFINED, environment=environment)
         make_folders(view)
@@ -108,6 +119,7 @@ class Enclosure:
                 confine(view, workdir),
                 memory_bytes_max=self.memory_bytes_max,
                 processes_max=self.processes_max,
+                groups=self.groups.of(session) if session else (),
             ),
             environment=environment_inside(view, environment, self.exceptions.variables),
         )
@@ -117,11 +129,13 @@ ON_HOST = Enclosure(sandbox=Sandbox.HOST, boundary=Boundary.NONE, workdirs=(), k
 
 
 def make_folders(view: View) -> None:
-    """Make the home and the temporary folder of a view. Raises OSError."""
+    """Make the home and the temporary folder of a view, and note that they are used now. Raises
+    OSError."""
     for inside in (view.home, view.tmp):
         outside = view.locate(inside)
         if outside is not None:
             _make_private(outside)
+            os.utime(outside)
 
 
 def _make_private(folder: str) -> None:
