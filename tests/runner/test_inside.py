@@ -4,7 +4,6 @@ What Landlock cannot keep out is named here: a list of processes, sockets that h
 modes and times of files (docs/sandbox.md).
 """
 
-import os
 import shlex
 import socket
 import subprocess
@@ -16,59 +15,13 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from koboshi.boundary.enclosure import Enclosure, Exceptions
 from koboshi.boundary.port_guard import PortGuard
-from koboshi.boundary.probe import probe
 from koboshi.domain.sandbox import Boundary, Sandbox
 from koboshi.ports.runners import EndedBy
 from koboshi.runner.landlock import ABI_OF_PORTS, ABI_OF_SCOPES, version
 from tests.harness.insiders import living_of
 from tests.harness.polling import until
-from tests.runner.insides import CONFINED
-from tests.runner.yard import Yard
-
-
-class Scene:
-    """A gateway's home with its secrets, and commands of its sessions."""
-
-    def __init__(self, yard: Yard, enclosure: Enclosure, home: Path) -> None:
-        self.yard = yard
-        self.enclosure = enclosure
-        self.home = home
-
-    async def run(self, command: str, *, session: str = "s1", **variables: str) -> tuple[int, str]:
-        """Exit code and output of a command of a session."""
-        view = self.enclosure.view_of(session)
-        workdir = str(self.yard.workdir)
-        started = self.enclosure.start(view, workdir, {"PATH": os.environ["PATH"], **variables})
-        self.yard.confine = lambda _: started.confinement
-        seen, output = await self.yard.run(command, environment=started.environment)
-        assert seen.ending is not None
-        assert seen.ending.by is EndedBy.ITSELF, seen.ending.error
-        assert seen.ending.exit_code is not None
-        return seen.ending.exit_code, output.decode()
-
-    def allow(self, **exceptions: tuple[str, ...]) -> None:
-        known = replace(self.enclosure.exceptions, **exceptions)  # type: ignore[arg-type]
-        self.enclosure = replace(self.enclosure, exceptions=known)
-
-
-@pytest.fixture(params=CONFINED)
-def scene(yard: Yard, tmp_path: Path, request: pytest.FixtureRequest) -> Scene:
-    if reason := getattr(probe(), request.param):
-        pytest.skip(f"{request.param}: {reason}")
-    home = tmp_path / "gateway"
-    home.mkdir()
-    (home / "web-token").write_text("a secret of the gateway")
-    enclosure = Enclosure(
-        sandbox=Sandbox.WORKSPACE,
-        boundary=Boundary(request.param),
-        workdirs=(str(yard.workdir),),
-        kept=str(home / "inside"),
-        hidden=(str(home),),
-        exceptions=Exceptions(readable=(sys.prefix, sys.base_prefix)),
-    )
-    return Scene(yard, enclosure, home)
+from tests.runner.scene import Scene
 
 
 @pytest.fixture

@@ -297,3 +297,24 @@ def test_a_program_in_a_home_shows_what_is_installed_there(root: Path) -> None:
 
     assert str(program.parent) in found
     assert not any("share" in path for path in found)
+
+
+def test_what_the_agent_may_write_does_not_say_where_a_program_is(tmp_path: Path) -> None:
+    """Issue 15: a virtual environment in the work folder is the agent's own, with its links."""
+    private = tmp_path / "private" / "bin"
+    private.mkdir(parents=True)
+    (private / "key").write_text(CANARY)
+    work = tmp_path / "work"
+    (work / "env" / "bin").mkdir(parents=True)
+    (work / "env" / "pyvenv.cfg").write_text(f"home = {private}\n")
+    program = work / "env" / "bin" / "python"
+    program.symlink_to(private / "key")
+    (private / "key").chmod(0o755)
+    keys = {"environment": {}, "workdir": str(work), "home": "/nowhere"}
+
+    trusted = files_of(str(program), [], **keys)  # type: ignore[arg-type]
+    found = files_of(str(program), [], **keys, touchable=(str(work),))  # type: ignore[arg-type]
+
+    assert any(str(private) in each for each in trusted)
+    assert not any(str(private) in each for each in found)
+    assert str(work / "env") in found

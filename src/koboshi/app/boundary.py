@@ -64,6 +64,7 @@ def _enclosure(config: Config, environ: Mapping[str, str], chosen: Boundary) -> 
         workdirs=(str(config.gateway.workdir),),
         kept=str(config.home / KEPT_NAME),
         hidden=tuple(_hidden(config)),
+        touchable=_touchable(config),
         exceptions=Exceptions(
             readable=_full(tools.readable),
             writable=_full(tools.writable),
@@ -120,6 +121,7 @@ def server_enclosure(
         workdirs=(),
         kept=str(config.home / KEPT_NAME),
         hidden=tuple(_hidden(config)),
+        touchable=_touchable(config),
         exceptions=Exceptions(
             readable=(*_own_files(config, server, environment), *_full(server.readable)),
             writable=_full(server.writable),
@@ -145,7 +147,15 @@ def _own_files(
         environment=environment,
         workdir=str(config.gateway.workdir),
         home=os.path.expanduser("~"),
+        touchable=_touchable(config),
     )
+
+
+def _touchable(config: Config) -> tuple[str, ...]:
+    """Folders that programs of some chat or server may write, without links."""
+    servers = (path for server in config.mcp for path in server.writable)
+    named = (str(config.gateway.workdir), *config.tools.writable, *servers)
+    return tuple(map(os.path.realpath, _full(named)))
 
 
 def is_held(config: Config) -> bool:

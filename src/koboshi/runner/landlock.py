@@ -4,6 +4,7 @@ Imports nearly nothing: it is part of the runner, which applies it in the child 
 command. There are no rules that forbid: what is *handled* is forbidden, except where it is granted.
 """
 
+import errno
 import posix
 import sys
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+OPEN_AT = 437
+HERE = -100
+NO_LINKS = 4
 VERSION = 1
 PATH_BENEATH, NET_PORT = 1, 2
 SET_NO_NEW_PRIVS = 38
@@ -52,7 +56,8 @@ def no_new_privileges() -> None:
 
 def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> None:
     """Leave this thread and all its children nothing of the file system but what is granted, as
-    (path, rights). What does not exist is not granted. Raises OSError."""
+    (path, rights). What does not exist is not granted, nor what a link leads to: paths were looked
+    at before, and a link may have been put there since. Raises OSError."""
     calls = Calls()
     found = calls.call(CREATE_RULESET, None, 0, VERSION)
     if found < ABI_MIN:
@@ -81,8 +86,10 @@ def give_up_capabilities(calls: "Calls") -> None:
 
 def grant(calls: "Calls", rules: int, path: bytes, rights: int) -> None:
     try:
-        file = posix.open(path, posix.O_PATH | posix.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        file = calls.open_plain(path)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP):
+            raise
         return
     try:
         if posix.fstat(file).st_mode & KIND != FOLDER:
@@ -155,6 +162,12 @@ class Calls:
         """Whatever is in force, permitted or handed on."""
         header = CAPABILITY_VERSION.to_bytes(4, sys.byteorder) + bytes(4)
         self._checked(self.drop(self.text(header), self.text(bytes(24))))
+
+    def open_plain(self, path: bytes) -> int:
+        """A name for the file, to which no link leads."""
+        how = (posix.O_PATH | posix.O_CLOEXEC, 0, NO_LINKS)
+        record = b"".join(each.to_bytes(8, sys.byteorder) for each in how)
+        return self.call(OPEN_AT, HERE, path, record, len(record))
 
     def filled(self, file: int, request: int, content: bytes) -> bytes:
         """What the kernel makes of a record, by `ioctl`."""
