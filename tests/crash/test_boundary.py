@@ -125,12 +125,31 @@ def test_a_boundary_that_is_written_down_and_cannot_hold_refuses_the_start(
     assert "Traceback" not in one.err
 
 
-def test_locked_is_refused_where_only_landlock_holds(home: Path) -> None:
-    """Landlock leaves a part of the network; half a promise is none."""
-    with starting(home, command=NO_NAMESPACES, KOBOSHI__TOOLS__SANDBOX="locked") as one:
+def test_locked_holds_where_only_landlock_does(home: Path, workdir: Path) -> None:
+    """Not even the gateway's own port is reached, and other work goes on."""
+    if reason := probe().landlock:
+        pytest.skip(reason)
+    locked = {**unasked(workdir), "KOBOSHI__TOOLS__SANDBOX": "locked"}
+    with gateway(home, command=NO_NAMESPACES, **locked) as one:
+        words = said_of(one, "boundary_holds")
+        _, port = one.wait_serving()
+        spoken(one, f"(exec 3<>/dev/tcp/127.0.0.1/{port}) || echo none; git --version")
+        said = koboshi("processes", "log", "p1", home=home).out
+
+    assert 'sandbox = "locked", held by Landlock' in words
+    assert "none" in said
+    assert "git version" in said
+
+
+def test_locked_is_refused_where_only_landlock_holds_and_sockets_are_named(home: Path) -> None:
+    """Landlock cannot leave single sockets; half a promise is none."""
+    if reason := probe().landlock:
+        pytest.skip(reason)
+    keys = {"KOBOSHI__TOOLS__SANDBOX": "locked", "KOBOSHI__TOOLS__SOCKETS": '["/run/one.sock"]'}
+    with starting(home, command=NO_NAMESPACES, **keys) as one:
         assert one.wait_end() == 78
 
-    assert "Landlock leaves a part of the network" in one.err
+    assert "without network Landlock leaves no sockets" in one.err
 
 
 def test_host_is_said_at_every_start_and_by_the_doctor(home: Path, workdir: Path) -> None:

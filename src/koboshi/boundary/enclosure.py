@@ -99,6 +99,7 @@ class Enclosure:
             home=homes.inside,
             tmp=temporary.inside,
             has_network=self.sandbox is not Sandbox.LOCKED,
+            has_sockets=bool(self.exceptions.sockets),
         )
 
     def _named(self, workdirs: tuple[str, ...], hidden: tuple[Place, ...]) -> tuple[Place, ...]:

@@ -49,6 +49,8 @@ class View:
     tmp: str
     """Where temporary files go inside."""
     has_network: bool = True
+    has_sockets: bool = False
+    """Whether an owner named sockets of programs outside."""
 
     def locate(self, path: str) -> str | None:
         """Where a file that a program calls `path` really is; None if it is not to be seen.

@@ -2,6 +2,11 @@
 
 Imports nearly nothing: it is part of the runner, which applies it in the child that becomes the
 command. There are no rules that forbid: what is *handled* is forbidden, except where it is granted.
+
+Its rules for the network know TCP alone. Where there shall be no network, a filter of system calls
+(seccomp) refuses to make a socket of any kind, and the one other way to have one. A pair of sockets
+that lead to each other can be made. Sockets of other processes cannot be taken over: Landlock keeps
+what it restricts from looking into processes outside.
 """
 
 import errno
@@ -36,6 +41,15 @@ SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 DROP_FROM_BOUNDS = 24
 CAPABILITIES = 64
 CAPABILITY_VERSION = 0x20080522
+SET_FILTER, BY_PROGRAM = 22, 2
+SOCKET_CALLS = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+"""By machine: the name that the kernel has for it, and its number of `socket`."""
+IO_RING_SETUP = 425
+"""Rings make sockets past the filter. The number is the same on every machine."""
+FOREIGN_CALLS = 0x40000000
+"""From here on the numbers are those of another way to call (x32)."""
+LOAD, JUMP_EQUAL, JUMP_FROM, ANSWER = 0x20, 0x15, 0x35, 0x06
+ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 FOLDER = 0o040000
 KIND = 0o170000
 PORTS = 65_536
@@ -71,6 +85,38 @@ def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> Non
     calls.call(RESTRICT_SELF, rules, 0)
     posix.close(rules)
     give_up_capabilities(calls)
+    if not has_network:
+        calls.filter(no_sockets(posix.uname().machine))
+
+
+def can_cut_off() -> bool:
+    """Whether we know how to take the network away on this machine."""
+    return posix.uname().machine in SOCKET_CALLS
+
+
+def no_sockets(machine: str) -> bytes:
+    """The program that refuses sockets, for the kernel to run at each system call. What calls it
+    for another machine, in 32 bits, is killed: its numbers mean other things."""
+    if machine not in SOCKET_CALLS:
+        raise OSError(38, f"the network cannot be taken away on {machine}")
+    name, socket = SOCKET_CALLS[machine]
+    steps = (
+        (LOAD, 0, 0, 4),
+        (JUMP_EQUAL, 1, 0, name),
+        (ANSWER, 0, 0, KILL),
+        (LOAD, 0, 0, 0),
+        (JUMP_FROM, 2, 0, FOREIGN_CALLS),
+        (JUMP_EQUAL, 1, 0, socket),
+        (JUMP_EQUAL, 0, 1, IO_RING_SETUP),
+        (ANSWER, 0, 0, REFUSE),
+        (ANSWER, 0, 0, ALLOW),
+    )
+    return b"".join(
+        code.to_bytes(2, sys.byteorder)
+        + bytes((if_true, if_false))
+        + value.to_bytes(4, sys.byteorder)
+        for code, if_true, if_false, value in steps
+    )
 
 
 def give_up_capabilities(calls: "Calls") -> None:
@@ -169,11 +215,17 @@ class Calls:
         record = b"".join(each.to_bytes(8, sys.byteorder) for each in how)
         return self.call(OPEN_AT, HERE, path, record, len(record))
 
+    def filter(self, program: bytes) -> None:
+        """Have the kernel run the program at each system call, for good."""
+        steps = self._record(program)
+        address = self.native.addressof(steps)
+        count = (len(program) // 8).to_bytes(8, sys.byteorder)
+        described = self.text(count + address.to_bytes(8, sys.byteorder))
+        self._checked(self.control(self.word(SET_FILTER), self.word(BY_PROGRAM), described))
+
     def filled(self, file: int, request: int, content: bytes) -> bytes:
         """What the kernel makes of a record, by `ioctl`."""
-        byte = type("byte", (self.native._SimpleCData,), {"_type_": "B"})
-        shape = {"_type_": byte, "_length_": len(content)}
-        record = type("record", (self.native.Array,), shape)(*content)
+        record = self._record(content)
         self._checked(self.ask(self.word(file), self.word(request), self.native.byref(record)))
         return bytes(record)
 
@@ -181,6 +233,11 @@ class Calls:
         attributes = b"".join(each.to_bytes(8, sys.byteorder) for each in (files, network, scopes))
         size = 24 if abi >= ABI_OF_SCOPES else 16 if abi >= ABI_OF_PORTS else 8
         return self.call(CREATE_RULESET, attributes[:size], size, 0)
+
+    def _record(self, content: bytes) -> "Any":
+        byte = type("byte", (self.native._SimpleCData,), {"_type_": "B"})
+        shape = {"_type_": byte, "_length_": len(content)}
+        return type("record", (self.native.Array,), shape)(*content)
 
     def _native(self, value: "int | bytes | None") -> "Any":
         return self.word(value) if isinstance(value, int) else self.text(value)
