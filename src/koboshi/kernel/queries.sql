@@ -220,6 +220,19 @@ UPDATE workers SET heartbeat_ms = heartbeat_ms + :jump_ms
 WHERE ended_ms IS NULL OR worker_id IN
     (SELECT worker_id FROM turns WHERE closed_ms IS NULL AND state = 'running');
 
+-- name: ages_move_browsers
+-- The same for browsers that were let in: how long they are in, and when they were used.
+UPDATE browsers SET made_ms = made_ms + :jump_ms, used_ms = used_ms + :jump_ms,
+                    expires_ms = expires_ms + :jump_ms
+WHERE revoked_ms IS NULL;
+
+-- name: waits_cap_browsers
+-- A browser that was let in or used in the future: the clock was set back. It is in for no longer than
+-- one that is let in now.
+UPDATE browsers SET expires_ms = min(expires_ms, :now + expires_ms - made_ms),
+                    made_ms = min(made_ms, :now), used_ms = min(used_ms, :now)
+WHERE revoked_ms IS NULL AND (made_ms > :now OR used_ms > :now);
+
 -- name: worker_last_beat
 -- The last heartbeat of the newest boot.
 SELECT heartbeat_ms FROM workers ORDER BY worker_id DESC LIMIT 1;
