@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 import apsw
@@ -11,6 +11,7 @@ from anyio import CancelScope, to_thread
 
 from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.errors import StoreFailed, StoreRefused
+from koboshi.domain.goal import GoalLimits
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.timing import Timing
@@ -21,11 +22,13 @@ from koboshi.kernel.browsers import BrowserVerbs
 from koboshi.kernel.context import VerbContext, new_send_id
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
+from koboshi.kernel.goals import GoalVerbs
 from koboshi.kernel.notices import tell_of_full_disk
 from koboshi.kernel.pairing import fresh_code
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
+from koboshi.kernel.schedules import ScheduleVerbs
 from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.kernel.views import ViewVerbs
@@ -60,6 +63,7 @@ from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.room import DiskSpace, make_way
 from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
+from koboshi.stores.zones import zone_of_name
 
 LOG_NAME = f"{DATABASE_NAME}-wal"
 
@@ -89,6 +93,10 @@ class StoreOptions:
     pairing: PairingLimits = field(default_factory=PairingLimits)
     new_code: Callable[[], str] = fresh_code
     new_send_id: Callable[[], str] = new_send_id
+    zone_named: Callable[[str], tzinfo] = zone_of_name
+    zone_rules: str = ""
+    goal_limits: GoalLimits = field(default_factory=GoalLimits)
+    schedules_max: int = 20
 
 
 class SqliteStore:
@@ -126,6 +134,8 @@ class SqliteStore:
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
         self.retention = RetentionVerbs(writer, readers)
+        self.schedules = ScheduleVerbs(writer, readers, context)
+        self.goals = GoalVerbs(writer, readers, context)
 
     @property
     def trouble(self) -> str | None:
@@ -245,6 +255,10 @@ def _context(world: BootConfig, options: StoreOptions, own_id: str) -> VerbConte
         pairing=options.pairing,
         new_code=options.new_code,
         new_send_id=options.new_send_id,
+        zone_named=options.zone_named,
+        zone_rules=options.zone_rules,
+        goal_limits=options.goal_limits,
+        schedules_max=options.schedules_max,
     )
 
 
