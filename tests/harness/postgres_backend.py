@@ -37,7 +37,8 @@ VACUUM_EVERY = 200
 
 _HELD = """
 CREATE FUNCTION key_is_held(key bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT key IS NULL OR current_setting('koboshi.behind_its_back', true) = 'on' OR EXISTS (
+    SELECT key IS NULL OR coalesce(current_setting('koboshi.behind_its_back', true), '') = 'on'
+        OR EXISTS (
         SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
             AND pid = pg_backend_pid() AND classid = ((key >> 32) & 4294967295)::oid
             AND objid = (key & 4294967295)::oid) $$
@@ -71,9 +72,10 @@ def _emptying() -> Iterator[str]:
 class Database:
     """A database of the test server, and a connection to it past any store."""
 
-    def __init__(self, name: str) -> None:
-        self.url = make_conninfo(server_url(), dbname=name)
-        with psycopg.connect(server_url(), autocommit=True) as server:
+    def __init__(self, name: str, server_at: str | None = None) -> None:
+        place = server_url() if server_at is None else server_at
+        self.url = make_conninfo(place, dbname=name)
+        with psycopg.connect(place, autocommit=True) as server:
             server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
             server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         self._past: psycopg.Connection | None = None
@@ -105,6 +107,15 @@ class Database:
             self._times += 1
             if self._times % VACUUM_EVERY == 0:
                 self.past.execute("VACUUM")
+
+    def close(self) -> None:
+        """No connection of ours is left."""
+        if self._past is not None:
+            self._past.close()
+        for wire in self.idle:
+            wire.keep_in = None
+            wire.close()
+        self.idle.clear()
 
     def connect(self) -> "KeptWire":
         """A connection of an earlier test, or a new one: a server that has compiled no function

@@ -54,6 +54,18 @@ watcher_id, process_id, kind, argument, state, log_offset, reports, reported_ms,
 worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
 restart_by, found_dead, report;
 
+-- columns: schedule
+-- `Schedule`.
+schedule_id, session_id, person, name, kind, expression, zone, prompt, command, place, late,
+late_ms, overlap, quiet, state, reason, revision, due_ms, again_of, tries, failures, alerted_ms,
+created_by, created_ms;
+
+-- columns: goal
+-- `Goal`.
+goal_id, session_id, generation, person, text, criteria, state, reason, rule, step, steps_max,
+tokens, tokens_max, wait_process, wait_until_ms, judged_turn, revision, worker_id, epoch, tries,
+unreadable, not_before_ms, created_ms, changed_ms;
+
 -- columns: line
 -- `JournalLine`.
 seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
@@ -213,12 +225,33 @@ WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
 UPDATE turns SET progressed_ms = progressed_ms + :jump_ms, worked_ms = worked_ms + :jump_ms
 WHERE closed_ms IS NULL;
 
+-- name: ages_move_goals
+-- The same for goals that have not ended.
+UPDATE goals SET changed_ms = changed_ms + :jump_ms WHERE state NOT IN ('done', 'cleared');
+
+-- name: waits_cap_goals
+-- No goal waits for a verdict longer than it was told to.
+UPDATE goals SET not_before_ms = :now WHERE state = 'judging' AND not_before_ms > :now + 600000;
+
 -- name: ages_move_beats
 -- The same for the last heartbeat of boots without an end, and of boots that died over turns that
 -- still need a decision.
 UPDATE workers SET heartbeat_ms = heartbeat_ms + :jump_ms
 WHERE ended_ms IS NULL OR worker_id IN
     (SELECT worker_id FROM turns WHERE closed_ms IS NULL AND state = 'running');
+
+-- name: ages_move_browsers
+-- The same for browsers that were let in: how long they are in, and when they were used.
+UPDATE browsers SET made_ms = made_ms + :jump_ms, used_ms = used_ms + :jump_ms,
+                    expires_ms = expires_ms + :jump_ms
+WHERE revoked_ms IS NULL;
+
+-- name: waits_cap_browsers
+-- A browser that was let in or used in the future: the clock was set back. It is in for no longer than
+-- one that is let in now.
+UPDATE browsers SET expires_ms = min(expires_ms, :now + expires_ms - made_ms),
+                    made_ms = min(made_ms, :now), used_ms = min(used_ms, :now)
+WHERE revoked_ms IS NULL AND (made_ms > :now OR used_ms > :now);
 
 -- name: worker_last_beat
 -- The last heartbeat of the newest boot.
@@ -248,6 +281,10 @@ SELECT coalesce((SELECT accounts.connected_ms FROM sessions JOIN accounts USING 
                  WHERE sessions.session_id = :session_id AND accounts.connected_by = :worker_id),
                 workers.started_ms)
 FROM workers WHERE worker_id = :worker_id;
+
+-- name: boot_began
+-- When a boot began.
+SELECT started_ms FROM workers WHERE worker_id = :worker_id;
 
 -- name: worker_heartbeat
 -- The last heartbeat of a boot.
@@ -543,18 +580,18 @@ WHERE channel = :channel AND account = :account AND connected_by IS DISTINCT FRO
 SELECT 1 FROM cursors WHERE channel = :channel AND account = ''
 UNION ALL SELECT 1 FROM inbox WHERE source = :channel AND account = '' LIMIT 1;
 
--- name: entries_adopt
+-- name: entries_assign
 -- Give messages without an account to this one.
 UPDATE inbox SET account = :account WHERE source = :channel AND account = ''
     AND NOT EXISTS (SELECT 1 FROM inbox AS known WHERE known.source = inbox.source
                     AND known.account = :account AND known.external_id = inbox.external_id);
 
 -- name: cursor_give_way
--- A cursor gives way to the one without an account, which is adopted next.
+-- A cursor gives way to the one without an account, which is assigned next.
 DELETE FROM cursors WHERE channel = :channel AND account = :account
     AND EXISTS (SELECT 1 FROM cursors AS found WHERE found.channel = :channel AND found.account = '');
 
--- name: cursor_adopt
+-- name: cursor_assign
 -- Give the cursor without an account to this one.
 UPDATE cursors SET account = :account WHERE channel = :channel AND account = '';
 
@@ -567,6 +604,31 @@ ORDER BY account DESC LIMIT 1;
 -- Move the cursor of a channel, in the transaction that stores what was read.
 INSERT INTO cursors (channel, account, token) VALUES (:channel, :account, :token)
 ON CONFLICT (channel, account) DO UPDATE SET token = excluded.token;
+
+-- name: watermark_set
+-- Move the watermark of a chat, in the transaction that stores what was read.
+INSERT INTO watermarks (channel, account, chat, token) VALUES (:channel, :account, :chat, :token)
+ON CONFLICT (channel, account, chat) DO UPDATE SET token = excluded.token;
+
+-- name: watermark_forget
+-- A chat is not read any more.
+DELETE FROM watermarks WHERE channel = :channel AND account = :account AND chat = :chat;
+
+-- name: watermarks_of
+-- How far each chat of an account was read.
+SELECT chat, token FROM watermarks WHERE channel = :channel AND account = :account;
+
+-- name: send_id
+-- The random part of send keys.
+SELECT random FROM send_ids;
+
+-- name: send_id_make
+-- Make it, if there is none.
+INSERT INTO send_ids (one, random) VALUES (1, :random) ON CONFLICT (one) DO NOTHING;
+
+-- name: send_id_forget
+-- The database went back: deliveries get other keys from now on.
+DELETE FROM send_ids;
 
 -- name: entry_insert
 -- Store an entry. A key that is already stored changes nothing.
@@ -691,9 +753,9 @@ WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND st
 -- name: turn_insert
 -- Open a turn. Its first step follows in the same transaction.
 INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
-                   progressed_ms, changed_ms, newest_entry)
+                   progressed_ms, changed_ms, newest_entry, apart)
 VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
-        :first_seq, :now, :now, :now, (SELECT coalesce(max(entry_id), 0) FROM inbox));
+        :first_seq, :now, :now, :now, (SELECT coalesce(max(entry_id), 0) FROM inbox), :apart);
 
 -- name: turn_by_id
 -- A turn.
@@ -1047,13 +1109,23 @@ WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id ORDE
 -- The steps of a session before a turn, newest first.
 SELECT {step} FROM steps
 WHERE session_id = :session_id AND seq >= :context_from AND seq < :first_seq
+    AND turn_id NOT IN (SELECT turn_id FROM turns INDEXED BY turns_apart
+                        WHERE apart = 1 AND session_id = :session_id)
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: summary_newest
--- The newest summary since `context_from`.
+-- The newest summary since `context_from`: of the turn itself if it is apart, else of those that are not.
 SELECT {step} FROM steps
 WHERE session_id = :session_id AND kind = 'summary' AND seq >= :context_from
+    AND CASE WHEN :apart = 0
+             THEN turn_id NOT IN (SELECT turn_id FROM turns INDEXED BY turns_apart
+                                  WHERE apart = 1 AND session_id = :session_id)
+             ELSE turn_id = :apart END
 ORDER BY seq DESC LIMIT 1;
+
+-- name: turn_is_apart
+-- The turn, if it has a context of its own.
+SELECT turn_id FROM turns WHERE turn_id = :turn_id AND apart = 1;
 
 -- name: steps_count
 -- How many steps a turn has.
@@ -2207,3 +2279,327 @@ WHERE browser_id < :browser_id AND coalesce(revoked_ms, min(expires_ms, used_ms)
 -- name: browsers_end
 -- Of a past that was restored: what was revoked since must not be let in again.
 UPDATE browsers SET revoked_ms = used_ms WHERE revoked_ms IS NULL;
+
+-- ── schedules ──────────────────────────────────────────────────────────────────────────────────
+
+-- name: schedule_insert
+-- A new standing order. What made it makes no second one.
+INSERT INTO schedules (session_id, person, name, kind, expression, zone, prompt, command, place,
+                       late, late_ms, overlap, quiet, state, due_ms, zone_rules, created_by,
+                       created_ms, changed_ms)
+VALUES (:session_id, :person, :name, :kind, :expression, :zone, :prompt, :command, :place,
+        :late, :late_ms, :overlap, :quiet, 'armed', :due_ms, :zone_rules, :created_by, :now, :now)
+ON CONFLICT (created_by) DO NOTHING;
+
+-- name: schedule_by_id
+-- A schedule.
+SELECT {schedule} FROM schedules WHERE schedule_id = :schedule_id;
+
+-- name: schedule_by_maker
+-- The schedule that a call or a command has made.
+SELECT {schedule} FROM schedules WHERE created_by = :created_by;
+
+-- name: schedule_key
+-- The key of a schedule's session.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM schedules WHERE schedule_id = :schedule_id);
+
+-- name: schedule_move
+-- A schedule moves from one state to another, or is in the same with another due time.
+UPDATE schedules SET state = :after, reason = :reason, due_ms = :due_ms, again_of = :again_of,
+    tries = :tries, zone_rules = :zone_rules, recheck = 0, changed_ms = :now
+WHERE schedule_id = :schedule_id AND state = :before;
+
+-- name: schedule_reorder
+-- The order is another one from now on.
+UPDATE schedules SET name = :name, kind = :kind, expression = :expression, zone = :zone,
+    prompt = :prompt, command = :command, place = :place, late = :late, late_ms = :late_ms,
+    overlap = :overlap, quiet = :quiet, revision = revision + 1, failures = 0, alerted_ms = NULL
+WHERE schedule_id = :schedule_id;
+
+-- name: schedule_reckoned
+-- Another due time by other rules of zones, or after the clock went back.
+UPDATE schedules SET due_ms = :due_ms, zone_rules = :zone_rules, recheck = 0
+WHERE schedule_id = :schedule_id AND due_ms IS NOT NULL;
+
+-- name: schedule_counted
+-- How often it failed in a row.
+UPDATE schedules SET failures = :failures, alerted_ms = :alerted_ms WHERE schedule_id = :schedule_id;
+
+-- name: schedules_due
+-- Schedules of these channels whose time has come, oldest first.
+SELECT {s.schedule}, c.lock_key, c.channel
+FROM schedules AS s INDEXED BY schedules_due JOIN sessions AS c USING (session_id)
+WHERE s.due_ms IS NOT NULL AND s.due_ms <= :now
+    AND c.channel IN (SELECT value FROM json_each(:channels))
+ORDER BY s.due_ms LIMIT :limit;
+
+-- name: schedules_next_due
+-- When the next schedule of these channels is due.
+SELECT s.due_ms
+FROM schedules AS s INDEXED BY schedules_due JOIN sessions AS c USING (session_id)
+WHERE s.due_ms IS NOT NULL AND c.channel IN (SELECT value FROM json_each(:channels))
+ORDER BY s.due_ms LIMIT 1;
+
+-- name: schedules_outdated
+-- Armed schedules whose due time was reckoned by other rules of zones are reckoned again.
+UPDATE schedules SET recheck = 1
+WHERE due_ms IS NOT NULL AND kind <> 'every' AND zone_rules <> :zone_rules;
+
+-- name: schedules_recheck
+-- The clock went back: due times are reckoned again.
+UPDATE schedules SET recheck = 1 WHERE due_ms IS NOT NULL AND again_of IS NULL AND kind <> 'at';
+
+-- name: schedules_to_reckon
+-- Schedules whose due time is reckoned again.
+SELECT {s.schedule}, c.lock_key
+FROM schedules AS s INDEXED BY schedules_recheck JOIN sessions AS c USING (session_id)
+WHERE s.recheck = 1 ORDER BY s.schedule_id LIMIT :limit;
+
+-- name: schedules_of_session
+-- The schedules of a session that were not removed, newest first.
+SELECT {schedule} FROM schedules WHERE session_id = :session_id AND state <> 'removed'
+ORDER BY schedule_id DESC LIMIT :limit;
+
+-- name: schedules_all
+-- All schedules that were not removed, newest first.
+SELECT {schedule} FROM schedules WHERE state <> 'removed' ORDER BY schedule_id DESC LIMIT :limit;
+
+-- name: schedules_of_person
+-- How many schedules of a person on a channel may still do something.
+SELECT count(*) FROM schedules WHERE person = :person AND state IN ('armed', 'paused', 'disabled')
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- name: schedules_counted
+-- How many schedules there are, by state.
+SELECT state, count(*) FROM schedules GROUP BY state;
+
+-- name: occasion_insert
+-- What became of a due time. One that is decided stays decided.
+INSERT INTO occasions (schedule_id, due_ms, revision, verdict, rule, count, entry_id, decided_ms)
+VALUES (:schedule_id, :due_ms, :revision, :verdict, :rule, :count, :entry_id, :now)
+ON CONFLICT (schedule_id, due_ms) DO NOTHING;
+
+-- name: occasion_again
+-- Another entry for the same due time.
+UPDATE occasions SET verdict = :verdict, rule = :rule, entry_id = :entry_id
+WHERE schedule_id = :schedule_id AND due_ms = :due_ms;
+
+-- name: occasion_decided
+-- Whether a due time was decided.
+SELECT 1 FROM occasions WHERE schedule_id = :schedule_id AND due_ms = :due_ms;
+
+-- name: occasion_open
+-- The entry or the turn of one of the newest occasions that is still open.
+SELECT i.entry_id, i.turn_id
+FROM (SELECT entry_id FROM occasions WHERE schedule_id = :schedule_id AND entry_id IS NOT NULL
+      ORDER BY due_ms DESC LIMIT 20) AS o
+JOIN inbox AS i ON i.entry_id = o.entry_id
+LEFT JOIN turns AS t ON t.turn_id = i.turn_id
+WHERE i.state = 'waiting' OR t.state IN ('queued', 'running', 'waiting', 'suspended') LIMIT 1;
+
+-- name: occasions_of
+-- The newest occasions of a schedule, with the turn of each.
+SELECT o.schedule_id, o.due_ms, o.revision, o.verdict, o.rule, o.count, o.decided_ms, o.entry_id,
+       i.turn_id
+FROM occasions AS o LEFT JOIN inbox AS i ON i.entry_id = o.entry_id
+WHERE o.schedule_id = :schedule_id ORDER BY o.due_ms DESC LIMIT :limit;
+
+-- name: occasion_of_turn
+-- The schedule and the due time that a turn was opened for.
+SELECT o.schedule_id, o.due_ms, i.external_id
+FROM inbox AS i INDEXED BY inbox_by_turn JOIN occasions AS o ON o.entry_id = i.entry_id
+WHERE i.turn_id = :turn_id AND i.kind = 'occasion' LIMIT 1;
+
+-- name: turn_occasion
+-- The words of the occasion that a turn was opened for.
+SELECT body FROM inbox INDEXED BY inbox_by_turn
+WHERE turn_id = :turn_id AND kind = 'occasion' LIMIT 1;
+
+-- name: occasions_waiting
+-- The occasions of a session that wait in its inbox, with their schedules.
+SELECT {s.schedule}, i.entry_id, o.due_ms
+FROM inbox AS i INDEXED BY inbox_waiting
+JOIN occasions AS o ON o.entry_id = i.entry_id
+JOIN schedules AS s ON s.schedule_id = o.schedule_id
+WHERE i.session_id = :session_id AND i.state = 'waiting' AND i.kind = 'occasion'
+ORDER BY i.entry_id;
+
+-- name: turn_reached_model
+-- Whether a turn has a reply of the model.
+SELECT 1 FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind IN ('reply', 'answer') LIMIT 1;
+
+-- name: turn_begun_by
+-- The kind and the source of the first entry of a turn.
+SELECT kind, source FROM inbox INDEXED BY inbox_by_turn WHERE turn_id = :turn_id
+ORDER BY entry_id LIMIT 1;
+
+-- name: occasions_forget
+-- Old rows of what became of due times go. The newest of each schedule stay.
+DELETE FROM occasions WHERE decided_ms < :before_ms AND schedule_id = :schedule_id
+    AND due_ms < (SELECT max(due_ms) FROM occasions AS o WHERE o.schedule_id = :schedule_id)
+    AND NOT EXISTS (SELECT 1 FROM inbox AS i JOIN turns AS t ON t.turn_id = i.turn_id
+                    WHERE i.entry_id = occasions.entry_id AND t.closed_ms IS NULL);
+
+-- name: schedules_with_old
+-- Schedules after this one that have old rows.
+SELECT DISTINCT schedule_id FROM occasions
+WHERE schedule_id > :after AND decided_ms < :before_ms ORDER BY schedule_id LIMIT :limit;
+
+-- name: zone_of_person
+-- The zone that a person told; '' if the person was only asked.
+SELECT zone FROM zones WHERE channel = :channel AND person = :person;
+
+-- name: zone_set
+-- A person tells a zone, or is asked for one.
+INSERT INTO zones (channel, person, zone) VALUES (:channel, :person, :zone)
+ON CONFLICT (channel, person) DO UPDATE SET zone = excluded.zone;
+
+-- name: schedules_erase
+-- What a person ordered is emptied.
+UPDATE schedules SET name = :erased, prompt = CASE WHEN prompt = '' THEN '' ELSE :erased END,
+    command = CASE WHEN command = '' THEN '' ELSE :erased END
+WHERE person = :person
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- name: schedules_to_erase
+-- The schedules of a person that were not removed.
+SELECT {schedule} FROM schedules WHERE person = :person AND state <> 'removed'
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- name: zone_forget
+-- The zone of a person goes.
+DELETE FROM zones WHERE channel = :channel AND person = :person;
+
+-- ── goals ──────────────────────────────────────────────────────────────────────────────────────
+
+-- name: goal_insert
+-- A new standing goal.
+INSERT INTO goals (session_id, generation, person, text, state, steps_max, tokens_max, created_by,
+                   created_ms, changed_ms)
+VALUES (:session_id, :generation, :person, :text, 'active', :steps_max, :tokens_max, :created_by,
+        :now, :now);
+
+-- name: goal_by_id
+-- A goal.
+SELECT {goal} FROM goals WHERE goal_id = :goal_id;
+
+-- name: goal_of_session
+-- The goal of a session that has not ended.
+SELECT {goal} FROM goals INDEXED BY one_goal
+WHERE session_id = :session_id AND state NOT IN ('done', 'cleared');
+
+-- name: goal_newest
+-- The newest goal of a session, ended or not.
+SELECT {goal} FROM goals WHERE session_id = :session_id ORDER BY goal_id DESC LIMIT 1;
+
+-- name: goals_all
+-- All goals, newest first.
+SELECT {goal} FROM goals ORDER BY goal_id DESC LIMIT :limit;
+
+-- name: goals_counted
+-- How many goals there are, by state.
+SELECT state, count(*) FROM goals GROUP BY state;
+
+-- name: goal_key
+-- The key of a goal's session.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM goals WHERE goal_id = :goal_id);
+
+-- name: goal_move
+-- A goal moves from one state to another. What it waited for, and who judged it, is over.
+UPDATE goals SET state = :after, rule = :rule, reason = :reason, wait_process = :wait_process,
+    wait_until_ms = :wait_until_ms, worker_id = NULL, tries = 0, not_before_ms = :not_before_ms,
+    revision = revision + :revised, generation = :generation,
+    judged_turn = coalesce(:judged_turn, judged_turn), changed_ms = :now
+WHERE goal_id = :goal_id AND state = :before;
+
+-- name: goal_stepped
+-- The goal begins a step by itself.
+UPDATE goals SET step = step + 1, unreadable = 0 WHERE goal_id = :goal_id;
+
+-- name: goal_spent
+-- Tokens that were used for the goal.
+UPDATE goals SET tokens = tokens + :tokens WHERE goal_id = :goal_id;
+
+-- name: goal_criteria
+-- What must be true for the goal to be reached.
+UPDATE goals SET criteria = :criteria, revision = revision + 1 WHERE goal_id = :goal_id;
+
+-- name: goal_renewed
+-- A person lets the goal go on: its bounds count from here.
+UPDATE goals SET steps_max = step + :steps_max, tokens_max = tokens + :tokens_max, unreadable = 0
+WHERE goal_id = :goal_id;
+
+-- name: goals_to_judge
+-- Goals that are to be judged, and that no living worker judges.
+SELECT {g.goal}, c.lock_key, c.channel
+FROM goals AS g INDEXED BY goals_judging JOIN sessions AS c USING (session_id)
+WHERE g.state = 'judging' AND g.not_before_ms <= :now
+    AND (g.worker_id IS NULL OR EXISTS (SELECT 1 FROM workers AS w WHERE w.worker_id = g.worker_id
+                                        AND w.ended_ms IS NOT NULL))
+ORDER BY g.not_before_ms, g.goal_id LIMIT :limit;
+
+-- name: goals_next_judged
+-- When the next goal is to be judged that no living worker judges.
+SELECT g.not_before_ms FROM goals AS g INDEXED BY goals_judging
+WHERE g.state = 'judging'
+    AND (g.worker_id IS NULL OR EXISTS (SELECT 1 FROM workers AS w WHERE w.worker_id = g.worker_id
+                                        AND w.ended_ms IS NOT NULL))
+ORDER BY g.not_before_ms LIMIT 1;
+
+-- name: goal_claim
+-- One worker judges. From here on every write of an earlier epoch touches no row.
+UPDATE goals SET worker_id = :worker_id, epoch = epoch + 1
+WHERE goal_id = :goal_id AND state = 'judging' AND epoch = :epoch;
+
+-- name: goal_held
+-- Whether a claim on a goal is valid.
+SELECT 1 FROM goals WHERE goal_id = :goal_id AND epoch = :epoch AND state = 'judging'
+    AND worker_id = :worker_id;
+
+-- name: goal_try_later
+-- The judge gave no verdict: it is asked again after a wait.
+UPDATE goals SET worker_id = NULL, tries = :tries, unreadable = :unreadable,
+    not_before_ms = :not_before_ms, reason = :reason
+WHERE goal_id = :goal_id AND epoch = :epoch AND state = 'judging';
+
+-- name: goals_to_wake
+-- Goals that wait for what has come: a time, or the end of a process.
+SELECT {g.goal}, c.lock_key
+FROM goals AS g INDEXED BY goals_waiting JOIN sessions AS c USING (session_id)
+WHERE g.state = 'waiting'
+    AND (g.wait_until_ms <= :now
+         OR (g.wait_process IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM processes AS p
+                             WHERE p.process_id = g.wait_process AND p.ended_ms IS NULL)))
+ORDER BY g.goal_id LIMIT :limit;
+
+-- name: goals_next_wake
+-- When the next goal that waits for a time is due.
+SELECT min(wait_until_ms) FROM goals INDEXED BY goals_waiting WHERE state = 'waiting';
+
+-- name: turn_tokens
+-- The tokens of a turn.
+SELECT coalesce(sum(coalesce(json_extract(body, '$.tokens_in'), 0)
+                    + coalesce(json_extract(body, '$.tokens_out'), 0)), 0)
+FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind IN ('reply', 'answer');
+
+-- name: goal_evidence
+-- The newest steps of a session that say what was done.
+SELECT {step} FROM steps
+WHERE session_id = :session_id AND kind IN ('message', 'answer', 'result') AND seq >= :first_seq
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: goals_erase
+-- What a person wanted is emptied.
+UPDATE goals SET text = :erased, criteria = '[]', reason = NULL
+WHERE person = :person
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- name: goals_to_erase
+-- The goals of a person that have not ended.
+SELECT {goal} FROM goals WHERE person = :person AND state NOT IN ('done', 'cleared')
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);

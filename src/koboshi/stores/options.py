@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import tzinfo
 
 from koboshi.domain.backlog import BacklogLimits
+from koboshi.domain.goal import GoalLimits
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.watch import Notify, ReportLimits
-from koboshi.kernel.context import VerbContext
+from koboshi.kernel.context import VerbContext, new_send_id
 from koboshi.kernel.pairing import fresh_code
+from koboshi.stores.zones import zone_of_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,11 @@ class StoreOptions:
     backlog: BacklogLimits = field(default_factory=BacklogLimits)
     pairing: PairingLimits = field(default_factory=PairingLimits)
     new_code: Callable[[], str] = fresh_code
+    new_send_id: Callable[[], str] = new_send_id
+    zone_named: Callable[[str], tzinfo] = zone_of_name
+    zone_rules: str = ""
+    goal_limits: GoalLimits = field(default_factory=GoalLimits)
+    schedules_max: int = 20
 
 
 def context_of(world: BootConfig, options: StoreOptions, own_id: str) -> VerbContext:
@@ -50,4 +58,9 @@ def context_of(world: BootConfig, options: StoreOptions, own_id: str) -> VerbCon
         backlog=options.backlog,
         pairing=options.pairing,
         new_code=options.new_code,
+        new_send_id=options.new_send_id,
+        zone_named=options.zone_named,
+        zone_rules=options.zone_rules,
+        goal_limits=options.goal_limits,
+        schedules_max=options.schedules_max,
     )

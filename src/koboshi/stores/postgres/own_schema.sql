@@ -31,6 +31,11 @@ AS $$ SELECT replace($1, '\u0000', '\ufffd')::json $$;
 CREATE FUNCTION json_each(text) RETURNS TABLE (value bigint) LANGUAGE sql IMMUTABLE
 AS $$ SELECT listed::bigint FROM json_array_elements_text($1::json) AS listed $$;
 
+-- name: json_texts
+-- The texts of a list in JSON.
+CREATE FUNCTION json_texts(text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE
+AS $$ SELECT listed COLLATE "C" FROM json_array_elements_text($1::json) AS listed $$;
+
 -- name: number_in
 -- The number that a text begins with; 0 for any other.
 CREATE FUNCTION number_in(text) RETURNS bigint LANGUAGE sql IMMUTABLE

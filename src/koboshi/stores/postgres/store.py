@@ -18,9 +18,11 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
+from koboshi.kernel.goals import GoalVerbs
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
+from koboshi.kernel.schedules import ScheduleVerbs
 from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.kernel.views import ViewVerbs
@@ -76,6 +78,8 @@ class PostgresStore:
         self.views = ViewVerbs(readers, context, engine)
         self.backups = NoBackups()
         self.retention = RetentionVerbs(writer, readers)
+        self.schedules = ScheduleVerbs(writer, readers, context)
+        self.goals = GoalVerbs(writer, readers, context)
 
     @property
     def trouble(self) -> str | None:

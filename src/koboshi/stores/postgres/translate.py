@@ -24,6 +24,7 @@ from koboshi.kernel.sql import without_hints
 _STRING = re.compile(r"'(?:[^']|'')*'")
 _NAME = re.compile(rf"{_STRING.pattern}|(?<!:):([a-z_]+)\b")
 _GLOB = re.compile(r"GLOB '([^'*]*)\*'")
+_LIST_OF_TEXTS = re.compile(r"json_each\((:channels)\)")
 _JSON_VALUE = re.compile(r"json_extract\(([\w.]+), '\$\.(\w+)'\)")
 _JSON_SET = re.compile(r"json_set\((\w+), ((?:'\$\.\w+', ''(?:, )?)+)\)")
 _JSON_FIELD = re.compile(r"'\$\.(\w+)', ''")
@@ -33,7 +34,7 @@ _EXTREME = re.compile(r"\b(max|min)\(")
 _INSERT = re.compile(r"INSERT INTO (\w+)")
 _OF_SEVERAL = {"max": "greatest", "min": "least"}
 
-NUMBERS_IN_JSON = frozenset({"process_id", "question"})
+NUMBERS_IN_JSON = frozenset({"process_id", "question", "tokens_in", "tokens_out"})
 """Values of JSON that are compared with numbers."""
 LISTS = frozenset({"ids", "turns", "sessions", "bounds_ms"})
 """Parameters that are lists of numbers, as JSON."""
@@ -92,6 +93,7 @@ def _in_dialect(query: str) -> str:
     """A query without what only SQLite understands; its parameters keep their names."""
     query = query.replace("CROSS JOIN", "JOIN").replace("LIMIT -1", "LIMIT ALL")
     query = query.replace("char(1114111)", "chr(1114111)")
+    query = _LIST_OF_TEXTS.sub(r"json_texts(\1)", query)
     query = _GLOB.sub(r"LIKE '\1%'", query)
     query = _JSON_VALUE.sub(_json_value, query)
     query = _JSON_SET.sub(_json_set, query)

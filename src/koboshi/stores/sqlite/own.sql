@@ -9,11 +9,11 @@ SELECT count(*) FROM sqlite_schema;
 SELECT EXISTS (SELECT 1 FROM workers WHERE home <> :home)
     OR EXISTS (SELECT 1 FROM processes WHERE home <> :home);
 
--- name: workers_adopt
+-- name: workers_rehome
 -- Boots that are told to be of other homes are of this one.
 UPDATE workers SET home = :home WHERE home <> :home;
 
--- name: processes_adopt
+-- name: processes_rehome
 -- Likewise for processes.
 UPDATE processes SET home = :home WHERE home <> :home;
 

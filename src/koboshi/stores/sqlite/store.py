@@ -17,10 +17,12 @@ from koboshi.kernel.browsers import BrowserVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
+from koboshi.kernel.goals import GoalVerbs
 from koboshi.kernel.notices import tell_of_full_disk
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
+from koboshi.kernel.schedules import ScheduleVerbs
 from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.kernel.views import ViewVerbs
@@ -43,7 +45,7 @@ from koboshi.stores.sqlite.file import (
 )
 from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
 from koboshi.stores.sqlite.open_files import look_at_open_files
-from koboshi.stores.sqlite.ownership import adopt
+from koboshi.stores.sqlite.ownership import rehome
 from koboshi.stores.sqlite.quarantine import (
     begin_empty,
     finish_restore,
@@ -96,6 +98,8 @@ class SqliteStore:
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
         self.retention = RetentionVerbs(writer, readers)
+        self.schedules = ScheduleVerbs(writer, readers, context)
+        self.goals = GoalVerbs(writer, readers, context)
 
     @property
     def trouble(self) -> str | None:
@@ -173,7 +177,7 @@ async def open_store(
         connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
         own_id = home_id(home)
-        adopt(connection, own_id)
+        rehome(connection, own_id)
         warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
