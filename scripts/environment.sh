@@ -19,7 +19,7 @@ main() {
     if [[ $kind == dev ]]; then return; fi
     local extra
     for extra in ${EXTRAS:-}; do
-        case $extra in anthropic | google | mcp) ;; *) stop "unknown extra \"$extra\"; known: anthropic, google, mcp" ;; esac
+        case $extra in anthropic | discord | google | mcp | postgres) ;; *) stop "unknown extra \"$extra\"; known: anthropic, discord, google, mcp, postgres" ;; esac
         is_current "$extra" || install "$extra"
     done
 }

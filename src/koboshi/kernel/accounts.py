@@ -40,4 +40,5 @@ def assign_unclaimed(tx: Transaction, channel: ChannelName, account: str) -> Non
     """Give rows that were stored without an account to this one: message keys and the cursor."""
     lock_found(tx, "keys_of_channel", channel=channel)
     tx.change("entries_assign", channel=channel, account=account)
+    tx.change("cursor_give_way", channel=channel, account=account)
     tx.change("cursor_assign", channel=channel, account=account)

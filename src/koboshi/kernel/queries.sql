@@ -271,7 +271,7 @@ FROM workers ORDER BY worker_id DESC LIMIT :limit;
 -- name: worker_before
 -- The newest boot before this one that served.
 SELECT {worker}
-FROM workers WHERE worker_id < :worker_id AND ended_how IS NOT 'refused'
+FROM workers WHERE worker_id < :worker_id AND ended_how IS DISTINCT FROM 'refused'
 ORDER BY worker_id DESC LIMIT 1;
 
 -- name: boot_connected
@@ -416,8 +416,10 @@ SELECT moved_ms FROM sessions WHERE session_id = :session_id;
 
 -- name: session_move
 -- Move a session to another chat, unless a session exists there.
-UPDATE OR IGNORE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
-WHERE session_id = :session_id;
+UPDATE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
+WHERE session_id = :session_id
+    AND NOT EXISTS (SELECT 1 FROM sessions AS there WHERE there.channel = sessions.channel
+                    AND there.chat = :chat AND there.thread = sessions.thread);
 
 -- name: anchors_forget_turns
 -- Forget the message ids of open turns: they are not valid in the new chat.
@@ -566,12 +568,12 @@ ON CONFLICT (channel) DO UPDATE SET account = excluded.account, bound_ms = exclu
 -- name: account_connected
 -- This boot connects as the account for the first time.
 UPDATE accounts SET connected_by = :worker_id, connected_ms = :now
-WHERE channel = :channel AND account = :account AND connected_by IS NOT :worker_id;
+WHERE channel = :channel AND account = :account AND connected_by IS DISTINCT FROM :worker_id;
 
 -- name: account_connects
 -- Whether this boot has not connected as the account yet.
 SELECT 1 FROM accounts
-WHERE channel = :channel AND account = :account AND connected_by IS NOT :worker_id;
+WHERE channel = :channel AND account = :account AND connected_by IS DISTINCT FROM :worker_id;
 
 -- name: unclaimed_any
 -- Whether a channel has rows without an account.
@@ -580,11 +582,18 @@ UNION ALL SELECT 1 FROM inbox WHERE source = :channel AND account = '' LIMIT 1;
 
 -- name: entries_assign
 -- Give messages without an account to this one.
-UPDATE OR IGNORE inbox SET account = :account WHERE source = :channel AND account = '';
+UPDATE inbox SET account = :account WHERE source = :channel AND account = ''
+    AND NOT EXISTS (SELECT 1 FROM inbox AS known WHERE known.source = inbox.source
+                    AND known.account = :account AND known.external_id = inbox.external_id);
+
+-- name: cursor_give_way
+-- A cursor gives way to the one without an account, which is assigned next.
+DELETE FROM cursors WHERE channel = :channel AND account = :account
+    AND EXISTS (SELECT 1 FROM cursors AS found WHERE found.channel = :channel AND found.account = '');
 
 -- name: cursor_assign
--- The same for the cursor.
-UPDATE OR REPLACE cursors SET account = :account WHERE channel = :channel AND account = '';
+-- Give the cursor without an account to this one.
+UPDATE cursors SET account = :account WHERE channel = :channel AND account = '';
 
 -- name: cursor_get
 -- The cursor of a channel for an account; without one, the cursor without an account.
@@ -674,7 +683,8 @@ WHERE session_id = :session_id AND settled_ms IS NULL AND state IN ('draft', 'ow
 -- Whether the same choice has answered the question already.
 SELECT 1 FROM steps JOIN inbox ON inbox.turn_id = steps.turn_id
 WHERE steps.seq = :question AND steps.session_id = :session_id AND inbox.state = 'attached'
-    AND inbox.body ->> 'question' = :question AND inbox.body ->> 'choice_id' = :choice_id LIMIT 1;
+    AND json_extract(inbox.body, '$.question') = :question
+    AND json_extract(inbox.body, '$.choice_id') = :choice_id LIMIT 1;
 
 -- name: entries_waiting
 -- What waits in a session, oldest first.
@@ -734,7 +744,7 @@ SELECT 1 FROM inbox WHERE session_id = :session_id AND state = 'waiting' AND kin
 -- name: reports_lately
 -- How many reports came since a moment, in the session and in all. Reports in the future, left by a clock
 -- that was set back, do not count.
-SELECT coalesce(sum(session_id = :session_id), 0), count(*) FROM inbox INDEXED BY inbox_reports
+SELECT count(*) FILTER (WHERE session_id = :session_id), count(*) FROM inbox INDEXED BY inbox_reports
 WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND state <> 'dropped'
     AND json_extract(body, '$.kind') <> 'exit';
 
@@ -1166,7 +1176,7 @@ VALUES (:turn_id, :call_id, :place, :tool, :arguments, :effect, :need, :provider
 -- A call is about to run, under a valid claim. A call that needed a yes runs under its seal.
 UPDATE calls SET started_ms = :now
 WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND skipped_ms IS NULL
-    AND (need <> 'approval' OR approved_seal IS :seal)
+    AND (need <> 'approval' OR approved_seal IS NOT DISTINCT FROM :seal)
     AND EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch
                 AND state = 'running');
 
@@ -1371,8 +1381,8 @@ UPDATE outbox SET text = :text WHERE delivery_id = :notice_id AND settled_ms IS 
 -- The platform asks for a pause in the chat of a session.
 INSERT INTO quiet (channel, chat, until_ms, wait_ms)
 SELECT channel, chat, :now + :wait_ms, :wait_ms FROM sessions WHERE session_id = :session_id
-ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms),
-    wait_ms = max(wait_ms, excluded.wait_ms);
+ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(quiet.until_ms, excluded.until_ms),
+    wait_ms = max(quiet.wait_ms, excluded.wait_ms);
 
 -- name: quiet_forget
 -- Delete the pauses of a channel.
@@ -1420,8 +1430,8 @@ WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
 
 -- name: answers_unsent
 -- How many parts of a session's answers have certainly not been sent, and how many may have been.
-SELECT coalesce(sum(o.state = 'owed' AND o.ambiguous = 0 AND o.labelled = 0), 0),
-       coalesce(sum(o.state <> 'owed' OR o.ambiguous = 1 OR o.labelled = 1), 0)
+SELECT count(*) FILTER (WHERE o.state = 'owed' AND o.ambiguous = 0 AND o.labelled = 0),
+       count(*) FILTER (WHERE o.state <> 'owed' OR o.ambiguous = 1 OR o.labelled = 1)
 FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn_id
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND t.state = 'answered';
 
@@ -1496,11 +1506,12 @@ WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND s
 
 -- name: deliveries_move
 -- The chat moved to one that has a session: what is owed moves to that session.
-UPDATE OR IGNORE outbox SET session_id = (
-    SELECT there.session_id FROM sessions AS here
-    JOIN sessions AS there USING (channel, thread)
-    WHERE here.session_id = :session_id AND there.chat = :chat)
-WHERE session_id = :session_id AND settled_ms IS NULL;
+UPDATE outbox SET session_id = there.session_id
+FROM sessions AS here JOIN sessions AS there USING (channel, thread)
+WHERE here.session_id = :session_id AND there.chat = :chat
+    AND outbox.session_id = here.session_id AND outbox.settled_ms IS NULL
+    AND NOT EXISTS (SELECT 1 FROM outbox AS known WHERE known.session_id = there.session_id
+                    AND known.cause = outbox.cause AND known.part = outbox.part);
 
 -- name: deliveries_with_file
 -- Files that are still owed, and files that people can fetch, as long as their delivery exists.
@@ -1525,19 +1536,19 @@ WITH owed AS (
     GROUP BY session_id
 )
 SELECT owed.newest, owed.session_id, s.channel, s.chat, s.thread,
-       max(iif(o.state = 'sending', 0, o.not_before_ms), coalesce(q.until_ms, 0)),
+       max(CASE WHEN o.state = 'sending' THEN 0 ELSE o.not_before_ms END, coalesce(q.until_ms, 0)),
        o.ambiguous = 1 OR o.state = 'sending' OR o.cause GLOB 'undelivered:*',
-       max(owed.reply_ms, coalesce(q.until_ms, 0))
+       CASE WHEN owed.reply_ms IS NOT NULL THEN max(owed.reply_ms, coalesce(q.until_ms, 0)) END
 FROM owed JOIN outbox AS o ON o.delivery_id = owed.head
 JOIN sessions AS s ON s.session_id = owed.session_id
 LEFT JOIN quiet AS q ON q.channel = s.channel AND q.chat = s.chat;
 
 -- name: deliveries_due_new
 -- Sessions with deliveries that are newer than one.
-SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread, 0, 0, NULL
-FROM outbox AS o JOIN sessions AS s USING (session_id)
+SELECT max(o.delivery_id), s.session_id, s.channel, s.chat, s.thread, 0, 0, NULL
+FROM outbox AS o JOIN sessions AS s ON s.session_id = o.session_id
 WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state NOT IN ('draft', 'held')
-GROUP BY o.session_id;
+GROUP BY s.session_id;
 
 -- name: deliveries_unsettled_count
 -- How many deliveries are owed to a session.
@@ -1609,7 +1620,7 @@ VALUES (:process_id, :kind, :argument, 'armed');
 -- name: watcher_move
 -- A watcher has examined more of the log, unless another write moved it first.
 UPDATE watchers SET state = :after, log_offset = :log_offset, reports = :reports, noisy = :noisy,
-                    reported_ms = CASE WHEN :is_heard THEN :now ELSE reported_ms END
+                    reported_ms = CASE WHEN :is_heard = 1 THEN :now ELSE reported_ms END
 WHERE watcher_id = :watcher_id AND state = 'armed' AND log_offset = :old_offset
     AND reports = :old_reports;
 
@@ -1707,10 +1718,6 @@ SELECT {process}
 FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY process_id;
 
 -- ── views ──────────────────────────────────────────────────────────────────────────────────────
-
--- name: view_tables
--- How many tables the file has.
-SELECT count(*) FROM sqlite_schema;
 
 -- name: rows_by_table
 -- How many rows each table of version 1 has: backups of every version have them.
@@ -1918,7 +1925,7 @@ SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND 
 WITH begun AS (
     SELECT seq, kind, cause
     FROM (SELECT seq, turn_id, kind, cause FROM steps
-          WHERE session_id = :session_id AND seq >= :first_seq ORDER BY seq LIMIT 40)
+          WHERE session_id = :session_id AND seq >= :first_seq ORDER BY seq LIMIT 40) AS first_steps
     WHERE turn_id = :turn_id)
 SELECT count(*) FROM begun
 WHERE kind = 'message' AND seq < (SELECT seq FROM begun WHERE kind = 'note' AND cause = 'backlog');
@@ -2108,7 +2115,7 @@ SELECT need FROM calls WHERE turn_id = :turn_id AND call_id = :call_id;
 
 -- name: retention_line_window
 -- The end of the next window of lines.
-SELECT max(seq) FROM (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit);
+SELECT max(seq) FROM (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit) AS looked_at;
 
 -- name: retention_lines
 -- Lines that can be deleted: old, of turns that closed as long ago, in sessions with nothing open. A line
@@ -2163,7 +2170,8 @@ DELETE FROM journal WHERE seq IN (SELECT value FROM json_each(:ids));
 -- name: retention_delivery_window
 -- The end of the next window of deliveries.
 SELECT max(delivery_id) FROM
-    (SELECT delivery_id FROM outbox WHERE delivery_id > :after ORDER BY delivery_id LIMIT :limit);
+    (SELECT delivery_id FROM outbox WHERE delivery_id > :after ORDER BY delivery_id LIMIT :limit)
+    AS looked_at;
 
 -- name: retention_deliveries
 -- Deliveries that can be deleted. The newest one with an id of the platform stays in each session: a later

@@ -1,5 +1,9 @@
 -- Statements of SQLite alone: the database lies in one home, and has one owner at a time.
 
+-- name: tables_count
+-- How many tables the file has.
+SELECT count(*) FROM sqlite_schema;
+
 -- name: other_homes
 -- Whether the database knows of other homes than the one that it lies in.
 SELECT EXISTS (SELECT 1 FROM workers WHERE home <> :home)
