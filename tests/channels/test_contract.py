@@ -17,8 +17,10 @@ from koboshi.domain.outbox import Delivery, Near, Sent
 from koboshi.domain.route import Route
 from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Receipt
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
+from tests.channels.matrix_rig import rig_at as matrix_rig_at
 from tests.channels.telegram_rig import rig_at
 from tests.fakes.telegram.server import serving
+from tests.harness.synapse import shared_homeserver
 
 NOTHING_NEAR = Near(before=(), known=(), is_alone=True)
 
@@ -87,7 +89,15 @@ async def telegram_rig() -> AsyncIterator[Rig]:
         yield rig
 
 
-RIGS: dict[str, MakeRig] = {"web": web_rig, "telegram": telegram_rig}
+@asynccontextmanager
+async def matrix_rig() -> AsyncIterator[Rig]:
+    server = shared_homeserver()
+    await server.ready()
+    async with matrix_rig_at(server) as rig:
+        yield rig
+
+
+RIGS: dict[str, MakeRig] = {"web": web_rig, "telegram": telegram_rig, "matrix": matrix_rig}
 
 
 @pytest.fixture(params=RIGS.values(), ids=list(RIGS))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from koboshi.config.limits import Limits as Limits
     from koboshi.config.loading import load as load
     from koboshi.config.platforms import ChannelConfig as ChannelConfig
+    from koboshi.config.platforms import MatrixConfig as MatrixConfig
     from koboshi.config.platforms import PlatformConfig as PlatformConfig
     from koboshi.config.platforms import PluginChannelConfig as PluginChannelConfig
     from koboshi.config.platforms import TelegramConfig as TelegramConfig
@@ -35,7 +36,8 @@ _MODULES = {
     "secret": ("Secret",),
     "sections": ("Config", "GatewayConfig", "McpConfig", "ModelConfig"),
     "platforms": (
-        "ChannelConfig", "PlatformConfig", "PluginChannelConfig", "TelegramConfig", "WebConfig",
+        "ChannelConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig", "TelegramConfig",
+        "WebConfig",
     ),
     "show": ("describe", "secrets_of"),
 }  # fmt: skip
