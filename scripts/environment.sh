@@ -19,7 +19,7 @@ main() {
     if [[ $kind == dev ]]; then return; fi
     local extra
     for extra in ${EXTRAS:-}; do
-        case $extra in anthropic | google | mcp) ;; *) stop "unknown extra \"$extra\"; known: anthropic, google, mcp" ;; esac
+        case $extra in anthropic | google | mcp | slack) ;; *) stop "unknown extra \"$extra\"; known: anthropic, google, mcp, slack" ;; esac
         is_current "$extra" || install "$extra"
     done
 }

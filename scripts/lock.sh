@@ -10,7 +10,7 @@ PEERS=benchmarks/peers/requirements.in
 # So do pip itself, and the programs of others that something of ours is checked with.
 SIDE=(installer ptb openapi audit)
 # What a user adds to an installation: each file is whole, the runtime's versions included.
-EXTRAS=(anthropic google mcp)
+EXTRAS=(anthropic google mcp slack)
 
 main() {
     local uv

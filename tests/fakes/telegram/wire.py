@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any
 from urllib.parse import unquote
@@ -18,6 +18,7 @@ class HttpRequest:
     query: str
     kind: str
     body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Reply:
     kind: str = "application/json"
     is_dropped: bool = False
     """The connection ends without it."""
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 DROPPED = Reply(0, b"", is_dropped=True)
@@ -95,8 +97,9 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         reason = REASONS.get(reply.status, "Told")
+        more = "".join(f"{name}: {value}\r\n" for name, value in reply.headers)
         head = (
-            f"HTTP/1.1 {reply.status} {reason}\r\nContent-Type: {reply.kind}\r\n"
+            f"HTTP/1.1 {reply.status} {reason}\r\nContent-Type: {reply.kind}\r\n{more}"
             f"Date: {formatdate(usegmt=True)}\r\n"
             f"Content-Length: {len(reply.body)}\r\n\r\n"
         )
@@ -124,7 +127,8 @@ class Connection(asyncio.Protocol):
         del self._buffer[:after]
         verb, target, _ = start.split(" ")
         path, _, query = target.partition("?")
-        return HttpRequest(verb, unquote(path), query, headers.get("content-type", ""), body)
+        kind = headers.get("content-type", "")
+        return HttpRequest(verb, unquote(path), query, kind, body, headers)
 
 
 def _unchunked(buffer: bytearray, begin: int) -> tuple[bytes | None, int]:
