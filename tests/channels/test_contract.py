@@ -1,6 +1,6 @@
 """What every channel promises, whatever its platform. A new channel adds its rig to RIGS."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -15,7 +15,7 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import DeliveryId, SessionId, TurnId
 from koboshi.domain.outbox import Delivery, Near, Sent
 from koboshi.domain.route import Route
-from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Receipt
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
 from tests.channels.telegram_rig import rig_at
 from tests.fakes.telegram.server import serving
@@ -101,9 +101,13 @@ async def test_a_message_is_acknowledged_only_after_it_is_stored(make_rig: MakeR
     gateway = FakeGateway(gate=Signal())
     reached, told = Signal(), Signal()
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
         reached.set()
-        receipts = await gateway.accept(batch, cursor)
+        receipts = await gateway.accept(batch, cursor, watermarks)
         assert not told.is_set()
         return receipts
 
@@ -127,7 +131,11 @@ async def test_a_message_is_acknowledged_only_after_it_is_stored(make_rig: MakeR
 async def test_a_message_that_could_not_be_stored_is_not_acknowledged(make_rig: MakeRig) -> None:
     """S162, S166: the platform keeps it, or the person knows; and the error reaches the gateway."""
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
         if not batch:
             return ()
         raise StoreFailed("the outcome of a commit is unknown")
@@ -152,9 +160,13 @@ async def test_a_message_that_comes_twice_has_the_same_id_twice(make_rig: MakeRi
     batches: list[Inbound] = []
     gateway = FakeGateway()
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
         batches.extend(batch)
-        return await gateway.accept(batch, cursor)
+        return await gateway.accept(batch, cursor, watermarks)
 
     async with make_rig() as rig, receiving(rig, accept):
         for number in (1, 1, 2):
@@ -259,4 +271,5 @@ def delivery(route: Route) -> Delivery:
         created_ms=0,
         is_ambiguous=False,
         may_be_duplicate=False,
+        send_key="0123456789-7",
     )

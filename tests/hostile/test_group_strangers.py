@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from koboshi.channels.telegram.codec import UpdateReader, press_of
+from koboshi.channels.common.choices import press_of
+from koboshi.channels.telegram.codec import UpdateReader
 from koboshi.channels.telegram.types import User
 from koboshi.commands.run import respond
 from koboshi.domain.ids import ChannelName

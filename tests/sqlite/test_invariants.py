@@ -99,6 +99,19 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             "INSERT INTO cursors VALUES ('a', 'b', '1'), ('a', 'b', '2')",
         )
     ],
+    "watermarks": [
+        (
+            "UNIQUE watermarks.channel, watermarks.account, watermarks.chat",
+            "INSERT INTO watermarks VALUES ('a', 'b', 'c', '1'), ('a', 'b', 'c', '2')",
+        )
+    ],
+    "send_ids": [
+        ("CHECK one = 1", "INSERT INTO send_ids VALUES (2, '0123456789')"),
+        (
+            "CHECK length(random) BETWEEN 8 AND 10",
+            "INSERT INTO send_ids VALUES (1, '01234567890')",
+        ),
+    ],
     "approval_rules": [
         ("INDEX one_rule", f"{RULE} (1, 'k', NULL, NULL), (1, 'k', NULL, NULL))"),
         (

@@ -118,6 +118,7 @@ def _seen(jobs: ControlContext) -> ReadRequests:
         is_running=jobs.is_running,
         trouble=jobs.store.trouble,
         channels=jobs.channels(),
+        heard=jobs.heard(),
         neighbours=jobs.neighbours(),
         restart=INSTALLED.look() if jobs.is_running else None,
     )

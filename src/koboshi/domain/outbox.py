@@ -108,6 +108,9 @@ class Delivery:
     """How many of these had it while the channel's other sends were accepted."""
     waited_ms: int = 0
     """How long the last pause was before this attempt."""
+    send_key: str = ""
+    """What a platform tells a repeat by, in at most 25 characters: a random id of this database,
+    which a restore renews, and the delivery's id. The same for every attempt."""
     literal: tuple[int, int] | None = None
     """Which characters of the text a person decides about: shown letter by letter, on every
     platform. Then nothing of the text is Markdown."""

@@ -7,7 +7,7 @@ every moment:
 * What the platform believes that we have is durable. What it does not believe comes again: source,
   account and external id are a unique key, so the second arrival changes nothing and gets the
   receipt of the first.
-* The cursor is never ahead of the rows that it stands for, because they are one commit.
+* Cursor and watermarks are never ahead of the rows that they stand for: they are one commit.
 * A stored message is in a turn, waits behind an open turn, or has an end with a reason. None waits
   in an idle session: the admission opens a turn in the same transaction.
 * A command is stored as handled, with its effect and its reply. A `/stop` that is delivered twice
@@ -44,6 +44,7 @@ from koboshi.kernel.keys import channel_key, chat_key, lock_found, lock_session
 from koboshi.kernel.operator_action import apply_will, cut_session
 from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
 from koboshi.kernel.pairing import as_kept, forget_strangers, meet_stranger
+from koboshi.kernel.places import move_places, read_watermarks
 from koboshi.kernel.questions import rule_on_approval
 from koboshi.kernel.record import ask_end, ask_restart
 from koboshi.kernel.recovery import apply_verdict
@@ -51,7 +52,7 @@ from koboshi.kernel.retry import drop_by_hand, retry_entry, retry_turn
 from koboshi.kernel.rows import EntryRow, TurnRow, find_entry, find_session, read_open_turn
 from koboshi.kernel.sessions import find_or_make_session, known_as_private, move_chat, set_session
 from koboshi.kernel.transaction import Keys, Readers, Transaction, Value, Writer
-from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
 
@@ -107,6 +108,9 @@ class InboxVerbs:
         )
         return first_text(row)
 
+    async def watermarks(self, channel: ChannelName, account: str = "") -> Mapping[str, str]:
+        return await self._readers.read(lambda tx: read_watermarks(tx, channel, account))
+
     async def messages_waiting(self, session_id: SessionId) -> int:
         return await self._readers.read(
             lambda tx: tx.number("messages_waiting_count", session_id=session_id)
@@ -120,14 +124,14 @@ class InboxVerbs:
         cursor: str | None,
         respond: Respond,
         account: str = "",
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
         def operation(tx: Transaction) -> tuple[Receipt, ...]:
-            if cursor is not None:
-                tx.change("cursor_set", channel=channel, account=account, token=cursor)
+            move_places(tx, channel, account, cursor, watermarks)
             take_in = partial(_accept_one, tx, self._context, respond, account)
             return tuple(take_in(arrival) for arrival in arrivals)
 
-        keys = _keys_of(channel, arrivals, has_cursor=cursor is not None)
+        keys = _keys_of(channel, arrivals, moves=cursor is not None or bool(watermarks))
         return await self._writer.write("inbox.accept", operation, keys)
 
     async def drop(self, entry_id: EntryId) -> bool:
@@ -143,7 +147,7 @@ class InboxVerbs:
         return await self._writer.write("inbox.retry", operation)
 
 
-def _keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, has_cursor: bool) -> Keys:
+def _keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, moves: bool) -> Keys:
     """The keys of the chats with arrivals, and of the chats that they move to."""
     chats = {(each.inbound.route.channel, each.inbound.route.chat) for each in arrivals}
     moved = {
@@ -152,7 +156,7 @@ def _keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, has_cursor: b
         if each.inbound.moved_to
     }
     keys = [chat_key(*place) for place in sorted(chats | moved)]
-    return Keys(chats=(*keys, channel_key(channel)) if has_cursor else tuple(keys))
+    return Keys(chats=(*keys, channel_key(channel)) if moves else tuple(keys))
 
 
 def _accept_one(

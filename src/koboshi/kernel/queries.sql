@@ -559,6 +559,31 @@ ORDER BY account DESC LIMIT 1;
 INSERT INTO cursors (channel, account, token) VALUES (:channel, :account, :token)
 ON CONFLICT (channel, account) DO UPDATE SET token = excluded.token;
 
+-- name: watermark_set
+-- Move the watermark of a chat, in the transaction that stores what was read.
+INSERT INTO watermarks (channel, account, chat, token) VALUES (:channel, :account, :chat, :token)
+ON CONFLICT (channel, account, chat) DO UPDATE SET token = excluded.token;
+
+-- name: watermark_forget
+-- A chat is not read any more.
+DELETE FROM watermarks WHERE channel = :channel AND account = :account AND chat = :chat;
+
+-- name: watermarks_of
+-- How far each chat of an account was read.
+SELECT chat, token FROM watermarks WHERE channel = :channel AND account = :account;
+
+-- name: send_id
+-- The random part of send keys.
+SELECT random FROM send_ids;
+
+-- name: send_id_make
+-- Make it, if there is none.
+INSERT INTO send_ids (one, random) VALUES (1, :random) ON CONFLICT (one) DO NOTHING;
+
+-- name: send_id_forget
+-- The database went back: deliveries get other keys from now on.
+DELETE FROM send_ids;
+
 -- name: entry_insert
 -- Store an entry. A key that is already stored changes nothing.
 INSERT INTO inbox (session_id, generation, kind, source, external_id, sender, body, during_turn,

@@ -98,6 +98,24 @@ CREATE TABLE cursors (
     PRIMARY KEY (channel, account)
 ) STRICT, WITHOUT ROWID;
 
+-- How far each chat was read, for platforms where a chat is caught up with by itself. Written in the
+-- transaction that stores what was read, so it is never ahead of that.
+CREATE TABLE watermarks (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    chat    TEXT NOT NULL,
+    token   TEXT NOT NULL,
+    PRIMARY KEY (channel, account, chat)
+) STRICT, WITHOUT ROWID;
+
+-- The random part of send keys. Ids of deliveries begin again in a new or restored database, and a
+-- platform would take an old message for the new answer. So a restore deletes the row, and the next
+-- send makes another.
+CREATE TABLE send_ids (
+    one    INTEGER PRIMARY KEY CHECK (one = 1),
+    random TEXT NOT NULL CHECK (length(random) BETWEEN 8 AND 10)
+) STRICT;
+
 CREATE TABLE sessions (
     session_id   INTEGER PRIMARY KEY,
     channel      TEXT NOT NULL,

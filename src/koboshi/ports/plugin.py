@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from koboshi.domain.ids import ChannelName
+from koboshi.ports.channel import Watermarks
 from koboshi.ports.clock import Clock
 
 
@@ -64,3 +65,5 @@ class ChannelSetting:
     clock: Clock
     on_back: Callable[[], None]
     """To be called when the platform can be had again."""
+    watermarks: Watermarks
+    """How far each chat was read as an account, as it was given to `accept`."""

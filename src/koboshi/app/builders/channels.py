@@ -31,6 +31,7 @@ def platform_channels(shared: Shared) -> list[Channel]:
         commands=menu(),
         clock=shared.clock,
         on_back=partial(shared.wakeups.hint, OUTBOX),
+        watermarks=shared.store.inbox.watermarks,
     )
     # The libraries of a platform cost only those who use it.
     return [

@@ -46,9 +46,7 @@ def build(
     make_tokens(shared.config)
     beating, web = runtime.heartbeat(shared), list[WebChannel]()
     reached = platform_channels(shared)
-    health = runtime.health(
-        shared, beating, lambda: {channel.name: channel.trouble for channel in reached}
-    )
+    health = runtime.health(shared, beating, reached)
     control = _control(shared, health, web)
     web += web_channels(shared, health, control)
     reached += web
@@ -98,6 +96,7 @@ def _control(shared: Shared, health: GatewayHealth, web: list[WebChannel]) -> Co
         why_not_restart=shared.why_not_restart,
         login_link=lambda: next((channel.login_link() for channel in web), None),
         channels=health.channels,
+        heard=health.heard,
         neighbours=health.neighbours,
         web_address=lambda: next((channel.address for channel in web), None),
         say=partial(say_in_chat, web),

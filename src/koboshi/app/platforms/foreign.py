@@ -72,4 +72,5 @@ def _setting_of(config: PlatformConfig, setup: ChannelSetup) -> ChannelSetting:
         commands=setup.commands,
         clock=setup.clock,
         on_back=setup.on_back,
+        watermarks=setup.watermarks_of(config.name),
     )

@@ -1,12 +1,14 @@
 """What the program must know of a platform, beside the keys of its section."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
 from koboshi.config import Limits, PlatformConfig
-from koboshi.ports.channel import Channel
+from koboshi.domain.ids import ChannelName
+from koboshi.ports.channel import Channel, Watermarks
 from koboshi.ports.clock import Clock
 
 
@@ -30,6 +32,11 @@ class ChannelSetup:
     clock: Clock
     on_back: Callable[[], None]
     """To be called when the platform can be had again."""
+    watermarks: Callable[[ChannelName, str], Awaitable[Mapping[str, str]]]
+    """How far each chat of a channel was read as an account, as the store has it."""
+
+    def watermarks_of(self, name: str) -> Watermarks:
+        return partial(self.watermarks, ChannelName(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,7 +142,8 @@ async def _asked(bot: TelegramConfig, method: str) -> object:
     """What the bot's platform answers to a method without parameters. Raises ProbeFailed."""
     import httpx2
 
-    from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
+    from koboshi.channels.common.calls import NoAnswer, NotReached
+    from koboshi.channels.telegram.client import BotApi
     from koboshi.http_pool import HttpPool
 
     assert bot.token is not None, "a channel that is enabled has its token"

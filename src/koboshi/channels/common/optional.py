@@ -4,6 +4,7 @@ from pathlib import Path
 
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
+from koboshi.domain.hearing import NOT_LISTENING, Hearing
 from koboshi.domain.ids import TurnId
 from koboshi.domain.outbox import Delivery, Near, SendOutcome
 from koboshi.domain.route import Route
@@ -18,6 +19,10 @@ class OptionalParts:
     @property
     def account(self) -> str:
         return ""
+
+    @property
+    def hearing(self) -> Hearing:
+        return NOT_LISTENING
 
     def split(self, text: str) -> tuple[str, ...]:
         return split_text(text, TEXT_MAX)

@@ -25,6 +25,7 @@ from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
+from koboshi.domain.hearing import NOT_LISTENING, Hearing
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent
 from koboshi.domain.route import Route
@@ -115,6 +116,10 @@ class WebChannel:
         return self._server.trouble
 
     @property
+    def hearing(self) -> Hearing:
+        return NOT_LISTENING
+
+    @property
     def address(self) -> str | None:
         """Where it answers on this machine; None while it does not."""
         if self._bound_port is None:
@@ -164,10 +169,10 @@ class WebChannel:
 
     async def send(self, delivery: Delivery) -> SendOutcome:
         """Delivered, because it is stored: followers see the line that this outcome writes."""
-        return Sent(platform_id=str(delivery.delivery_id))
+        return Sent(platform_id=delivery.send_key)
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:  # noqa: ARG002
-        return Sent(platform_id=str(delivery.delivery_id))
+        return Sent(platform_id=delivery.send_key)
 
     async def typing(self, route: Route) -> None:
         self._followers.show_typing(route, self._clock.now_ms())

@@ -18,7 +18,7 @@ from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.approval_verbs import ApprovalVerbs
 from koboshi.kernel.browsers import BrowserVerbs
-from koboshi.kernel.context import VerbContext
+from koboshi.kernel.context import VerbContext, new_send_id
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
 from koboshi.kernel.notices import tell_of_full_disk
@@ -88,6 +88,7 @@ class StoreOptions:
     backlog: BacklogLimits = field(default_factory=BacklogLimits)
     pairing: PairingLimits = field(default_factory=PairingLimits)
     new_code: Callable[[], str] = fresh_code
+    new_send_id: Callable[[], str] = new_send_id
 
 
 class SqliteStore:
@@ -243,6 +244,7 @@ def _context(world: BootConfig, options: StoreOptions, own_id: str) -> VerbConte
         backlog=options.backlog,
         pairing=options.pairing,
         new_code=options.new_code,
+        new_send_id=options.new_send_id,
     )
 
 

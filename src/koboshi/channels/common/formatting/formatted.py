@@ -1,7 +1,7 @@
-"""Formatted text as Telegram takes it: a text, and entities that say which stretch looks how.
+"""Formatted text: a text, and spans that say which stretch looks how, counted in characters.
 
-Inside, stretches are counted in characters (`Span`, `Shown`); Telegram counts UTF-16 code units
-(`Entity`, `Rendered`). What the Bot API demands of entities is made true in one place, `settled`.
+What the strictest platform demands of them is made true in one place, `settled`. A `Ruler` counts
+in UTF-16 code units, as Telegram and most clients do.
 """
 
 import codecs
@@ -14,7 +14,7 @@ from itertools import accumulate
 STYLES = frozenset({"bold", "italic", "strikethrough"})
 CODES = frozenset({"code", "pre"})
 UTF_16 = codecs.lookup("utf-16-le").name
-"""What Telegram counts in. It is loaded here: without descriptors its first use could not."""
+"""What most platforms count in. It is loaded here: without descriptors its first use could not."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LINE_ENDS = re.compile(r"\r\n?")
@@ -28,25 +28,6 @@ _JOINED = re.compile(
 )
 _REGIONALS = re.compile(r"[\U0001f1e6-\U0001f1ff]+\Z")
 _JOINED_CHARS_MAX = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Entity:
-    """A message entity of the Bot API; offset and length are UTF-16 code units."""
-
-    type: str
-    offset: int
-    length: int
-    url: str = ""
-    language: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """What is sent: no whitespace around the text, and entities that the Bot API accepts."""
-
-    text: str
-    entities: tuple[Entity, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +69,7 @@ class Ruler:
 
 
 def units(text: str) -> int:
-    """The length of the text as Telegram counts it: in UTF-16 code units."""
+    """The length of the text in UTF-16 code units."""
     return len(text) + len(_ASTRAL.findall(text))
 
 
@@ -100,51 +81,41 @@ def clean(text: str) -> str:
     return _CONTROLS.sub("", _LINE_ENDS.sub("\n", text))
 
 
-def plain(text: str) -> Rendered:
-    """The text as it is, without any formatting."""
-    return Rendered(clean(text).strip(), ())
-
-
-def literally(text: str, begin: int, end: int) -> Rendered:
+def literal_block(text: str, begin: int, end: int) -> FormattedText:
     """The text as it is, with the characters from `begin` to `end` as a block of code. The text
     must hold nothing that `clean` would take out, and must not begin with whitespace: then every
     character stays where it is."""
     block = _trimmed(Span("pre", begin, end), text)
-    return finished(FormattedText(text.rstrip(), (block,) if block.begin < block.end else ()))
+    return FormattedText(text.rstrip(), (block,) if block.begin < block.end else ())
 
 
-def clip(rendered: Rendered, units_max: int) -> Rendered:
-    """The rendering, cut to at most `units_max` units with "…" at its end if it was longer.
+def clipped(shown: FormattedText, units_max: int) -> FormattedText:
+    """The text, cut to at most `units_max` units with "…" at its end if it was longer.
 
     Raises ValueError if `units_max` is below 1.
     """
     if units_max < 1:
         raise ValueError(f"a text cannot be cut to {units_max} units")
-    ruler = Ruler(rendered.text)
-    if ruler.units(len(rendered.text)) <= units_max:
-        return rendered
-    end = whole_characters(rendered.text, 0, ruler.char(units_max - 1))
-    kept = rendered.text[:end].rstrip()
-    end_units = units(kept)
-    entities = (
-        replace(entity, length=min(entity.length, end_units - entity.offset))
-        for entity in rendered.entities
-        if entity.offset < end_units
-    )
-    # A shorter entity may end with whitespace now, and an outer one with it.
-    ruler = Ruler(kept)
-    spans = [_span_of(entity, ruler) for entity in entities]
-    return finished(settled(f"{kept}…", spans))
-
-
-def finished(shown: FormattedText) -> Rendered:
-    """The same in the units of Telegram."""
     ruler = Ruler(shown.text)
-    return Rendered(shown.text, tuple(_entity_of(span, ruler) for span in shown.spans))
+    if ruler.units(len(shown.text)) <= units_max:
+        return shown
+    end = whole_characters(shown.text, 0, ruler.char(units_max - 1))
+    kept = shown.text[:end].rstrip()
+    # A shorter span may end with whitespace now, and an outer one with it.
+    return settled(
+        f"{kept}…", [_moved(s, 0, len(kept)) for s in shown.spans if s.begin < len(kept)]
+    )
+
+
+def prefixed(prefix: str, shown: FormattedText) -> FormattedText:
+    """The same behind some words without any formatting."""
+    by = len(prefix)
+    spans = (replace(span, begin=span.begin + by, end=span.end + by) for span in shown.spans)
+    return FormattedText(prefix + shown.text, tuple(spans))
 
 
 def settled(text: str, spans: Iterable[Span]) -> FormattedText:
-    """The text without whitespace around it, and of the spans what the Bot API accepts.
+    """The text without whitespace around it, and of the spans what every platform accepts.
 
     Code holds and is held by nothing but a quote: styles are interrupted for it, and in a link the
     link wins. Quotes and styles hold none of their own kind. No span is empty, begins or ends with
@@ -216,16 +187,6 @@ _RANK = {"blockquote": 0, "pre": 1, "code": 1, "text_link": 2} | dict.fromkeys(S
 
 def _is_regional(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
-
-
-def _entity_of(span: Span, ruler: Ruler) -> Entity:
-    offset = ruler.units(span.begin)
-    return Entity(span.kind, offset, ruler.units(span.end) - offset, span.url, span.language)
-
-
-def _span_of(entity: Entity, ruler: Ruler) -> Span:
-    begin, end = ruler.char(entity.offset), ruler.char(entity.offset + entity.length)
-    return Span(entity.type, begin, end, entity.url, entity.language)
 
 
 def _moved(span: Span, by: int, end: int) -> Span:

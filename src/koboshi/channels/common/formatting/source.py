@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from koboshi.channels.telegram.formatted import STYLES, FormattedText, Span
+from koboshi.channels.common.formatting.formatted import STYLES, FormattedText, Span
 
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
 _BLOCKS = frozenset({"blockquote", "pre"})

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from markdown_it.token import Token
 
-from koboshi.channels.telegram.formatted import clean
-from koboshi.channels.telegram.writer import TelegramWriter
+from koboshi.channels.common.formatting.formatted import clean
+from koboshi.channels.common.formatting.writer import SpanWriter
 
 _STYLES = {"strong_open": "bold", "em_open": "italic", "s_open": "strikethrough"}
-# Telegram wants a dot in the host of a web address, and knows no other scheme but its own. It would
-# take "mailto:" for the name of a user; it finds addresses of e-mail in the text by itself.
+# Telegram, the strictest, wants a dot in the host of a web address, and knows no other scheme but
+# its own. It would take "mailto:" for the name of a user, and finds addresses of e-mail by itself.
 _LINK = re.compile(
     r"https?://(?:[^\s/?#@\[]+[.][^\s/?#@]+|\[[0-9a-fA-F:.]+\](?::\d+)?)(?:[/?#]\S*)?"
     r"|tg://[a-zA-Z0-9_-]+(?:[/?#]\S*)?",
@@ -26,7 +26,7 @@ class _Link:
     is_entity: bool
 
 
-def write_inline(writer: TelegramWriter, inline: Token, *, links: bool = True) -> None:
+def write_inline(writer: SpanWriter, inline: Token, *, links: bool = True) -> None:
     """Write what is inside a block. Without `links` all addresses are written out."""
     open_links: list[_Link] = []
     for token in inline.children or ():
@@ -61,11 +61,11 @@ def words(text: str) -> str:
 
 
 def is_link(url: str) -> bool:
-    """Whether Telegram takes this address for a link."""
+    """Whether every platform takes this address for a link."""
     return len(url) <= _URL_CHARS_MAX and _LINK.fullmatch(url) is not None
 
 
-def _open_link(writer: TelegramWriter, href: str, links: bool) -> _Link:
+def _open_link(writer: SpanWriter, href: str, links: bool) -> _Link:
     url = words(href).strip().replace(" ", "%20").removeprefix("mailto:")
     link = _Link(url, writer.mark(), links and is_link(url))
     if link.is_entity:
@@ -73,7 +73,7 @@ def _open_link(writer: TelegramWriter, href: str, links: bool) -> _Link:
     return link
 
 
-def _close_link(writer: TelegramWriter, link: _Link) -> None:
+def _close_link(writer: SpanWriter, link: _Link) -> None:
     shown = writer.since(link.begin).strip()
     if not shown:
         writer.write(link.url)

@@ -1,4 +1,4 @@
-"""Markdown as models write it, shown with what Telegram has: spans, bullets, fixed width."""
+"""Markdown as models write it, shown with what every platform has: spans, bullets, fixed width."""
 
 import re
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from textwrap import dedent
 
 from markdown_it.token import Token
 
-from koboshi.channels.telegram.formatted import FormattedText, clean, settled
-from koboshi.channels.telegram.inline import words, write_inline
-from koboshi.channels.telegram.parser import parse
-from koboshi.channels.telegram.table import Cell, table_lines
-from koboshi.channels.telegram.writer import Block, TelegramWriter
+from koboshi.channels.common.formatting.formatted import FormattedText, clean, settled
+from koboshi.channels.common.formatting.inline import words, write_inline
+from koboshi.channels.common.formatting.parser import parse
+from koboshi.channels.common.formatting.table import Cell, table_lines
+from koboshi.channels.common.formatting.writer import Block, SpanWriter
 
 RULE = "———"
 BULLET = "•"
@@ -74,14 +74,14 @@ class _Walk:
     """One walk over the tokens of a text."""
 
     tokens: Sequence[Token]
-    writer: TelegramWriter = field(default_factory=TelegramWriter)
+    writer: SpanWriter = field(default_factory=SpanWriter)
     lists: list[_List] = field(default_factory=list)
     indents: list[str] = field(default_factory=list)
     rows: list[list[Cell]] = field(default_factory=list)
     table: Token | None = None
     addresses: set[str] | None = None
 
-    def written(self) -> TelegramWriter:
+    def written(self) -> SpanWriter:
         for at, token in enumerate(self.tokens):
             if token.level == 0 and token.map and token.nesting >= 0:
                 self.writer.begin_outermost(token.map[0])
@@ -126,7 +126,7 @@ class _Walk:
     def _take_inline(self, at: int, token: Token) -> None:
         opening = self.tokens[at - 1]
         if opening.type in {"th_open", "td_open"}:
-            inner = TelegramWriter()
+            inner = SpanWriter()
             write_inline(inner, token, links=False)
             align = str(opening.attrGet("style") or "").removeprefix("text-align:")
             self.rows[-1].append(Cell(" ".join(inner.text.split()), align))

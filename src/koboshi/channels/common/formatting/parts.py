@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from koboshi.channels.telegram.formatted import (
+from koboshi.channels.common.formatting.formatted import (
     FormattedText,
     Ruler,
     clean,
@@ -19,11 +19,11 @@ from koboshi.channels.telegram.formatted import (
     units,
     whole_characters,
 )
-from koboshi.channels.telegram.markdown import MarkdownPage, page_of
-from koboshi.channels.telegram.source import source_of
+from koboshi.channels.common.formatting.markdown import MarkdownPage, page_of
+from koboshi.channels.common.formatting.source import source_of
 
-# Telegram takes no longer message; and what is written for a longer part may not be parsable.
-_UNITS_MAX = 4096
+# What is written for a longer part may not be parsable.
+_UNITS_MAX = 8_192
 _UNITS_MIN = 2
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][”’」』）]*")

@@ -6,7 +6,7 @@ any words leaves no trace.
 
 from dataclasses import dataclass, field
 
-from koboshi.channels.telegram.formatted import Span
+from koboshi.channels.common.formatting.formatted import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class TelegramWriter:
+class SpanWriter:
     spans: list[Span] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     indent: str = ""
