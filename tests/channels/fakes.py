@@ -120,7 +120,7 @@ class FakeGateway:
     ) -> tuple[Receipt, ...]:
         if not batch and cursor is None and not watermarks:
             return ()  # it is connected; there is nothing to commit
-        if self.gate is not None:
+        if self.gate is not None and batch:
             await self.gate.wait()
         self.may_commit()
         if cursor is not None:

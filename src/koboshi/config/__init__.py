@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from koboshi.config.platforms import ChannelConfig as ChannelConfig
     from koboshi.config.platforms import PlatformConfig as PlatformConfig
     from koboshi.config.platforms import PluginChannelConfig as PluginChannelConfig
+    from koboshi.config.platforms import SlackConfig as SlackConfig
     from koboshi.config.platforms import TelegramConfig as TelegramConfig
     from koboshi.config.platforms import WebConfig as WebConfig
     from koboshi.config.problems import ConfigError as ConfigError
@@ -35,7 +36,8 @@ _MODULES = {
     "secret": ("Secret",),
     "sections": ("Config", "GatewayConfig", "McpConfig", "ModelConfig"),
     "platforms": (
-        "ChannelConfig", "PlatformConfig", "PluginChannelConfig", "TelegramConfig", "WebConfig",
+        "ChannelConfig", "PlatformConfig", "PluginChannelConfig", "SlackConfig", "TelegramConfig",
+        "WebConfig",
     ),
     "show": ("describe", "secrets_of"),
 }  # fmt: skip

@@ -60,7 +60,7 @@ class Happenings:
     def __init__(self) -> None:
         self.all: list[Happening] = []
         self.ack_s_max = ACK_S_MAX
-        self.retry_waits_s = RETRY_WAITS_S
+        self.retry_waits_s: tuple[float, ...] = RETRY_WAITS_S
         self.transmit: Transmit | None = None
         self._numbers = itertools.count(1)
         self._has_news = asyncio.Event()
