@@ -18,9 +18,11 @@ from koboshi.domain.route import Route
 from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Receipt
 from tests.channels.discord_rig import discord_rig_at
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
+from tests.channels.matrix_rig import rig_at as matrix_rig_at
 from tests.channels.telegram_rig import rig_at
 from tests.fakes.discord.server import serving_discord
 from tests.fakes.telegram.server import serving
+from tests.harness.synapse import shared_homeserver
 
 NOTHING_NEAR = Near(before=(), known=(), is_alone=True)
 
@@ -95,7 +97,20 @@ async def discord_rig() -> AsyncIterator[Rig]:
         yield rig
 
 
-RIGS: dict[str, MakeRig] = {"web": web_rig, "telegram": telegram_rig, "discord": discord_rig}
+@asynccontextmanager
+async def matrix_rig() -> AsyncIterator[Rig]:
+    server = shared_homeserver()
+    await server.ready()
+    async with matrix_rig_at(server) as rig:
+        yield rig
+
+
+RIGS: dict[str, MakeRig] = {
+    "web": web_rig,
+    "telegram": telegram_rig,
+    "matrix": matrix_rig,
+    "discord": discord_rig,
+}
 
 
 @pytest.fixture(params=RIGS.values(), ids=list(RIGS))

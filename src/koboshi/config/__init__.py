@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from koboshi.config.loading import load as load
     from koboshi.config.platforms import ChannelConfig as ChannelConfig
     from koboshi.config.platforms import DiscordConfig as DiscordConfig
+    from koboshi.config.platforms import MatrixConfig as MatrixConfig
     from koboshi.config.platforms import PlatformConfig as PlatformConfig
     from koboshi.config.platforms import PluginChannelConfig as PluginChannelConfig
     from koboshi.config.platforms import TelegramConfig as TelegramConfig
@@ -36,8 +37,8 @@ _MODULES = {
     "secret": ("Secret",),
     "sections": ("Config", "GatewayConfig", "McpConfig", "ModelConfig"),
     "platforms": (
-        "ChannelConfig", "DiscordConfig", "PlatformConfig", "PluginChannelConfig", "TelegramConfig",
-        "WebConfig",
+        "ChannelConfig", "DiscordConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig",
+        "TelegramConfig", "WebConfig",
     ),
     "show": ("describe", "secrets_of"),
 }  # fmt: skip
