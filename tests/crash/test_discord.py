@@ -193,7 +193,7 @@ async def test_a_button_pressed_counts_once_and_is_answered_to_that_person(home:
         await bot.comes_to_rest()
 
         assert len(bot.said()) == len(before) + 1
-        assert _flags_of(bot.world.interactions, pressed) == 64
+        assert _answer_to(bot.world.interactions, pressed)["data"]["flags"] == 64
 
 
 async def test_a_slash_command_is_registered_once_and_answered(home: Path) -> None:
