@@ -305,7 +305,8 @@ def _text_or_nothing(value: object) -> str:
 
 
 def _number_or_none(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+    """True and false are whole numbers to Python, and words of their own to JSON."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 _READ: Mapping[str, Callable[[object], object]] = {
