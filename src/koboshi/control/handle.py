@@ -6,7 +6,7 @@ a `type` for programs and a `message` for people.
 
 from collections.abc import Mapping
 
-from koboshi.control import approvals, backups, browsers
+from koboshi.control import approvals, backups, browsers, schedules
 from koboshi.control import pairing as people
 from koboshi.control.act import RowChange
 from koboshi.control.context import LOG_CHARS_MAX, ControlContext
@@ -21,6 +21,7 @@ from koboshi.control.replies import (
     refusal,
 )
 from koboshi.control.requests import (
+    AddSchedule,
     AnswerApproval,
     ApprovePairing,
     ChangeRow,
@@ -34,15 +35,19 @@ from koboshi.control.requests import (
     GetBackup,
     GetLogin,
     ListBrowsers,
+    ListGoals,
     ListPairings,
     ListRules,
+    ListSchedules,
     Look,
+    MoveTimed,
     ReadProcessLog,
     RevokeBrowser,
     RevokePairing,
     RevokeRule,
     SayInChat,
     SetRole,
+    ShowSchedule,
     readable,
     request_of,
 )
@@ -104,6 +109,16 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await approvals.revoke(store, rule)
         case AnswerApproval():
             return await approvals.answer(store, request)
+        case ListSchedules():
+            return await schedules.listed(store)
+        case ShowSchedule(what=schedule):
+            return await schedules.show(store, schedule)
+        case AddSchedule(what=session, text=text):
+            return await schedules.add(store, session, text)
+        case ListGoals():
+            return await schedules.goals(store)
+        case MoveTimed():
+            return await schedules.move(store, request)
         case CreateBackup(what=file, keep=keep):
             return backups.begun(store, file, keep)
         case GetBackup():
