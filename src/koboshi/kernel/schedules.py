@@ -47,8 +47,8 @@ class ScheduleVerbs:
 
         return await self._readers.read(look)
 
-    async def begin(self) -> None:
-        rules = self._context.zone_rules
+    async def begin(self, rules: str | None = None) -> None:
+        rules = self._context.zone_rules if rules is None else rules
         await self._writer.write(
             "schedules.begin", lambda tx: tx.change("schedules_outdated", zone_rules=rules)
         )

@@ -58,9 +58,9 @@ class Schedules(Protocol):
         """How long until the next schedule is due; None if there is none."""
         ...
 
-    async def begin(self) -> None:
-        """At the start of a boot: due times that were reckoned by other rules of zones than ours
-        are to be reckoned again."""
+    async def begin(self, rules: str | None = None) -> None:
+        """At the start of a boot: due times that were reckoned by other rules of zones than these
+        are to be reckoned again. Without rules: than those that the store was opened with."""
         ...
 
     async def reckon(self, limit: int) -> int:
