@@ -303,7 +303,7 @@ async def reminder(life: Lives, chat: str) -> None:
     await person.say("/remind in 1 second echo tea is ready", "1")
     await until(lambda: "tea is ready" in person.answered(), "the reminder is told")
     order = {"action": "create", "name": "news", "when": "every 2 hours", "prompt": "echo the news"}
-    made = {"calls": [{"tool": "schedule", "arguments": order}]}
+    made: dict[str, object] = {"calls": [{"tool": "schedule", "arguments": order}]}
     await person.say(script(made, {"text": "it is made"}), "2")
     await person.hears("it is made")
     await person.say("/cron run c2", "3")

@@ -109,16 +109,8 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await approvals.revoke(store, rule)
         case AnswerApproval():
             return await approvals.answer(store, request)
-        case ListSchedules():
-            return await schedules.listed(store)
-        case ShowSchedule(what=schedule):
-            return await schedules.show(store, schedule)
-        case AddSchedule(what=session, text=text):
-            return await schedules.add(store, session, text)
-        case ListGoals():
-            return await schedules.goals(store)
-        case MoveTimed():
-            return await schedules.move(store, request)
+        case MoveTimed() | ListSchedules() | ShowSchedule() | AddSchedule() | ListGoals():
+            return await schedules.answer(store, request)
         case CreateBackup(what=file, keep=keep):
             return backups.begun(store, file, keep)
         case GetBackup():

@@ -4,14 +4,19 @@ from uuid import uuid4
 
 from koboshi.control.replies import Done, refusal
 from koboshi.control.requests import (
+    AddSchedule,
     ClearGoal,
+    ControlRequest,
     FinishGoal,
+    ListGoals,
+    ListSchedules,
     MoveTimed,
     PauseGoal,
     PauseSchedule,
     RemoveSchedule,
     ResumeGoal,
     ResumeSchedule,
+    ShowSchedule,
 )
 from koboshi.control.time_replies import (
     GoalList,
@@ -44,6 +49,22 @@ _GOAL_MOVES = {
     FinishGoal: GoalEvent.REACHED,
     ClearGoal: GoalEvent.CLEARED,
 }
+
+
+async def answer(store: Store, request: ControlRequest) -> Done:
+    match request:
+        case ListSchedules():
+            return await listed(store)
+        case ShowSchedule(what=what):
+            return await show(store, what)
+        case AddSchedule(what=what, text=text):
+            return await add(store, what, text)
+        case ListGoals():
+            return await goals(store)
+        case MoveTimed():
+            return await move(store, request)
+        case other:
+            raise AssertionError(f"nothing answers {type(other).__name__}")
 
 
 async def listed(store: Store) -> ScheduleList:
