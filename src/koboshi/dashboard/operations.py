@@ -67,6 +67,7 @@ from koboshi.dashboard.operation import (
     showing,
     shown_at,
 )
+from koboshi.dashboard.time_operations import TIME_OPERATIONS
 
 PAGE_PATH, KILL_PATH = f"{BASE}/page", f"{BASE}/try/kill"
 
@@ -214,6 +215,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="What this page can offer",
         replies=(PageOffer,),
     ),
+    *TIME_OPERATIONS,
     # What can be done.
     done_at(
         "turns/{what}/resume",

@@ -9,7 +9,7 @@ import { Alerts } from "./alerts.js";
 import { knowRules } from "./why.js";
 
 const LINKS = [
-  ["#/", "Chat"], ["#/questions", "Questions"], ["#/sessions", "Sessions"], ["#/turns", "Turns"], ["#/processes", "Jobs"],
+  ["#/", "Chat"], ["#/questions", "Questions"], ["#/sessions", "Sessions"], ["#/turns", "Turns"], ["#/processes", "Jobs"], ["#/schedules", "Schedules"],
   ["#/inbox", "Inbox"], ["#/outbox", "Outbox"], ["#/boots", "Boots"], ["#/health", "Health"], ["#/browsers", "Browsers"],
 ];
 const LOST_AFTER_MS = 300;

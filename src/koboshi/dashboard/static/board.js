@@ -2,6 +2,7 @@
 
 import { listed, pager } from "./board-page.js";
 import { browsers } from "./browsers.js";
+import { schedules } from "./schedules.js";
 import { button, h } from "./dom.js";
 import { ago, idOf, moment, shorten, span } from "./format.js";
 import { CHARS_ALL, jobCard, words as jobWords } from "./job.js";
@@ -180,6 +181,6 @@ const process = {
 };
 
 export const BOARD = {
-  sessions, "sessions/…": session, turns, "turns/…": turn, questions, inbox, "inbox/…": message, outbox, "outbox/…": delivery, processes, "processes/…": process, boots, health, browsers,
+  sessions, "sessions/…": session, turns, "turns/…": turn, questions, inbox, "inbox/…": message, outbox, "outbox/…": delivery, processes, "processes/…": process, boots, health, browsers, schedules,
   missing: { title: "Not here", load: async () => ({}), view: () => nothing("There is no such page.") },
 };
