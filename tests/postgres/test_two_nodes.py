@@ -90,7 +90,7 @@ async def test_what_a_buried_node_worked_on_goes_on_at_another(nodes: Nodes) -> 
 
 
 async def test_planted_a_store_that_takes_no_keys_is_found(
-    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+    nodes: Nodes, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = cast("dict[str, Statement]", statements())
     nothing = replace(known["keys_take"], text="SELECT 1 FROM json_each($1::text)")
@@ -98,8 +98,7 @@ async def test_planted_a_store_that_takes_no_keys_is_found(
     await nodes[0].say("hello")
     for node in nodes:
         await node.store.close()
-        assert isinstance(node.backend, PostgresBackend)
-        node.backend.database.close()
+    database.close()
     monkeypatch.setitem(known, "keys_take", nothing)
     monkeypatch.setitem(known, "key_try", always)
     await nodes[0].open()
@@ -107,4 +106,4 @@ async def test_planted_a_store_that_takes_no_keys_is_found(
     with pytest.raises(ServerError, match=NOT_NAMED):
         await nodes[0].say("hello")
     await nodes[0].store.close()
-    node.backend.database.close()
+    database.close()

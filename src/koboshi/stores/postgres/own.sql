@@ -32,6 +32,10 @@ SELECT now_ms();
 -- Settings without which a commit is not durable.
 SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_encoding');
 
+-- name: other_homes
+-- Whether a gateway of another home has worked on the database.
+SELECT EXISTS (SELECT 1 FROM workers WHERE home <> :home);
+
 -- name: schema_lock
 -- All nodes that look at the tables, or change them, take turns.
 SELECT pg_advisory_xact_lock(:key);
