@@ -4,6 +4,7 @@
 #   ptb      python-telegram-bot, for our fake Telegram
 #   discord-clients  discord.py and hikari, for our fake Discord
 #   openapi  openapi-python-client, for our OpenAPI document
+#   synapse  a homeserver of Matrix, for our Matrix channel
 #   audit    pip-audit, for what we locked, and the schema of CycloneDX, for our list of parts
 #
 # Installs requirements/<name>.txt by hash, with the interpreter of .venv. Says one line when there is
@@ -11,7 +12,7 @@
 set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
-NAME=${1:?which one: ptb, discord-clients, openapi or audit}
+NAME=${1:?which one: ptb, discord-clients, openapi, synapse or audit}
 FOLDER=.venv-$NAME
 REQUIREMENTS=requirements/$NAME.txt
 

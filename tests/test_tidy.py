@@ -42,6 +42,7 @@ MAY_CATCH_EVERYTHING = frozenset(
         "src/koboshi/runtime/drafts.py",  # likewise
         "src/koboshi/runtime/attachments.py",  # the file of a person
         "src/koboshi/channels/telegram/webhook.py",  # a call of the platform: it brings it again
+        "src/koboshi/channels/slack/request_url.py",  # likewise
         "src/koboshi/app/platforms/foreign.py",  # code of another distribution: its channel is down
         "src/koboshi/control/socket.py",  # a request of the command line
         "src/koboshi/stores/sqlite/writer.py",  # the thread that hands errors to who waits

@@ -15,6 +15,7 @@ from koboshi.domain.ids import ChannelName, DeliveryId, SessionId, TurnId
 from koboshi.domain.outbox import Delivery, Near
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Accept
+from koboshi.ports.clock import Clock
 from tests.channels.fakes import FakeClock, FakeGateway, until
 from tests.fakes.discord import state
 from tests.fakes.discord.server import FakeDiscord
@@ -29,6 +30,7 @@ class Bot:
     fake: FakeDiscord
     gateway: FakeGateway = field(default_factory=FakeGateway)
     options: dict[str, Any] = field(default_factory=dict)
+    clock: Clock = field(default_factory=FakeClock)
 
     async def watermarks(self, account: str) -> Mapping[str, str]:
         assert account == str(self.fake.world.bot.user_id)
@@ -46,7 +48,7 @@ class Bot:
             "home": Path("nowhere"),
             **self.options,
         }
-        channel = DiscordChannel(DiscordOptions(**given), FakeClock(), self.watermarks)
+        channel = DiscordChannel(DiscordOptions(**given), self.clock, self.watermarks)
         try:
             yield channel
         finally:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.discord.state import JSON
 from tests.harness.discord import a_discord_bot
 from tests.harness.invariants import check_rows
 from tests.harness.polling import until
@@ -212,5 +213,6 @@ async def test_a_slash_command_is_registered_once_and_answered(home: Path) -> No
         assert len(bot.requests("putCommands")) == 1
 
 
-def _answer_to(interactions: dict[int, dict[str, object]], asked: dict[str, object]) -> object:
-    return interactions[int(str(asked["id"]))]["answer"]
+def _answer_to(interactions: dict[int, JSON], asked: JSON) -> JSON:
+    """What the person who pressed sees; nothing while there is no answer."""
+    return interactions[int(asked["id"])]["answer"] or {}

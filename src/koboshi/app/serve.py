@@ -28,6 +28,7 @@ from koboshi.app.builders.control import (
     PROCESSES_NAME,
     backlog_limits,
     erasing_of,
+    goal_limits,
     pairing_limits,
     report_limits,
 )
@@ -37,6 +38,7 @@ from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.start_check import usable_model, workdir_warnings
 from koboshi.app.stores import GatewayStore, open_configured
+from koboshi.app.zone import zone_rules, zones_of
 from koboshi.boundary.control_groups import ControlGroups
 from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.channels.web.channel import WebChannel
@@ -239,6 +241,10 @@ async def _open(
             report_limits=report_limits(config),
             pairing=pairing_limits(config),
             backlog=backlog_limits(config),
+            zone_named=zones_of(config),
+            zone_rules=zone_rules(config),
+            goal_limits=goal_limits(config),
+            schedules_max=config.limits.schedules_per_member_max,
         ),
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),

@@ -10,6 +10,7 @@ from koboshi.domain.schedule import (
     NAME_CHARS_MAX,
     Late,
     Order,
+    Schedule,
     ScheduleEvent,
     ScheduleKind,
     WorkPlace,
@@ -139,9 +140,7 @@ def _order(when: When, words: str, zone: str, options: set[str]) -> Order:
 
 def _about_zone(when: When, facts: SessionFacts) -> str:
     """A person who told no time zone is asked for it with their first order by the clock."""
-    is_first = not any(
-        each.order.kind is not ScheduleKind.EVERY for each in facts.calendar.schedules
-    )
+    is_first = not any(map(_is_by_the_clock, facts.calendar.schedules))
     if not when.is_local or facts.calendar.zone_name or not is_first:
         return ""
     now = time_words.moment(facts.now_ms, facts.calendar.zone)
@@ -149,6 +148,13 @@ def _about_zone(when: When, facts: SessionFacts) -> str:
         f"I take it by my own clock, on which it is {now}. If yours differs, tell me once where "
         "you are: /cron zone Europe/Vienna, and order it again."
     )
+
+
+def _is_by_the_clock(schedule: Schedule) -> bool:
+    """Whether its times depend on a zone."""
+    order = schedule.order
+    is_local_at = order.kind is ScheduleKind.AT and "+" not in order.expression
+    return order.kind is ScheduleKind.CRON or is_local_at
 
 
 def goal(command: Command, facts: SessionFacts) -> Response:

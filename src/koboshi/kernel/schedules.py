@@ -1,5 +1,7 @@
 """The verbs of schedules: fire what is due, reckon again, grant wishes, show."""
 
+from dataclasses import replace
+
 from koboshi.domain import time_words
 from koboshi.domain.ids import ChannelName, ScheduleId, SessionId, TurnId
 from koboshi.domain.schedule import ScheduleState
@@ -8,12 +10,12 @@ from koboshi.domain.worker import Breaker
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_number, number, numbers, text
 from koboshi.kernel.enqueue import enqueue_delivery_once
-from koboshi.kernel.facts import breaker_now
+from koboshi.kernel.facts import breaker_now, role_of_turn
 from koboshi.kernel.filing import FILING, channels_known, fire_one
 from koboshi.kernel.keys import lock_found, lock_session, of_sessions
 from koboshi.kernel.occasions import next_due
 from koboshi.kernel.owners import owner_chats
-from koboshi.kernel.rows import read_session
+from koboshi.kernel.rows import read_session, read_turn
 from koboshi.kernel.timed_rows import SCHEDULE_COLUMNS, occasion_of, read_schedule, schedule_of
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
 from koboshi.kernel.wishes import grant, wisher_in, zone_of_person
@@ -70,7 +72,12 @@ class ScheduleVerbs:
             context = self._context
             session = read_session(tx, session_id)
             channel = session.route.channel
-            wisher = wisher_in(tx, context, channel, person, is_operator=is_operator)
+            turn = None if turn_id is None else read_turn(tx, turn_id)
+            who = person if turn is None else turn.person
+            wisher = wisher_in(tx, context, channel, who, is_operator=is_operator)
+            if turn is not None:  # the agent wishes for all whose words the turn holds
+                role = role_of_turn(tx, context, channel, turn.turn_id)
+                wisher = replace(wisher, role=role)
             outcome = grant(tx, context, session, wisher, wish, by, FILING)
             if turn_id is not None and outcome.status is WishStatus.DONE:
                 enqueue_delivery_once(tx, session_id, f"wish:{by}", outcome.words, anchor="")
@@ -95,9 +102,13 @@ class ScheduleVerbs:
     async def view(self, schedule_id: ScheduleId, *, occasions: int) -> ScheduleView | None:
         return await self._readers.read(lambda tx: _view(tx, self._context, schedule_id, occasions))
 
-    async def zone_of(self, session_id: SessionId, person: str) -> str:
+    async def zone_of_turn(self, turn_id: TurnId) -> str:
         def look(tx: Reading) -> str:
-            return zone_of_person(tx, read_session(tx, session_id).route.channel, person)
+            turn = read_turn(tx, turn_id)
+            if turn is None:
+                return ""
+            channel = read_session(tx, turn.session_id).route.channel
+            return zone_of_person(tx, channel, turn.person)
 
         return await self._readers.read(look)
 

@@ -78,7 +78,7 @@ class Schedules(Protocol):
         turn_id: TurnId | None = None,
     ) -> WishOutcome:
         """Do what is wished for. `by` is its key: a second time it changes nothing. With a turn,
-        the person is told in its chat what was done."""
+        its agent wishes: for its person, with its role, and the chat is told what was done."""
         ...
 
     async def views(
@@ -87,8 +87,8 @@ class Schedules(Protocol):
 
     async def view(self, schedule_id: ScheduleId, *, occasions: int) -> ScheduleView | None: ...
 
-    async def zone_of(self, session_id: SessionId, person: str) -> str:
-        """The zone that the person told; empty if none."""
+    async def zone_of_turn(self, turn_id: TurnId) -> str:
+        """The zone that the person of a turn told; empty if none."""
         ...
 
     async def old(self, after: int, before_ms: int, limit: int) -> tuple[ScheduleId, ...]:

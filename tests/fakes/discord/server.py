@@ -174,7 +174,7 @@ class FakeDiscord:
         return Reply(200, msgspec.json.encode(result), headers=ruling.headers, at=now)
 
     def _download(self, http: HttpRequest) -> Reply:
-        found = re.fullmatch(r"/attachments/\d+/(\d+)/[^/]+", http.path)
+        found = re.fullmatch(r"/attachments/\d+/(\d+)/.+", http.path)
         held = self.world.files.get(int(found[1])) if found else None
         until = read_query(http.query).get("ex", ["0"])[0]
         if held is None or int(until, 16) < self.world.clock():

@@ -297,10 +297,9 @@ class DiscordWorld:
     def _attached(self, message: DiscordMessage) -> list[JSON]:
         until = f"{int(self.clock() + LINK_S):x}"
         place = message.channel.channel_id
+        folder = f"{self.base}/attachments/{place}"
         return [
-            each.as_json(
-                f"{self.base}/attachments/{place}/{each.attachment_id}/{quote(each.name)}?ex={until}"
-            )
+            each.as_json(f"{folder}/{each.attachment_id}/{quote(each.name, safe='')}?ex={until}")
             for each in message.attachments
         ]
 
