@@ -113,6 +113,17 @@ UPDATE workers SET heartbeat_ms = :now, memory_group = :memory_group, group_kill
 WHERE worker_id = :worker_id AND ended_ms IS NULL
 RETURNING restart_by IS NOT NULL;
 
+-- name: workers_alive
+-- The other workers that have no end, with what changes when they give a sign of life. A store with several
+-- nodes has the number of their last batch; here it is 0.
+SELECT worker_id, node, heartbeat_ms, 0 FROM workers
+WHERE ended_ms IS NULL AND worker_id <> :worker_id ORDER BY worker_id;
+
+-- name: worker_bury
+-- A worker is dead: it has given no sign since it was seen so.
+UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed'
+WHERE worker_id = :worker_id AND ended_ms IS NULL AND heartbeat_ms = :heartbeat_ms AND :batch = 0;
+
 -- name: worker_drain
 -- A drain was requested.
 UPDATE workers SET draining = 1 WHERE worker_id = :worker_id AND ended_ms IS NULL;
