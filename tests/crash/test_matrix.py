@@ -116,7 +116,8 @@ async def test_an_answer_stands_in_its_thread_and_in_reply_to_its_question(home:
         await first_life(bot)
         root = await bot.say("about work")
         relation = {"rel_type": "m.thread", "event_id": root}
-        asked = await bot.say("echo **bold** words", **{"m.relates_to": relation})
+        words = "echo **bold** words"
+        asked = await bot.ann.say(bot.room, words, **{"m.relates_to": relation})
         bot.start()
         heard = await bot.hears("bold words")
 

@@ -95,7 +95,6 @@ class SqliteBackend:
             report_limits=limits.reports,
             pairing=limits.pairing,
             new_code=self._next_code,
-            new_send_id=lambda: "0123456789",
         )
         return await open_store(
             self.path,

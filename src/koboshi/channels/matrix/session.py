@@ -14,11 +14,12 @@ from koboshi.channels.matrix.client import CLIENT, MatrixApi, MatrixRefused, roo
 from koboshi.channels.matrix.codec import (
     KINDS,
     MEMBER,
-    EventReader,
+    MatrixReader,
     invited_by,
     is_new_join,
     since_invited,
     wants_target,
+    with_edits,
 )
 from koboshi.channels.matrix.options import MatrixOptions
 from koboshi.channels.matrix.refusal import tell_of_encryption
@@ -52,7 +53,7 @@ class MatrixSession:
     options: MatrixOptions
     clock: Clock
     accept: Accept
-    reader: EventReader
+    reader: MatrixReader
     rooms: MatrixRooms
     show: Callable[[Callable[[], Awaitable[None]]], None]
     marks: dict[str, str]
@@ -161,7 +162,7 @@ class MatrixSession:
 
     async def _read(self, room: str, events: Sequence[MatrixEvent]) -> list[Inbound]:
         found: list[Inbound] = []
-        for event in events:
+        for event in with_edits(events):
             if event.type == MEMBER:
                 self.rooms.forget(room)
                 continue
