@@ -109,7 +109,7 @@ class FakeGateway:
     forgotten: Past | None = None
     """What was said in every chat before the lines that are kept."""
     gate: Signal | None = None
-    """Commits wait for it."""
+    """Commits of messages wait for it."""
     on_message: Callable[[Inbound, Receipt], None] = lambda inbound, receipt: None
 
     async def accept(
@@ -120,7 +120,7 @@ class FakeGateway:
     ) -> tuple[Receipt, ...]:
         if not batch and cursor is None and not watermarks:
             return ()  # it is connected; there is nothing to commit
-        if self.gate is not None:
+        if self.gate is not None and batch:
             await self.gate.wait()
         self.may_commit()
         if cursor is not None:

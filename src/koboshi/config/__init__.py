@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from koboshi.config.limits import Limits as Limits
     from koboshi.config.loading import load as load
     from koboshi.config.platforms import ChannelConfig as ChannelConfig
+    from koboshi.config.platforms import DiscordConfig as DiscordConfig
     from koboshi.config.platforms import MatrixConfig as MatrixConfig
     from koboshi.config.platforms import PlatformConfig as PlatformConfig
     from koboshi.config.platforms import PluginChannelConfig as PluginChannelConfig
+    from koboshi.config.platforms import SlackConfig as SlackConfig
     from koboshi.config.platforms import TelegramConfig as TelegramConfig
     from koboshi.config.platforms import WebConfig as WebConfig
     from koboshi.config.problems import ConfigError as ConfigError
@@ -36,7 +38,8 @@ _MODULES = {
     "secret": ("Secret",),
     "sections": ("Config", "GatewayConfig", "McpConfig", "ModelConfig"),
     "platforms": (
-        "ChannelConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig", "TelegramConfig",
+        "ChannelConfig", "DiscordConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig",
+        "SlackConfig", "TelegramConfig",
         "WebConfig",
     ),
     "show": ("describe", "secrets_of"),
