@@ -102,10 +102,10 @@ class MatrixReader:
         body = _text(content, "body").strip()
         if "m.in_reply_to" in event.relation:
             body = _QUOTED.sub("", body).strip()
-        if content.get("msgtype") in _FILES:
+        if _text(content, "msgtype") in _FILES:
             name = _text(content, "filename")
             body = body if name and name != body else ""
-        elif content.get("msgtype") == "m.location":
+        elif _text(content, "msgtype") == "m.location":
             body = f"[location {_text(content, 'geo_uri')}]"
         mentions = content.get("m.mentions")
         named = mentions.get("user_ids") if isinstance(mentions, dict) else None

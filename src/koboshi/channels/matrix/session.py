@@ -217,7 +217,8 @@ class _RoomHistory:
             if refused.status != 403:
                 raise NoAnswer(str(refused)) from refused
             page = MessagesAnswer()  # we are not in the room any more
-        is_last = page.end is None or not page.chunk
+        # A page without events is not the end of a room: what it skipped may be of other kinds.
+        is_last = page.end is None or page.end == token
         return HistoryPage(
             messages=await self.session.read_page(chat, page),
             place=place if is_last else f"{self.since}|{page.end}",
