@@ -25,7 +25,7 @@ from functools import partial
 
 from koboshi.domain import phrases
 from koboshi.domain.approver import APPROVAL_NEEDS_PERSON, may_answer_approval
-from koboshi.domain.command import Command, OperatorAction
+from koboshi.domain.command import Command
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
@@ -33,8 +33,8 @@ from koboshi.domain.retry import Retried
 from koboshi.domain.session import Busy, CutKind, Listen, Session
 from koboshi.kernel.accounts import assign_unclaimed, bind_account, is_new_to
 from koboshi.kernel.admission import apply_admission
+from koboshi.kernel.approval_answers import answers_approval
 from koboshi.kernel.approvals import revoke_rule
-from koboshi.kernel.approver import answers_approval
 from koboshi.kernel.commands import command_facts
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, first_text, words_of
@@ -42,7 +42,7 @@ from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.erasure import erase_person
 from koboshi.kernel.filing import drop_waiting, grant_wish, offer_again
 from koboshi.kernel.keys import channel_key, chat_key, lock_found, lock_session
-from koboshi.kernel.operator_action import apply_will, cut_session
+from koboshi.kernel.operator_action import cut_session, will_of_person
 from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
 from koboshi.kernel.pairing import as_kept, forget_strangers, meet_stranger
 from koboshi.kernel.places import move_places, read_watermarks
@@ -384,7 +384,7 @@ def _carry_out(
         set_session(tx, session.session_id, response.settings)
     if response.will is not None:
         assert open_row is not None, "a will without an open turn"
-        _apply_will(tx, context, open_row, inbound, response.will)
+        will_of_person(tx, context, open_row, inbound, response.will)
     if response.retry is not None:
         asked = retry_turn(tx, context, session, inbound.sender, words, response.retry)
         apply_admission(tx, context, session, asked.entry, apply_verdict)
@@ -392,13 +392,3 @@ def _carry_out(
         ask_end(tx, response.end_process)
     if response.revokes is not None:
         revoke_rule(tx, response.revokes, inbound.sender)
-
-
-def _apply_will(
-    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: OperatorAction
-) -> None:
-    """The person who resumes a turn becomes its person, and the answer refers to their message."""
-    if will is OperatorAction.RESUME:
-        anchor = inbound.words.anchor
-        tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
-    apply_will(tx, context, turn, will, "the person")
