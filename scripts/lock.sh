@@ -10,7 +10,7 @@ PEERS=benchmarks/peers/requirements.in
 # So do pip itself, and the programs of others that something of ours is checked with.
 SIDE=(installer ptb discord-clients openapi audit synapse)
 # What a user adds to an installation: each file is whole, the runtime's versions included.
-EXTRAS=(anthropic discord google mcp)
+EXTRAS=(anthropic discord google mcp postgres slack)
 
 main() {
     local uv

@@ -19,8 +19,10 @@ from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Recei
 from tests.channels.discord_rig import discord_rig_at
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
 from tests.channels.matrix_rig import rig_at as matrix_rig_at
+from tests.channels.slack_rig import slack_rig_at
 from tests.channels.telegram_rig import rig_at
 from tests.fakes.discord.server import serving_discord
+from tests.fakes.slack.server import serving as serving_slack
 from tests.fakes.telegram.server import serving
 from tests.harness.synapse import shared_homeserver
 
@@ -105,11 +107,18 @@ async def matrix_rig() -> AsyncIterator[Rig]:
         yield rig
 
 
+@asynccontextmanager
+async def slack_rig() -> AsyncIterator[Rig]:
+    async with serving_slack() as fake, slack_rig_at(fake) as rig:
+        yield rig
+
+
 RIGS: dict[str, MakeRig] = {
     "web": web_rig,
     "telegram": telegram_rig,
     "matrix": matrix_rig,
     "discord": discord_rig,
+    "slack": slack_rig,
 }
 
 
@@ -129,7 +138,8 @@ async def test_a_message_is_acknowledged_only_after_it_is_stored(make_rig: MakeR
         cursor: str | None = None,
         watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
-        reached.set()
+        if batch:
+            reached.set()
         receipts = await gateway.accept(batch, cursor, watermarks)
         assert not told.is_set()
         return receipts

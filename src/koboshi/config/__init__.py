@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from koboshi.config.platforms import MatrixConfig as MatrixConfig
     from koboshi.config.platforms import PlatformConfig as PlatformConfig
     from koboshi.config.platforms import PluginChannelConfig as PluginChannelConfig
+    from koboshi.config.platforms import SlackConfig as SlackConfig
     from koboshi.config.platforms import TelegramConfig as TelegramConfig
     from koboshi.config.platforms import WebConfig as WebConfig
     from koboshi.config.problems import ConfigError as ConfigError
@@ -38,7 +39,8 @@ _MODULES = {
     "sections": ("Config", "GatewayConfig", "McpConfig", "ModelConfig"),
     "platforms": (
         "ChannelConfig", "DiscordConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig",
-        "TelegramConfig", "WebConfig",
+        "SlackConfig", "TelegramConfig",
+        "WebConfig",
     ),
     "show": ("describe", "secrets_of"),
 }  # fmt: skip

@@ -176,7 +176,7 @@ class _Draft(Struct, kw_only=True):
         values, written = self._written(kind, path, self.settings.channels[path])
         channel = kind(name=f"{platform}:{account}", **values)
         found: dict[str, Secret | None] = {}
-        for secret in kind.secret_names:
+        for secret in filter(channel.uses, kind.secret_names):
             judged = [dotted((*path, name)) for name in ("enabled", *keys_of_secret(secret))]
             is_clear = not self.problems.concern(judged)
             if is_clear and has_one_way(written, self.problems, secret) and channel.enabled:

@@ -59,6 +59,10 @@ class ChannelConfig(Section, frozen=True, kw_only=True):
         """Where it stands in the file: "channels.telegram.main" for "telegram:main"."""
         return f"channels.{self.name.replace(':', '.', 1)}"
 
+    def uses(self, secret: str) -> bool:  # noqa: ARG002
+        """Whether it needs or may have this one of its secrets, as it is set up."""
+        return True
+
     @property
     def secrets(self) -> tuple[Secret, ...]:
         """Every secret that it holds."""
@@ -158,6 +162,72 @@ class TelegramConfig(PlatformConfig, frozen=True, kw_only=True):
         return None if self.token is None else ("bot token", (self.token, self.api_base))
 
 
+class DiscordConfig(PlatformConfig, frozen=True, kw_only=True):
+    """One Discord bot."""
+
+    enabled: Annotated[bool, Meta(description="whether the bot is used")] = True
+    token: Annotated[Secret | None, Meta(
+        description=f"the token of the [bot](discord.md): {TOKEN}")] = None
+    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "DISCORD_BOT_TOKEN"
+    api_base: Annotated[Url, Meta(description="the REST API, with its version"),
+        rules.web_address, rules.no_slash_at_end] = "https://discord.com/api/v10"
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        return {"api_base": self.api_base}
+
+    @property
+    def shares(self) -> tuple[str, object] | None:
+        return None if self.token is None else ("bot token", (self.token, self.api_base))
+
+
+class SlackConfig(PlatformConfig, frozen=True, kw_only=True):
+    """One Slack app in one workspace."""
+
+    secret_names: ClassVar[tuple[str, ...]] = ("token", "app_token", "signing_secret")
+    secrets_needed: ClassVar[tuple[str, ...]] = secret_names
+
+    enabled: Annotated[bool, Meta(description="whether the app is used")] = True
+    token: Annotated[Secret | None, Meta(
+        description=f"the bot token of the [app](slack.md), `xoxb-…`: {TOKEN}")] = None
+    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "SLACK_BOT_TOKEN"
+    app_token: Annotated[Secret | None, Meta(
+        description=f"its app-level token, `xapp-…`, for Socket Mode: {TOKEN}")] = None
+    app_token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "SLACK_APP_TOKEN"
+    app_token_file: Annotated[Path | None, Meta(description=TOKEN_FILE)] = None
+    signing_secret: Annotated[Secret | None, Meta(
+        description="what Slack signs its calls with; used instead of the app-level token where "
+        f"`webhook_url` is set: {TOKEN}")] = None
+    signing_secret_env: Annotated[VariableName, Meta(
+        description=TOKEN_ENV)] = "SLACK_SIGNING_SECRET"
+    signing_secret_file: Annotated[Path | None, Meta(description=TOKEN_FILE)] = None
+    api_base: Annotated[Url, Meta(description="the Web API"),
+        rules.web_address, rules.no_slash_at_end] = "https://slack.com/api"
+    webhook_url: Annotated[Url, Meta(
+        description="where Slack calls us, as entered there; empty = Socket Mode"),
+        rules.web_address_or_none, rules.no_slash_at_end] = ""
+    webhook_host: Annotated[Host, Meta(description="where a proxy passes these calls on to"),
+        rules.loopback_host] = "127.0.0.1"
+    webhook_port: Annotated[Port, Meta(description="its port")] = 8_444
+
+    def uses(self, secret: str) -> bool:
+        """Either we connect with the app-level token, or Slack calls us and signs."""
+        unused = "app_token" if self.webhook_url else "signing_secret"
+        return secret != unused
+
+    @property
+    def listens_at(self) -> tuple[str, int] | None:
+        return (self.webhook_host, self.webhook_port) if self.webhook_url else None
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        return {"api_base": self.api_base}
+
+    @property
+    def shares(self) -> tuple[str, object] | None:
+        return None if self.token is None else ("bot token", (self.token, self.api_base))
+
+
 class MatrixConfig(PlatformConfig, frozen=True, kw_only=True):
     """One account of Matrix."""
 
@@ -184,25 +254,6 @@ class MatrixConfig(PlatformConfig, frozen=True, kw_only=True):
             yield "homeserver", "is missing: the address of the homeserver, https://…"
         if not self.user:
             yield "user", 'is missing: the id of the account, "@bot:example.org"'
-
-
-class DiscordConfig(PlatformConfig, frozen=True, kw_only=True):
-    """One Discord bot."""
-
-    enabled: Annotated[bool, Meta(description="whether the bot is used")] = True
-    token: Annotated[Secret | None, Meta(
-        description=f"the token of the [bot](discord.md): {TOKEN}")] = None
-    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "DISCORD_BOT_TOKEN"
-    api_base: Annotated[Url, Meta(description="the REST API, with its version"),
-        rules.web_address, rules.no_slash_at_end] = "https://discord.com/api/v10"
-
-    @property
-    def addresses(self) -> Mapping[str, str]:
-        return {"api_base": self.api_base}
-
-    @property
-    def shares(self) -> tuple[str, object] | None:
-        return None if self.token is None else ("bot token", (self.token, self.api_base))
 
 
 class WebConfig(ChannelConfig, frozen=True, kw_only=True):
@@ -263,6 +314,7 @@ PLATFORMS: Mapping[str, type[ChannelConfig]] = {
     "telegram": TelegramConfig,
     "matrix": MatrixConfig,
     "discord": DiscordConfig,
+    "slack": SlackConfig,
     "web": WebConfig,
 }
 """Our own platforms."""

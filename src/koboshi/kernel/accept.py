@@ -31,7 +31,7 @@ from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
 from koboshi.domain.retry import Retried
 from koboshi.domain.session import Busy, CutKind, Listen, Session
-from koboshi.kernel.accounts import adopt_unclaimed, bind_account, is_new_to
+from koboshi.kernel.accounts import assign_unclaimed, bind_account, is_new_to
 from koboshi.kernel.admission import apply_admission
 from koboshi.kernel.approvals import revoke_rule
 from koboshi.kernel.approver import answers_approval
@@ -40,6 +40,7 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, first_text, words_of
 from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.erasure import erase_person
+from koboshi.kernel.filing import drop_waiting, grant_wish, offer_again
 from koboshi.kernel.keys import channel_key, chat_key, lock_found, lock_session
 from koboshi.kernel.operator_action import apply_will, cut_session
 from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
@@ -48,7 +49,7 @@ from koboshi.kernel.places import move_places, read_watermarks
 from koboshi.kernel.questions import rule_on_approval
 from koboshi.kernel.record import ask_end, ask_restart
 from koboshi.kernel.recovery import apply_verdict
-from koboshi.kernel.retry import drop_by_hand, retry_entry, retry_turn
+from koboshi.kernel.retry import retry_entry, retry_turn
 from koboshi.kernel.rows import EntryRow, TurnRow, find_entry, find_session, read_open_turn
 from koboshi.kernel.sessions import find_or_make_session, known_as_private, move_chat, set_session
 from koboshi.kernel.transaction import Keys, Readers, Transaction, Value, Writer
@@ -92,7 +93,7 @@ class InboxVerbs:
             return
 
         def operation(tx: Transaction) -> None:
-            adopt_unclaimed(tx, channel, account)
+            assign_unclaimed(tx, channel, account)
             now = tx.now_ms
             tx.change(
                 "account_connected", channel=channel, account=account, worker_id=worker_id, now=now
@@ -135,7 +136,9 @@ class InboxVerbs:
         return await self._writer.write("inbox.accept", operation, keys)
 
     async def drop(self, entry_id: EntryId) -> bool:
-        return await self._writer.write("inbox.drop", lambda tx: drop_by_hand(tx, entry_id))
+        return await self._writer.write(
+            "inbox.drop", lambda tx: drop_waiting(tx, self._context, entry_id)
+        )
 
     async def retry(self, entry_id: EntryId) -> Retried | None:
         def operation(tx: Transaction) -> Retried | None:
@@ -200,7 +203,7 @@ def _accept_one(
     if context.is_draining and state is not EntryState.DROPPED:
         cause, anchor = f"drain:{context.worker_id}", arrival.inbound.words.anchor
         enqueue_delivery_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
-    return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
+    return replace(receipt, state=state)
 
 
 def _settle(
@@ -360,13 +363,15 @@ def _carry_out(
     facts = command_facts(tx, context, session, open_row, inbound, command, asked_row)
     response = respond(command, facts)
     if response.erases:
-        cut = partial(cut_session, tx, context, kind=CutKind.NEW)
-        who = inbound.sender
+        cut, who = partial(cut_session, tx, context, kind=CutKind.NEW), inbound.sender
         erase_person(tx, context, session.route.channel, who, who, cut=cut)
-    cause = f"command:{receipt.entry_id}"
-    enqueue_delivery(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
+    cause, told = f"command:{receipt.entry_id}", response.reply
+    if response.wish is not None:
+        done = grant_wish(tx, context, session, inbound.sender, response.wish, receipt.entry_id)
+        told = f"{done} {told}".strip()
+    enqueue_delivery(tx, session.session_id, None, cause, (told,), anchor=words.anchor)
     if response.cut is not None:
-        cut_session(tx, context, session, response.cut)
+        offer_again(tx, context, session, cut_session(tx, context, session, response.cut))
     if response.ruling is not None:
         assert asked_row is not None, "a ruling without an open question"
         lock_session(tx, asked_row.session_id)

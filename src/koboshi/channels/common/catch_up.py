@@ -99,6 +99,16 @@ class CatchUp:
     def chats_behind(self) -> int:
         return len(self._gaps)
 
+    def is_behind(self, chat: str) -> bool:
+        """Whether live messages of a chat are held now."""
+        return chat in self._gaps
+
+    def hasten(self, chat: str) -> None:
+        """Read a chat next, if it still waits to be read: a person is there."""
+        if chat in self._waiting:
+            self._waiting.remove(chat)
+            self._waiting.insert(0, chat)
+
     def add(self, watermarks: Mapping[str, str]) -> None:
         """These chats are behind, each from its watermark on."""
         for chat, place in watermarks.items():
