@@ -286,6 +286,7 @@ def _forgetting(shared: Shared) -> Forgetting:
         worker_id=shared.worker.worker_id,
         journal_days=retention.journal_days,
         deliveries_days=retention.deliveries_days,
+        occasions_days=shared.config.limits.occasions_kept_days,
     )
 
 
