@@ -85,6 +85,7 @@ class Status:
     outbox_unsettled: int
     sessions: int
     sqlite: str
+    """The version of SQLite, or the name and version of another database."""
     breaker: str = "closed"
     """How freely interrupted turns are taken up again."""
     outbox_held: int = 0

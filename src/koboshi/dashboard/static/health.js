@@ -52,7 +52,7 @@ export const health = {
       number("waiting for people", status.stands.waiting), number("set aside", status.stands.suspended),
       number("waiting in the inbox", status.inbox_waiting), number("owed", status.outbox_unsettled),
       number("sessions", status.sessions)),
-    h("p", { class: "aside" }, `version ${status.worker?.version ?? "?"} · SQLite ${status.sqlite} · boot breaker ${status.breaker} · last sign of life ${ago(status.worker?.heartbeat_ms ?? 0)}`),
+    h("p", { class: "aside" }, `version ${status.worker?.version ?? "?"} · ${/^\d/.test(status.sqlite) ? "SQLite " : ""}${status.sqlite} · boot breaker ${status.breaker} · last sign of life ${ago(status.worker?.heartbeat_ms ?? 0)}`),
   ],
 };
 
