@@ -78,6 +78,14 @@ async def test_a_token_of_another_account_makes_the_channel_unusable(rig: Matrix
             await channel.receive(None, FakeGateway().accept)
 
 
+async def test_a_place_that_the_homeserver_does_not_know_is_told_and_not_passed_over(
+    rig: MatrixRig,
+) -> None:
+    with pytest.raises(ChannelUnusable, match="does not know the place"):
+        await rig.channel.receive("nonsense", FakeGateway().accept)
+    assert "does not know the place" in str(rig.channel.trouble)
+
+
 async def test_files_go_both_ways_whole_or_not_at_all(rig: MatrixRig, tmp_path: Path) -> None:
     content = b"some bytes\0" * 1_000
     (tmp_path / "note.txt").write_bytes(content)

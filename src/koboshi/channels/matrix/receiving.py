@@ -46,6 +46,7 @@ from koboshi.ports.clock import Clock
 log = structlog.get_logger()
 
 POLL_MS = 30_000
+BAD_REQUEST = 400
 SYNC_SECONDS = 45.0
 """For an answer, with the time for which the homeserver may hold it open."""
 FIRST_SECONDS = 300.0
@@ -171,9 +172,19 @@ class MatrixReceiving:
         if since is not None:
             query["since"] = since
         place = f"{CLIENT}/sync"
-        answer = await self.api.ask_patiently(
-            SyncAnswer, "GET", place, query=query, seconds=seconds
-        )
+        try:
+            answer = await self.api.ask_patiently(
+                SyncAnswer, "GET", place, query=query, seconds=seconds
+            )
+        except MatrixRefused as refused:
+            if refused.status != BAD_REQUEST or since is None:
+                raise
+            # To begin anew would leave out, without a word, what was written in between.
+            raise ChannelUnusable(
+                f"{self.options.homeserver} does not know the place up to which "
+                f"{self.options.name} was read ({refused}); give the account another section to "
+                "begin anew: what was written in between is not read then"
+            ) from None
         self.heard_ms = self.clock.now_ms()
         self.trouble = None
         return answer
