@@ -3,6 +3,7 @@
 #
 #   ptb      python-telegram-bot, for our fake Telegram
 #   openapi  openapi-python-client, for our OpenAPI document
+#   synapse  a homeserver of Matrix, for our Matrix channel
 #   audit    pip-audit, for what we locked, and the schema of CycloneDX, for our list of parts
 #
 # Installs requirements/<name>.txt by hash, with the interpreter of .venv. Says one line when there is
@@ -10,7 +11,7 @@
 set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
-NAME=${1:?which one: ptb, openapi or audit}
+NAME=${1:?which one: ptb, openapi, synapse or audit}
 FOLDER=.venv-$NAME
 REQUIREMENTS=requirements/$NAME.txt
 

@@ -17,10 +17,12 @@ from koboshi.domain.outbox import Delivery, Near, Sent
 from koboshi.domain.route import Route
 from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Receipt
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
+from tests.channels.matrix_rig import rig_at as matrix_rig_at
 from tests.channels.slack_rig import slack_rig_at
 from tests.channels.telegram_rig import rig_at
 from tests.fakes.slack.server import serving as serving_slack
 from tests.fakes.telegram.server import serving
+from tests.harness.synapse import shared_homeserver
 
 NOTHING_NEAR = Near(before=(), known=(), is_alone=True)
 
@@ -90,12 +92,25 @@ async def telegram_rig() -> AsyncIterator[Rig]:
 
 
 @asynccontextmanager
+async def matrix_rig() -> AsyncIterator[Rig]:
+    server = shared_homeserver()
+    await server.ready()
+    async with matrix_rig_at(server) as rig:
+        yield rig
+
+
+@asynccontextmanager
 async def slack_rig() -> AsyncIterator[Rig]:
     async with serving_slack() as fake, slack_rig_at(fake) as rig:
         yield rig
 
 
-RIGS: dict[str, MakeRig] = {"web": web_rig, "telegram": telegram_rig, "slack": slack_rig}
+RIGS: dict[str, MakeRig] = {
+    "web": web_rig,
+    "telegram": telegram_rig,
+    "matrix": matrix_rig,
+    "slack": slack_rig,
+}
 
 
 @pytest.fixture(params=RIGS.values(), ids=list(RIGS))

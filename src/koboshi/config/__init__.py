@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from koboshi.config.limits import Limits as Limits
     from koboshi.config.loading import load as load
     from koboshi.config.platforms import ChannelConfig as ChannelConfig
+    from koboshi.config.platforms import MatrixConfig as MatrixConfig
     from koboshi.config.platforms import PlatformConfig as PlatformConfig
     from koboshi.config.platforms import PluginChannelConfig as PluginChannelConfig
     from koboshi.config.platforms import SlackConfig as SlackConfig
@@ -36,7 +37,8 @@ _MODULES = {
     "secret": ("Secret",),
     "sections": ("Config", "GatewayConfig", "McpConfig", "ModelConfig"),
     "platforms": (
-        "ChannelConfig", "PlatformConfig", "PluginChannelConfig", "SlackConfig", "TelegramConfig",
+        "ChannelConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig", "SlackConfig",
+        "TelegramConfig",
         "WebConfig",
     ),
     "show": ("describe", "secrets_of"),

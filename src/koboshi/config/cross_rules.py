@@ -100,6 +100,10 @@ def check_channels(
             message = f"{key} must be a loopback address, not {quoted(channel.host)}"
             problems.add(key, message, hint=hint, origin=origins[section])
     enabled = {section: channel for section, channel in channels.items() if channel.enabled}
+    for section, channel in enabled.items():
+        for key, complaint in channel.complaints():
+            name = f"{section}.{key}"
+            problems.add(name, f"{name} {complaint}", origin=origins[section])
     for (first, one), (second, other) in combinations(enabled.items(), 2):
         for what in _shared(one, other):
             problems.add(second, f"{second} and {first} use {what}", origin=origins[second])

@@ -104,6 +104,10 @@ class ChannelConfig(Section, frozen=True, kw_only=True):
         """What is allowed and yet unwise."""
         yield from ()
 
+    def complaints(self) -> Iterator[tuple[str, str]]:
+        """Which keys an enabled channel cannot be without, each with the end of a sentence."""
+        yield from ()
+
 
 class PlatformConfig(ChannelConfig, frozen=True, kw_only=True):
     """One account on a platform where other people are."""
@@ -156,6 +160,34 @@ class TelegramConfig(PlatformConfig, frozen=True, kw_only=True):
     @property
     def shares(self) -> tuple[str, object] | None:
         return None if self.token is None else ("bot token", (self.token, self.api_base))
+
+
+class MatrixConfig(PlatformConfig, frozen=True, kw_only=True):
+    """One account of Matrix."""
+
+    enabled: Annotated[bool, Meta(description="whether the account is used")] = True
+    homeserver: Annotated[Url, Meta(description="the address of its [homeserver](matrix.md)"),
+        rules.web_address_or_none, rules.no_slash_at_end] = ""
+    user: Annotated[str, Meta(max_length=255, description="its id: `@bot:example.org`"),
+        rules.matrix_user] = ""
+    token: Annotated[Secret | None, Meta(description=f"its access token: {TOKEN}")] = None
+    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "MATRIX_ACCESS_TOKEN"
+    rate_per_second: Annotated[float, Meta(ge=0, le=10_000,
+        description="messages to all rooms together; 0 = no limit of our own")] = 10
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        return {"homeserver": self.homeserver}
+
+    @property
+    def shares(self) -> tuple[str, object] | None:
+        return ("account", (self.user, self.homeserver)) if self.user else None
+
+    def complaints(self) -> Iterator[tuple[str, str]]:
+        if not self.homeserver:
+            yield "homeserver", "is missing: the address of the homeserver, https://…"
+        if not self.user:
+            yield "user", 'is missing: the id of the account, "@bot:example.org"'
 
 
 class SlackConfig(PlatformConfig, frozen=True, kw_only=True):
@@ -261,6 +293,7 @@ class PluginChannelConfig(PlatformConfig, frozen=True, kw_only=True):
 
 PLATFORMS: Mapping[str, type[ChannelConfig]] = {
     "telegram": TelegramConfig,
+    "matrix": MatrixConfig,
     "slack": SlackConfig,
     "web": WebConfig,
 }

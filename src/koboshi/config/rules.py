@@ -250,6 +250,13 @@ def _any_id(entry: object) -> str:
     return entry
 
 
+def matrix_user(text: str) -> str:
+    """The id of a user of Matrix, with its server."""
+    if text and not re.fullmatch(r"@[^\s:]{1,200}:[^\s@]{1,200}", text):
+        raise InvalidValue(f'must be an id such as "@bot:example.org", not {quoted(text)}')
+    return text
+
+
 def read_switch_or_names(raw: object) -> bool | tuple[str, ...]:
     """true for all, false for none, or a list of names."""
     if isinstance(raw, bool):

@@ -367,9 +367,18 @@ class Resolution(StrEnum):
     LABEL = "label"  # send again, saying that it may be a duplicate
 
 
-def resolution_of(*, is_idempotent: bool, finds_sent: bool, holds: bool) -> Resolution:
-    """The best that the platform and its owner allow."""
-    if is_idempotent:
+def resolution_of(
+    *,
+    is_idempotent: bool,
+    finds_sent: bool,
+    holds: bool,
+    age_ms: int = 0,
+    repeat_within_ms: int | None = None,
+) -> Resolution:
+    """The best that the platform and its owner allow for a delivery of that age. A platform that
+    remembers keys for a while only would take a late repeat for something new."""
+    is_remembered = repeat_within_ms is None or age_ms < repeat_within_ms
+    if is_idempotent and is_remembered:
         return Resolution.REPEAT
     if finds_sent:
         return Resolution.FIND

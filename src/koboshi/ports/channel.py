@@ -28,6 +28,9 @@ class Abilities:
     typing: bool = False
     idempotent_send: bool = False
     """Repeating a send with the same `send_key` leaves one copy."""
+    repeat_within_ms: int | None = None
+    """For how long the platform remembers a key; later, a send of unknown outcome is looked for.
+    None where it is for ever."""
     finds_sent: bool = False
     """`find` can tell whether a delivery arrived."""
     holds_unsure: bool = False

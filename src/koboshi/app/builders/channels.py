@@ -32,6 +32,7 @@ def platform_channels(shared: Shared) -> list[Channel]:
         clock=shared.clock,
         on_back=partial(shared.wakeups.hint, OUTBOX),
         watermarks=shared.store.inbox.watermarks,
+        is_allowed=shared.store.people.is_allowed,
     )
     # The libraries of a platform cost only those who use it.
     return [

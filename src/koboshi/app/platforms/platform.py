@@ -35,6 +35,9 @@ class ChannelSetup:
     watermarks: Callable[[ChannelName, str], Awaitable[Mapping[str, str]]]
     """How far each chat of a channel was read as an account, as the store has it."""
 
+    is_allowed: Callable[[ChannelName, str], Awaitable[bool]]
+    """Whether a person may use the gateway by a channel."""
+
     def watermarks_of(self, name: str) -> Watermarks:
         return partial(self.watermarks, ChannelName(name))
 
