@@ -109,7 +109,7 @@ class FakeGateway:
     forgotten: Past | None = None
     """What was said in every chat before the lines that are kept."""
     gate: Signal | None = None
-    """Commits wait for it."""
+    """Commits of messages wait for it."""
     on_message: Callable[[Inbound, Receipt], None] = lambda inbound, receipt: None
 
     async def accept(

@@ -16,10 +16,12 @@ from koboshi.domain.ids import DeliveryId, SessionId, TurnId
 from koboshi.domain.outbox import Delivery, Near, Sent
 from koboshi.domain.route import Route
 from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Receipt
+from tests.channels.discord_rig import discord_rig_at
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
 from tests.channels.matrix_rig import rig_at as matrix_rig_at
 from tests.channels.slack_rig import slack_rig_at
 from tests.channels.telegram_rig import rig_at
+from tests.fakes.discord.server import serving_discord
 from tests.fakes.slack.server import serving as serving_slack
 from tests.fakes.telegram.server import serving
 from tests.harness.synapse import shared_homeserver
@@ -92,6 +94,12 @@ async def telegram_rig() -> AsyncIterator[Rig]:
 
 
 @asynccontextmanager
+async def discord_rig() -> AsyncIterator[Rig]:
+    async with serving_discord() as fake, discord_rig_at(fake) as rig:
+        yield rig
+
+
+@asynccontextmanager
 async def matrix_rig() -> AsyncIterator[Rig]:
     server = shared_homeserver()
     await server.ready()
@@ -109,6 +117,7 @@ RIGS: dict[str, MakeRig] = {
     "web": web_rig,
     "telegram": telegram_rig,
     "matrix": matrix_rig,
+    "discord": discord_rig,
     "slack": slack_rig,
 }
 

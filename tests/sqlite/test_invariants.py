@@ -15,6 +15,7 @@ import pytest
 from koboshi.domain.transcript import Effect, Need
 from tests.harness.backends import SqliteBackend
 from tests.harness.homes import Home, OpenHome, a_call
+from tests.sqlite.timed_constraints import MESSAGES_OF_TIME, REFUSED_BY_TIME, TIME_POINTING_NOWHERE
 
 SCHEMA = files("koboshi.kernel").joinpath("schema.sql").read_text(encoding="utf-8")
 
@@ -51,6 +52,7 @@ PROCESS = (
 )
 
 REFUSED: dict[str, list[tuple[str, str]]] = {
+    **REFUSED_BY_TIME,
     "workers": [
         ("CHECK draining IN (0, 1)", "UPDATE workers SET draining = 2"),
         (
@@ -199,7 +201,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "inbox": [
         (
-            "CHECK kind IN ('message', 'command', 'report', 'ignored')",
+            "CHECK kind IN ('message', 'command', 'report', 'ignored', 'occasion', 'goal')",
             f"{INBOX} 'rumour', 'waiting', 1, 1, NULL, NULL)",
         ),
         (
@@ -392,6 +394,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
 }
 
 MESSAGES = {
+    **MESSAGES_OF_TIME,
     "TRIGGER closed_turns_never_change": "a closed turn never changes",
     "TRIGGER epochs_only_grow": "epochs only grow",
     "TRIGGER steps_never_change": "the transcript is only appended to",
@@ -406,6 +409,7 @@ MESSAGES = {
 }
 
 POINTING_NOWHERE = {
+    **TIME_POINTING_NOWHERE,
     "turns.session_id": "UPDATE turns SET session_id = 99 WHERE turn_id = 2",
     "turns.worker_id": "UPDATE turns SET worker_id = 99 WHERE turn_id = 2",
     "accounts.connected_by": (

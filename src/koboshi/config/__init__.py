@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from koboshi.config.limits import Limits as Limits
     from koboshi.config.loading import load as load
     from koboshi.config.platforms import ChannelConfig as ChannelConfig
+    from koboshi.config.platforms import DiscordConfig as DiscordConfig
     from koboshi.config.platforms import MatrixConfig as MatrixConfig
     from koboshi.config.platforms import PlatformConfig as PlatformConfig
     from koboshi.config.platforms import PluginChannelConfig as PluginChannelConfig
@@ -37,8 +38,8 @@ _MODULES = {
     "secret": ("Secret",),
     "sections": ("Config", "GatewayConfig", "McpConfig", "ModelConfig"),
     "platforms": (
-        "ChannelConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig", "SlackConfig",
-        "TelegramConfig",
+        "ChannelConfig", "DiscordConfig", "MatrixConfig", "PlatformConfig", "PluginChannelConfig",
+        "SlackConfig", "TelegramConfig",
         "WebConfig",
     ),
     "show": ("describe", "secrets_of"),

@@ -162,32 +162,23 @@ class TelegramConfig(PlatformConfig, frozen=True, kw_only=True):
         return None if self.token is None else ("bot token", (self.token, self.api_base))
 
 
-class MatrixConfig(PlatformConfig, frozen=True, kw_only=True):
-    """One account of Matrix."""
+class DiscordConfig(PlatformConfig, frozen=True, kw_only=True):
+    """One Discord bot."""
 
-    enabled: Annotated[bool, Meta(description="whether the account is used")] = True
-    homeserver: Annotated[Url, Meta(description="the address of its [homeserver](matrix.md)"),
-        rules.web_address_or_none, rules.no_slash_at_end] = ""
-    user: Annotated[str, Meta(max_length=255, description="its id: `@bot:example.org`"),
-        rules.matrix_user] = ""
-    token: Annotated[Secret | None, Meta(description=f"its access token: {TOKEN}")] = None
-    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "MATRIX_ACCESS_TOKEN"
-    rate_per_second: Annotated[float, Meta(ge=0, le=10_000,
-        description="messages to all rooms together; 0 = no limit of our own")] = 10
+    enabled: Annotated[bool, Meta(description="whether the bot is used")] = True
+    token: Annotated[Secret | None, Meta(
+        description=f"the token of the [bot](discord.md): {TOKEN}")] = None
+    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "DISCORD_BOT_TOKEN"
+    api_base: Annotated[Url, Meta(description="the REST API, with its version"),
+        rules.web_address, rules.no_slash_at_end] = "https://discord.com/api/v10"
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        return {"homeserver": self.homeserver}
+        return {"api_base": self.api_base}
 
     @property
     def shares(self) -> tuple[str, object] | None:
-        return ("account", (self.user, self.homeserver)) if self.user else None
-
-    def complaints(self) -> Iterator[tuple[str, str]]:
-        if not self.homeserver:
-            yield "homeserver", "is missing: the address of the homeserver, https://…"
-        if not self.user:
-            yield "user", 'is missing: the id of the account, "@bot:example.org"'
+        return None if self.token is None else ("bot token", (self.token, self.api_base))
 
 
 class SlackConfig(PlatformConfig, frozen=True, kw_only=True):
@@ -235,6 +226,34 @@ class SlackConfig(PlatformConfig, frozen=True, kw_only=True):
     @property
     def shares(self) -> tuple[str, object] | None:
         return None if self.token is None else ("bot token", (self.token, self.api_base))
+
+
+class MatrixConfig(PlatformConfig, frozen=True, kw_only=True):
+    """One account of Matrix."""
+
+    enabled: Annotated[bool, Meta(description="whether the account is used")] = True
+    homeserver: Annotated[Url, Meta(description="the address of its [homeserver](matrix.md)"),
+        rules.web_address_or_none, rules.no_slash_at_end] = ""
+    user: Annotated[str, Meta(max_length=255, description="its id: `@bot:example.org`"),
+        rules.matrix_user] = ""
+    token: Annotated[Secret | None, Meta(description=f"its access token: {TOKEN}")] = None
+    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = "MATRIX_ACCESS_TOKEN"
+    rate_per_second: Annotated[float, Meta(ge=0, le=10_000,
+        description="messages to all rooms together; 0 = no limit of our own")] = 10
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        return {"homeserver": self.homeserver}
+
+    @property
+    def shares(self) -> tuple[str, object] | None:
+        return ("account", (self.user, self.homeserver)) if self.user else None
+
+    def complaints(self) -> Iterator[tuple[str, str]]:
+        if not self.homeserver:
+            yield "homeserver", "is missing: the address of the homeserver, https://…"
+        if not self.user:
+            yield "user", 'is missing: the id of the account, "@bot:example.org"'
 
 
 class WebConfig(ChannelConfig, frozen=True, kw_only=True):
@@ -294,6 +313,7 @@ class PluginChannelConfig(PlatformConfig, frozen=True, kw_only=True):
 PLATFORMS: Mapping[str, type[ChannelConfig]] = {
     "telegram": TelegramConfig,
     "matrix": MatrixConfig,
+    "discord": DiscordConfig,
     "slack": SlackConfig,
     "web": WebConfig,
 }

@@ -128,11 +128,12 @@ class ToolsConfig(Section, frozen=True, kw_only=True):
         description="`[tools.settings.<entry point>]` is handed to that plug-in as it is"),
         ReadBy(rules.read_free_tables)] = ()
     memory_mb: Annotated[int, Meta(ge=0, le=16_777_216,
-        description="how much memory one process of a command may take inside the sandbox; 0 = "
-        "half of the machine's")] = 0
+        description="how much memory the commands of a chat may take inside the sandbox, or, "
+        "without [control groups](sandbox.md#limits), one process of them; 0 = half of the "
+        "machine's")] = 0
     processes: Annotated[int, Meta(ge=0, le=1_000_000,
-        description="how many processes and threads the user may have before a command inside the "
-        "sandbox can start no more; 0 = no limit. The kernel does not count root's")] = 4_096
+        description="how many processes and threads the commands of a chat may have inside the "
+        "sandbox, or, without [control groups](sandbox.md#limits), the user; 0 = no limit")] = 4_096
     sandbox: Annotated[Literal["workspace", "locked", "host"], Meta(
         description="what commands, file tools and MCP programs may see: `workspace` (the working "
         "folder, the system read-only, the network), `locked` (the same without network), `host` "

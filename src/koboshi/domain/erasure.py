@@ -38,7 +38,7 @@ def erased_body(body: Body, person: str) -> Body | None:
         case Message() if body.sender != person:
             return None
         case Message():
-            return replace(body, text=ERASED, files=(), name="")
+            return replace(body, text=ERASED, files=(), name="", command="")
         case Reply():
             calls = tuple(replace(call, arguments="{}") for call in body.calls)
             return replace(body, text=ERASED if body.text else "", calls=calls, raw="")

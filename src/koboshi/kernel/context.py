@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from secrets import token_hex
 
 from koboshi.domain.backlog import BacklogLimits
+from koboshi.domain.goal import GoalLimits
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
@@ -39,6 +41,13 @@ class VerbContext:
     """Makes the random part of send keys."""
     backlog: BacklogLimits = field(default_factory=BacklogLimits)
     """How many messages from before a boot one turn answers."""
+    zone_named: Callable[[str], tzinfo] = lambda _name: UTC
+    """The zone of that name; of the empty name that of the gateway. Raises LookupError."""
+    zone_rules: str = ""
+    """Which edition of the rules of zones that is."""
+    goal_limits: GoalLimits = field(default_factory=GoalLimits)
+    schedules_max: int = 20
+    """How many schedules a member may have."""
     home: str = ""
     """The random id of the home that this process owns."""
     node: str = ""

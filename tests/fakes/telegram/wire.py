@@ -1,7 +1,7 @@
 """As much of HTTP/1.1 as a Bot API client uses, without a framework: a request costs little."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any
@@ -18,7 +18,8 @@ class HttpRequest:
     query: str
     kind: str
     body: bytes
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By their names in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,9 @@ class Reply:
     is_dropped: bool = False
     """The connection ends without it."""
     headers: tuple[tuple[str, str], ...] = ()
+    """Beside those that every reply has."""
+    at: float | None = None
+    """The time that the server tells; None: the machine's."""
 
 
 DROPPED = Reply(0, b"", is_dropped=True)
@@ -97,11 +101,13 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         reason = REASONS.get(reply.status, "Told")
-        more = "".join(f"{name}: {value}\r\n" for name, value in reply.headers)
+        date = formatdate(reply.at, usegmt=True)
         head = (
-            f"HTTP/1.1 {reply.status} {reason}\r\nContent-Type: {reply.kind}\r\n{more}"
-            f"Date: {formatdate(usegmt=True)}\r\n"
-            f"Content-Length: {len(reply.body)}\r\n\r\n"
+            f"HTTP/1.1 {reply.status} {reason}\r\nContent-Type: {reply.kind}\r\n"
+            f"Date: {date}\r\n"
+            f"Content-Length: {len(reply.body)}\r\n"
+            + "".join(f"{name}: {words}\r\n" for name, words in reply.headers)
+            + "\r\n"
         )
         self._transport.write(head.encode("latin-1") + reply.body)
 

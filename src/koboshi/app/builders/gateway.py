@@ -71,6 +71,8 @@ def build(
         supervise=processes.supervise(shared),
         watch_logs=processes.watch_logs(shared),
         heartbeat=beating,
+        schedules=runtime.schedules(shared),
+        goals=runtime.goals(shared),
         drain=shared.drain,
         clock=shared.clock,
         wakeups=shared.wakeups,

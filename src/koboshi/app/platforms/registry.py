@@ -5,7 +5,7 @@ from typing import Final
 
 from koboshi.app.platforms.platform import KnownPlatform
 
-OWN: Final = ("telegram", "matrix", "slack")
+OWN: Final = ("telegram", "matrix", "discord", "slack")
 """Our own, in the order in which they are shown. `app/platforms/<name>.py` has its `PLATFORM`."""
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from koboshi.channels.common.choices import number_in
 from koboshi.channels.matrix.types import MatrixEvent
 from koboshi.domain.files import RECEIVED, Attachment, safe_name
@@ -31,6 +33,7 @@ MS_MAX = 1 << 53
 
 _FILES = {"m.image": "image", "m.file": "file", "m.audio": "audio", "m.video": "video"}
 _KIND = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
+_EVENT_ID = re.compile(r"\$[!-~]{1,254}")
 _QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")
 
 
@@ -44,7 +47,7 @@ class RoomFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventReader:
+class MatrixReader:
     channel: ChannelName
     me: str
     my_name: str = ""
@@ -75,7 +78,7 @@ class EventReader:
         read = self._message(room, event, content, facts)
         if edited is None:
             return read
-        return replace(read, edits=_text(event.relation, "event_id"))
+        return replace(read, edits=_related(event) or "nothing")
 
     def _message(
         self, room: str, event: MatrixEvent, content: Mapping[str, Any], facts: RoomFacts
@@ -100,10 +103,10 @@ class EventReader:
         body = _text(content, "body").strip()
         if "m.in_reply_to" in event.relation:
             body = _QUOTED.sub("", body).strip()
-        if content.get("msgtype") in _FILES:
+        if _text(content, "msgtype") in _FILES:
             name = _text(content, "filename")
             body = body if name and name != body else ""
-        elif content.get("msgtype") == "m.location":
+        elif _text(content, "msgtype") == "m.location":
             body = f"[location {_text(content, 'geo_uri')}]"
         mentions = content.get("m.mentions")
         named = mentions.get("user_ids") if isinstance(mentions, dict) else None
@@ -163,8 +166,7 @@ class EventReader:
 
 def thread_of(event: MatrixEvent) -> str:
     """The root of the thread that an event is in; empty for the room itself."""
-    relation = event.relation
-    return _text(relation, "event_id") if relation.get("rel_type") == "m.thread" else ""
+    return _related(event) if event.relation.get("rel_type") == "m.thread" else ""
 
 
 def wants_target(event: MatrixEvent, me: str) -> str:
@@ -172,7 +174,7 @@ def wants_target(event: MatrixEvent, me: str) -> str:
     is_mark = event.type == REACTION and event.sender != me
     if not is_mark or number_in(_text(event.relation, "key")) is None:
         return ""
-    return _text(event.relation, "event_id")
+    return _related(event)
 
 
 def since_invited(events: Sequence[MatrixEvent], me: str) -> tuple[Sequence[MatrixEvent], bool]:
@@ -187,6 +189,18 @@ def since_invited(events: Sequence[MatrixEvent], me: str) -> tuple[Sequence[Matr
             return events[at + 1 :], True
     was = _before(events[joined])
     return (events, False) if was == "invite" else (events[joined + 1 :], True)
+
+
+def with_edits(events: Sequence[MatrixEvent]) -> Sequence[MatrixEvent]:
+    """The events with the words that their senders gave them later: what was changed before it was
+    read is read as it is now."""
+    latest = {(_related(event), event.sender): new for event in events if (new := _edited(event))}
+    return [
+        msgspec.structs.replace(event, content={**event.content, **new})
+        if (new := latest.get((event.event_id, event.sender))) and event.content
+        else event
+        for event in events
+    ]
 
 
 def is_new_join(event: MatrixEvent, me: str) -> bool:
@@ -251,6 +265,13 @@ def _as_it_is_now(event: MatrixEvent) -> Mapping[str, Any]:
         if isinstance(new, dict):
             return new
     return event.content
+
+
+def _related(event: MatrixEvent) -> str:
+    """The event that it relates to; empty for what cannot be one. People write that themselves, on
+    any server, and it becomes part of keys."""
+    named = _text(event.relation, "event_id")
+    return named if _EVENT_ID.fullmatch(named) else ""
 
 
 def _text(content: Mapping[str, Any], key: str) -> str:

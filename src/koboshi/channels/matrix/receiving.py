@@ -32,7 +32,7 @@ from anyio.abc import TaskGroup
 from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.common.serving import one_of
 from koboshi.channels.matrix.client import CLIENT, MatrixApi, MatrixRefused
-from koboshi.channels.matrix.codec import KINDS, MEMBER, EventReader
+from koboshi.channels.matrix.codec import KINDS, MEMBER, MatrixReader
 from koboshi.channels.matrix.messages import UNAUTHORIZED
 from koboshi.channels.matrix.options import MatrixOptions
 from koboshi.channels.matrix.rooms import MatrixRooms
@@ -46,6 +46,7 @@ from koboshi.ports.clock import Clock
 log = structlog.get_logger()
 
 POLL_MS = 30_000
+BAD_REQUEST = 400
 SYNC_SECONDS = 45.0
 """For an answer, with the time for which the homeserver may hold it open."""
 FIRST_SECONDS = 300.0
@@ -171,14 +172,24 @@ class MatrixReceiving:
         if since is not None:
             query["since"] = since
         place = f"{CLIENT}/sync"
-        answer = await self.api.ask_patiently(
-            SyncAnswer, "GET", place, query=query, seconds=seconds
-        )
+        try:
+            answer = await self.api.ask_patiently(
+                SyncAnswer, "GET", place, query=query, seconds=seconds
+            )
+        except MatrixRefused as refused:
+            if refused.status != BAD_REQUEST or since is None:
+                raise
+            # To begin anew would leave out, without a word, what was written in between.
+            raise ChannelUnusable(
+                f"{self.options.homeserver} does not know the place up to which "
+                f"{self.options.name} was read ({refused}); give the account another section to "
+                "begin anew: what was written in between is not read then"
+            ) from None
         self.heard_ms = self.clock.now_ms()
         self.trouble = None
         return answer
 
-    async def _introduce(self) -> EventReader:
+    async def _introduce(self) -> MatrixReader:
         """Who we are. Raises ChannelUnusable if the token is no good, or of another account."""
         options = self.options
         try:
@@ -196,7 +207,7 @@ class MatrixReceiving:
         with suppress(MatrixRefused):
             place = f"{CLIENT}/profile/{quote(options.user, safe='')}"
             name = (await self.api.ask_patiently(_Profile, "GET", place)).displayname or ""
-        return EventReader(
+        return MatrixReader(
             channel=options.name,
             me=options.user,
             my_name=name,

@@ -15,7 +15,7 @@ TELEGRAM = ChannelName("telegram:main")
 
 
 @pytest.mark.parametrize("lay_out", GOLDEN.values(), ids=GOLDEN)
-async def test_what_version_1_stored_is_adopted_by_the_first_account_that_connects(
+async def test_what_version_1_stored_is_assigned_to_the_first_account_that_connects(
     tmp_path: Path, lay_out: Callable[[Path], None]
 ) -> None:
     """Issue 12, A6: its cursor and its keys, each of them, and nothing of other channels."""
