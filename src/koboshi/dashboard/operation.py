@@ -14,6 +14,7 @@ from koboshi.control.requests import (
     EndProcess,
     GetInbox,
     ListRows,
+    MoveTimed,
     ReadProcessLog,
     RevokeBrowser,
     RevokeRule,
@@ -52,7 +53,9 @@ class PageCall:
 
 
 Make: TypeAlias = Callable[[PageCall], ControlRequest]
-NamedRequest: TypeAlias = ChangeRow | EndProcess | AnswerApproval | RevokeRule | RevokeBrowser
+NamedRequest: TypeAlias = (
+    ChangeRow | EndProcess | AnswerApproval | RevokeRule | RevokeBrowser | MoveTimed
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from koboshi.control.replies import (
     MessageExplained,
     MessageShown,
     PageOffer,
+    PairingList,
     ProcessEnded,
     ProcessExplained,
     ProcessList,
@@ -41,6 +42,7 @@ from koboshi.control.requests import (
     GetTroubles,
     ListBrowsers,
     ListChats,
+    ListPairings,
     ListProcesses,
     ListQuestions,
     ListRules,
@@ -67,6 +69,7 @@ from koboshi.dashboard.operation import (
     showing,
     shown_at,
 )
+from koboshi.dashboard.time_operations import TIME_OPERATIONS
 
 PAGE_PATH, KILL_PATH = f"{BASE}/page", f"{BASE}/try/kill"
 
@@ -156,6 +159,13 @@ OPERATIONS: tuple[Operation, ...] = (
         lambda _call: ListRules(),
     ),
     listed_at(
+        "people",
+        "listPeople",
+        "Who was let in by a code, and as what, and who asks to be",
+        PairingList,
+        lambda _call: ListPairings(),
+    ),
+    listed_at(
         "chats",
         "listChats",
         "Chats of this channel, lately used",
@@ -214,6 +224,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="What this page can offer",
         replies=(PageOffer,),
     ),
+    *TIME_OPERATIONS,
     # What can be done.
     done_at(
         "turns/{what}/resume",

@@ -2,9 +2,11 @@
 
 import { listed, pager } from "./board-page.js";
 import { browsers } from "./browsers.js";
+import { schedules } from "./schedules.js";
 import { button, h } from "./dom.js";
 import { ago, idOf, moment, shorten, span } from "./format.js";
 import { CHARS_ALL, jobCard, words as jobWords } from "./job.js";
+import { people } from "./people.js";
 import { questions } from "./questions.js";
 import { get } from "./session.js";
 import { turn } from "./turn-page.js";
@@ -180,6 +182,6 @@ const process = {
 };
 
 export const BOARD = {
-  sessions, "sessions/…": session, turns, "turns/…": turn, questions, inbox, "inbox/…": message, outbox, "outbox/…": delivery, processes, "processes/…": process, boots, health, browsers,
+  sessions, "sessions/…": session, turns, "turns/…": turn, questions, inbox, "inbox/…": message, outbox, "outbox/…": delivery, processes, "processes/…": process, boots, health, people, browsers, schedules,
   missing: { title: "Not here", load: async () => ({}), view: () => nothing("There is no such page.") },
 };
