@@ -6,7 +6,7 @@ a `type` for programs and a `message` for people.
 
 from collections.abc import Mapping
 
-from koboshi.control import approvals, backups, browsers
+from koboshi.control import approvals, backups, browsers, chats
 from koboshi.control import pairing as people
 from koboshi.control.act import RowChange
 from koboshi.control.context import LOG_CHARS_MAX, ControlContext
@@ -23,6 +23,7 @@ from koboshi.control.replies import (
 from koboshi.control.requests import (
     AnswerApproval,
     ApprovePairing,
+    ChangeChat,
     ChangeRow,
     ControlRequest,
     CreateBackup,
@@ -70,6 +71,8 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await _seen(jobs).answer(request)
         case ChangeRow():
             return await RowChange(store=store, request=request).answer()
+        case ChangeChat():
+            return await chats.change(jobs, request)
         case EndGateway():
             return await _leave(jobs, request)
         case ReadProcessLog(what=what, chars=chars):

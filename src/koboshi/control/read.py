@@ -145,7 +145,8 @@ class ReadRequests:
             store=self.trouble,
             restart=self.restart,
         )
-        return Troubles(troubles=found)
+        waiting = status.turns.get(TurnState.WAITING, 0)
+        return Troubles(troubles=found, questions=waiting)
 
     async def _inbox(self, asked: GetInbox) -> Done:
         """What arrived, each with what became of it in plain words, and with its turn."""

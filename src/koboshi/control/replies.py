@@ -120,6 +120,15 @@ class BackupReply(Done, frozen=True, kw_only=True):
 
 class Troubles(Done, frozen=True, kw_only=True):
     troubles: tuple[Reason, ...]
+    questions: int = 0
+    """How many turns wait for a person."""
+
+
+class CommandHint(msgspec.Struct, frozen=True, kw_only=True):
+    """A command of the chat, for completion."""
+
+    name: str
+    words: str
 
 
 class PageOffer(Done, frozen=True, kw_only=True):
@@ -131,6 +140,9 @@ class PageOffer(Done, frozen=True, kw_only=True):
     """What each rule of recovery says, by its name."""
     ends: dict[str, str]
     """How a boot ended, in words, by `ended_how`."""
+    commands: tuple[CommandHint, ...] = ()
+    file_bytes_max: int = 0
+    """The largest file that a person can send along; 0 if none can be."""
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────────
@@ -201,6 +213,15 @@ class QuestionList(Done, frozen=True, kw_only=True):
 
 class ChatList(Done, frozen=True, kw_only=True):
     chats: tuple[ChatView, ...]
+
+
+class ChatDeleted(Done, frozen=True, kw_only=True):
+    chat: str
+    messages: int
+    is_finished: bool
+    """Otherwise something was in the way; the gateway goes on with it."""
+    backups: tuple[str, ...] = ()
+    """They still hold the words."""
 
 
 class SessionShown(Done, frozen=True, kw_only=True):

@@ -216,6 +216,29 @@ class SayInChat(ControlRequest, frozen=True, kw_only=True, tag="say"):
     choice: str | None = None
 
 
+class ChangeChat(ControlRequest, frozen=True, kw_only=True):
+    """Something is done to a chat of a channel. `what` is the chat."""
+
+    channel: str = ""
+    what: str = ""
+
+
+class NameChat(ChangeChat, frozen=True, kw_only=True, tag="chat-name"):
+    """An empty text takes the name back."""
+
+    text: str = ""
+
+
+class MarkChat(ChangeChat, frozen=True, kw_only=True, tag="chat-mark"):
+    """`kind` is pin, unpin, archive or unarchive."""
+
+    kind: str = ""
+
+
+class DeleteChat(ChangeChat, frozen=True, kw_only=True, tag="chat-delete"):
+    """Erase all that was said there, and list it no more."""
+
+
 class ListBrowsers(ControlRequest, frozen=True, kw_only=True, tag="browsers"):
     pass
 

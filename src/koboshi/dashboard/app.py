@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
-from koboshi.control.replies import Done, PageOffer, Refusal, refusal
+from koboshi.control.replies import CommandHint, Done, PageOffer, Refusal, refusal
 from koboshi.control.requests import AnswerApproval, ControlRequest, readable
 from koboshi.dashboard.files import page_routes
 from koboshi.dashboard.operation import Make, PageCall
@@ -48,6 +48,9 @@ class Dashboard:
     version: str
     model: str
     ask: Ask
+    commands: tuple[tuple[str, str], ...] = ()
+    """The commands of the chat, each with a line about it."""
+    file_bytes_max: int = 0
     kill: Callable[[], None] | None = None
     """Ends this process at once, as `kill -9` would; None where nothing would start it again."""
 
@@ -83,6 +86,8 @@ class Dashboard:
             can_kill=self.kill is not None,
             rules={rule.label: rule.because for rule in RULES},
             ends={str(how): words for how, words in ENDED_WORDS.items()},
+            commands=tuple(CommandHint(name=name, words=words) for name, words in self.commands),
+            file_bytes_max=self.file_bytes_max,
         )
 
     async def _kill(self, _request: HttpRequest) -> Response:

@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from koboshi.control.replies import (
-    Done,
-)
+from koboshi.control.replies import ChatDeleted, Done
 from koboshi.control.requests import (
     AnswerApproval,
     ChangeRow,
     ControlRequest,
+    DeleteChat,
     EndProcess,
     GetInbox,
     ListRows,
+    MarkChat,
+    NameChat,
     ReadProcessLog,
     RevokeBrowser,
     RevokeRule,
@@ -101,6 +102,32 @@ def showing(kind: str) -> Make:
 def log_of(call: PageCall) -> ReadProcessLog:
     chars = _number(call.query.get("chars"), LOG_CHARS, LOG_CHARS_MAX)
     return ReadProcessLog(what=call.what, chars=chars)
+
+
+def naming(call: PageCall) -> NameChat:
+    return NameChat(channel=call.channel, what=call.what, text=call.query.get("title", ""))
+
+
+def marking(mark: str) -> Make:
+    return lambda call: MarkChat(channel=call.channel, what=call.what, kind=mark)
+
+
+def deleting(call: PageCall) -> DeleteChat:
+    return DeleteChat(channel=call.channel, what=call.what)
+
+
+def chat_done(word: str, name: str, summary: str, make: Make, *queries: str) -> Operation:
+    """Something is done to a chat of the page's own channel."""
+    return Operation(
+        path=f"{BASE}/chats/{{what}}/{word}",
+        name=name,
+        summary=summary,
+        replies=(ChatDeleted if make is deleting else Done,),
+        make=make,
+        queries=queries,
+        how="do",
+        example="main",
+    )
 
 
 def limit_of(call: PageCall) -> int:

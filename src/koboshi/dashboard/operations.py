@@ -59,11 +59,15 @@ from koboshi.dashboard.operation import (
     OPEN_TURNS,
     PAGED,
     Operation,
+    chat_done,
+    deleting,
     done_at,
     inbox_of,
     listed_at,
     listing,
     log_of,
+    marking,
+    naming,
     showing,
     shown_at,
 )
@@ -279,6 +283,25 @@ OPERATIONS: tuple[Operation, ...] = (
                 ApproveForGood,
             ),
             ("deny", "denyQuestion", "Do not allow what it asks for", DenyQuestion),
+        )
+    ),
+    chat_done(
+        "rename",
+        "renameChat",
+        "Name a chat; without a title its first message does",
+        naming,
+        "title",
+    ),
+    chat_done(
+        "delete", "deleteChat", "Erase all that was said in a chat, and list it no more", deleting
+    ),
+    *(
+        chat_done(word, f"{word}Chat", summary, marking(word))
+        for word, summary in (
+            ("pin", "Keep a chat on top of the list"),
+            ("unpin", "Keep it there no longer"),
+            ("archive", "Put a chat away"),
+            ("unarchive", "Bring it back"),
         )
     ),
     done_at("rules/{what}/revoke", "revokeRule", "Take back a rule, `r1`", RuleRevoked, RevokeRule),

@@ -361,6 +361,39 @@ UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :
 -- All threads of a chat.
 SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
 
+-- name: chat_mark_make
+-- The marks of a session, if it has none yet.
+INSERT INTO chat_marks (session_id) VALUES (:session_id) ON CONFLICT DO NOTHING;
+
+-- name: chat_mark_title
+-- The name of a chat.
+UPDATE chat_marks SET title = :title WHERE session_id = :session_id;
+
+-- name: chat_mark_pinned
+-- Whether a chat is pinned, and since when.
+UPDATE chat_marks SET pinned_ms = :at_ms WHERE session_id = :session_id;
+
+-- name: chat_mark_archived
+-- Whether a chat is archived, and since when.
+UPDATE chat_marks SET archived_ms = :at_ms WHERE session_id = :session_id;
+
+-- name: chat_mark_deleted
+-- A chat was deleted.
+UPDATE chat_marks SET deleted_ms = :now, pinned_ms = NULL, archived_ms = NULL, title = ''
+WHERE session_id = :session_id;
+
+-- name: view_chat_marks
+-- What was set for a chat.
+SELECT title, pinned_ms, archived_ms, deleted_ms FROM chat_marks WHERE session_id = :session_id;
+
+-- name: view_sessions_pinned
+-- Pinned sessions of a channel, and when each was last spoken in.
+SELECT s.session_id, s.chat, s.thread,
+    coalesce((SELECT max(changed_ms) FROM turns AS t WHERE t.session_id = s.session_id), s.created_ms)
+FROM chat_marks AS m JOIN sessions AS s ON s.session_id = m.session_id
+WHERE s.channel = :channel AND (m.pinned_ms IS NOT NULL OR m.archived_ms IS NOT NULL)
+ORDER BY s.session_id DESC LIMIT :limit;
+
 -- name: sessions_of_channel
 -- All sessions of a channel.
 SELECT session_id FROM sessions WHERE channel = :channel;
@@ -812,6 +845,21 @@ UPDATE journal SET reason = NULL WHERE subject = 'process' AND reason IS NOT NUL
 -- name: erase_rules
 -- What was allowed for good in sessions ends.
 DELETE FROM approval_rules WHERE session_id IN (SELECT value FROM json_each(:sessions));
+
+-- name: turns_of_chat
+-- The turns of sessions, and those in which their words were asked again.
+WITH RECURSIVE found (turn_id) AS (
+    SELECT turn_id FROM turns WHERE session_id IN (SELECT value FROM json_each(:sessions))
+    UNION
+    SELECT i.turn_id FROM found JOIN inbox AS i
+        ON i.source = 'retry' AND i.account = '' AND i.external_id = CAST(found.turn_id AS TEXT)
+    WHERE i.turn_id IS NOT NULL
+)
+SELECT turn_id FROM found;
+
+-- name: erase_titles
+-- The names that sessions were given.
+UPDATE chat_marks SET title = '' WHERE session_id IN (SELECT value FROM json_each(:sessions));
 
 -- name: erase_name
 -- What a person calls themselves.
@@ -1914,12 +1962,14 @@ FROM journal WHERE session_id = :session_id AND turn_id = :turn_id ORDER BY seq;
 -- name: view_events
 -- The journal lines of a chat after a line, with the words that belong to them.
 SELECT {j.line}, s.channel, s.chat, s.thread, st.kind, st.body,
-       i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
+       i.body, i.sender, c.finished_ms - c.started_ms, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
        o.file, o.literal
 FROM journal AS j
 JOIN sessions AS s ON s.session_id = j.session_id
 LEFT JOIN steps AS st ON j.subject = 'step' AND st.seq = j.number
 LEFT JOIN inbox AS i ON j.subject = 'message' AND i.entry_id = j.number
+LEFT JOIN calls AS c ON st.kind = 'result' AND c.turn_id = st.turn_id
+    AND c.call_id = json_extract(st.body, '$.call_id')
 LEFT JOIN outbox AS o ON j.subject = 'delivery' AND o.delivery_id = j.number
 WHERE j.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
     AND j.seq > :after

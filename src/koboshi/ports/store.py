@@ -43,6 +43,7 @@ from koboshi.domain.watch import Finding, Watcher, WatcherSpec
 from koboshi.ports.approvals import Approvals
 from koboshi.ports.backups import Backups
 from koboshi.ports.browsers import Browsers
+from koboshi.ports.chats import Chats
 from koboshi.ports.erasures import Erasures
 from koboshi.ports.inbox import Arrival as Arrival
 from koboshi.ports.inbox import Inbox
@@ -331,6 +332,8 @@ class Store(Protocol):
     def people(self) -> People: ...
     @property
     def erasures(self) -> Erasures: ...
+    @property
+    def chats(self) -> Chats: ...
     @property
     def browsers(self) -> Browsers: ...
     @property

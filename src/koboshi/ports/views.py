@@ -70,6 +70,8 @@ class Event:
     line: JournalLine
     route: Route
     body: Body | None = None
+    took_ms: int | None = None
+    """Of the result of a call that ran: how long."""
     delivery: Shown | None = None
 
 
@@ -265,7 +267,8 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatView:
-    """A chat with recent events. `title` is what was first said in it."""
+    """A chat with recent events. `title` is the name that it was given, else what was
+    first said in it."""
 
     chat: str
     thread: str
@@ -278,6 +281,10 @@ class ChatView:
     """Where that turn stands: its state, `held-back` or `interrupted`."""
     stands: str = ""
     """The same, in words."""
+    is_pinned: bool = False
+    is_archived: bool = False
+    is_named: bool = False
+    """Whether the title was given to it, and is not what was first said."""
 
 
 class Views(Protocol):

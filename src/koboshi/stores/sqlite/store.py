@@ -18,6 +18,7 @@ from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.approval_verbs import ApprovalVerbs
 from koboshi.kernel.browsers import BrowserVerbs
+from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
@@ -121,6 +122,7 @@ class SqliteStore:
             writer, readers, context, lambda: to_thread.run_sync(forget_log, path)
         )
         self.browsers = BrowserVerbs(writer, readers)
+        self.chats = ChatVerbs(writer, context)
         self.approvals = ApprovalVerbs(writer, readers)
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
