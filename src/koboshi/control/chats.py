@@ -1,13 +1,21 @@
 """Chats, as the operator keeps them on the page."""
 
 from koboshi.control.context import ControlContext
-from koboshi.control.replies import ChatDeleted, Done, Refusal, refusal
-from koboshi.control.requests import ChangeChat, DeleteChat, MarkChat, NameChat
+from koboshi.control.finding import found
+from koboshi.control.page_replies import ChatDeleted
+from koboshi.control.replies import Done, Refusal, refusal
+from koboshi.control.requests import ChangeChat, DeleteChat, MarkChat, NameChat, SearchChats
 from koboshi.domain.approval import OPERATOR
 from koboshi.domain.chat import TITLE_CHARS_MAX, ChatMark
 from koboshi.domain.ids import ChannelName
 
 MARKS = {str(mark): mark for mark in ChatMark}
+
+
+async def answer(jobs: ControlContext, asked: SearchChats | ChangeChat) -> Done:
+    if isinstance(asked, SearchChats):
+        return await found(jobs.store, asked)
+    return await change(jobs, asked)
 
 
 async def change(jobs: ControlContext, asked: ChangeChat) -> Done:

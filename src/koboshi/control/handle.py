@@ -43,6 +43,7 @@ from koboshi.control.requests import (
     RevokePairing,
     RevokeRule,
     SayInChat,
+    SearchChats,
     SetRole,
     readable,
     request_of,
@@ -71,8 +72,8 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await _seen(jobs).answer(request)
         case ChangeRow():
             return await RowChange(store=store, request=request).answer()
-        case ChangeChat():
-            return await chats.change(jobs, request)
+        case SearchChats() | ChangeChat():
+            return await chats.answer(jobs, request)
         case EndGateway():
             return await _leave(jobs, request)
         case ReadProcessLog(what=what, chars=chars):

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from koboshi.domain.people import Pairing, Person
 from koboshi.domain.process import Process
-from koboshi.domain.reasons import Reason
+from koboshi.domain.reasons import Reason, Trouble
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.rule import ApprovalRule
@@ -119,30 +119,9 @@ class BackupReply(Done, frozen=True, kw_only=True):
 
 
 class Troubles(Done, frozen=True, kw_only=True):
-    troubles: tuple[Reason, ...]
+    troubles: tuple[Trouble, ...]
     questions: int = 0
     """How many turns wait for a person."""
-
-
-class CommandHint(msgspec.Struct, frozen=True, kw_only=True):
-    """A command of the chat, for completion."""
-
-    name: str
-    words: str
-
-
-class PageOffer(Done, frozen=True, kw_only=True):
-    channel: str
-    version: str
-    model: str
-    can_kill: bool
-    rules: dict[str, str]
-    """What each rule of recovery says, by its name."""
-    ends: dict[str, str]
-    """How a boot ended, in words, by `ended_how`."""
-    commands: tuple[CommandHint, ...] = ()
-    file_bytes_max: int = 0
-    """The largest file that a person can send along; 0 if none can be."""
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────────
@@ -213,15 +192,6 @@ class QuestionList(Done, frozen=True, kw_only=True):
 
 class ChatList(Done, frozen=True, kw_only=True):
     chats: tuple[ChatView, ...]
-
-
-class ChatDeleted(Done, frozen=True, kw_only=True):
-    chat: str
-    messages: int
-    is_finished: bool
-    """Otherwise something was in the way; the gateway goes on with it."""
-    backups: tuple[str, ...] = ()
-    """They still hold the words."""
 
 
 class SessionShown(Done, frozen=True, kw_only=True):

@@ -181,7 +181,7 @@ UPDATE turns SET not_before_ms = :now + wait_ms
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_outbox
--- The same for what is owed. A held delivery waits for no time.
+-- The same for owed deliveries. A held delivery waits for no time.
 SELECT o.delivery_id, s.lock_key FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.settled_ms IS NULL AND o.not_before_ms > 0 AND o.not_before_ms > :now
     AND o.not_before_ms > :now + o.wait_ms;
@@ -200,7 +200,7 @@ UPDATE quiet SET until_ms = :now + wait_ms WHERE until_ms > :now + wait_ms;
 DELETE FROM quiet WHERE until_ms <= :now;
 
 -- name: ages_move_outbox
--- The wall clock jumped: keep the age of what is owed.
+-- The wall clock jumped: keep the age of owed deliveries.
 UPDATE outbox SET aged_from_ms = aged_from_ms + :jump_ms WHERE settled_ms IS NULL;
 
 -- name: ages_move_questions
@@ -421,7 +421,7 @@ UPDATE turns SET anchor = ''
 WHERE session_id = :session_id AND closed_ms IS NULL AND anchor <> '';
 
 -- name: anchors_forget_outbox
--- The same for what is owed.
+-- The same for owed deliveries.
 UPDATE outbox SET anchor = ''
 WHERE session_id = :session_id AND settled_ms IS NULL AND anchor <> '';
 
@@ -1471,7 +1471,7 @@ WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND s
     AND turn_id = :turn_id AND state IN ('draft', 'owed', 'held') AND cause LIKE 'progress:%';
 
 -- name: deliveries_move
--- The chat moved to one that has a session: what is owed moves to that session.
+-- The chat moved to one that has a session: owed deliveries move to that session.
 UPDATE OR IGNORE outbox SET session_id = (
     SELECT there.session_id FROM sessions AS here
     JOIN sessions AS there USING (channel, thread)
@@ -2224,7 +2224,7 @@ ORDER BY used_ms DESC, browser_id DESC;
 UPDATE browsers SET used_ms = :now WHERE browser_id = :browser_id AND revoked_ms IS NULL;
 
 -- name: browser_revoke
--- A browser is let in no more.
+-- A browser is logged out.
 UPDATE browsers SET revoked_ms = :now
 WHERE browser_id = :browser_id AND revoked_ms IS NULL AND expires_ms > :now
     AND used_ms > :now - :idle_ms;
@@ -2249,3 +2249,58 @@ WHERE browser_id < :browser_id AND coalesce(revoked_ms, min(expires_ms, used_ms)
 -- name: browsers_end
 -- Of a past that was restored: what was revoked since must not be let in again.
 UPDATE browsers SET revoked_ms = used_ms WHERE revoked_ms IS NULL;
+
+-- name: minutes_place
+-- Up to which line the journal is counted; before the first minute, the newest line of all.
+SELECT coalesce((SELECT max(upto_seq) FROM minutes), (SELECT max(seq) FROM journal), 0);
+
+-- name: minutes_upto
+-- The end of the next window of lines.
+SELECT coalesce(max(seq), :after) FROM
+    (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit);
+
+-- name: minutes_counts
+-- How many messages came and how many errors there were, in the minutes of these lines.
+SELECT at_ms / 60000,
+    sum(subject = 'message' AND event = 'accepted' AND after = 'message'),
+    sum((subject = 'turn' AND after = 'failed')
+        OR (subject = 'delivery' AND after IN ('rejected', 'abandoned')))
+FROM journal WHERE seq > :after AND seq <= :upto GROUP BY 1;
+
+-- name: minutes_latencies
+-- How long turns took that were answered in these lines.
+SELECT j.at_ms / 60000, j.at_ms - t.opened_ms FROM journal AS j JOIN turns AS t ON t.turn_id = j.turn_id
+WHERE j.seq > :after AND j.seq <= :upto AND j.subject = 'turn' AND j.after = 'answered';
+
+-- name: minutes_heard
+-- Channels with messages in these lines, and when each had the last one.
+SELECT i.source, max(j.at_ms) FROM journal AS j JOIN inbox AS i ON i.entry_id = j.number
+WHERE j.seq > :after AND j.seq <= :upto AND j.subject = 'message' AND j.event = 'accepted'
+    AND i.kind IN ('message', 'command') AND i.source <> 'retry'
+GROUP BY i.source;
+
+-- name: minute_add
+-- Add to a minute.
+INSERT INTO minutes (minute, upto_seq, messages, errors, latency_p50_ms, latency_p95_ms)
+VALUES (:minute, :upto, :messages, :errors, :p50, :p95)
+ON CONFLICT (minute) DO UPDATE SET upto_seq = max(upto_seq, excluded.upto_seq),
+    messages = messages + excluded.messages, errors = errors + excluded.errors,
+    latency_p50_ms = coalesce(max(latency_p50_ms, excluded.latency_p50_ms), latency_p50_ms,
+                              excluded.latency_p50_ms),
+    latency_p95_ms = coalesce(max(latency_p95_ms, excluded.latency_p95_ms), latency_p95_ms,
+                              excluded.latency_p95_ms);
+
+-- name: minute_measure
+-- What was measured in a minute, beside what is counted.
+UPDATE minutes SET tokens = :tokens, heard = :heard, memory_bytes = :memory_bytes,
+    store_bytes = :store_bytes
+WHERE minute = :minute;
+
+-- name: minutes_forget
+-- Minutes that no chart shows any more.
+DELETE FROM minutes WHERE minute < :minute;
+
+-- name: view_minutes
+-- The minutes from one on.
+SELECT minute, messages, errors, latency_p50_ms, latency_p95_ms, tokens, heard, memory_bytes, store_bytes
+FROM minutes WHERE minute >= :minute ORDER BY minute;

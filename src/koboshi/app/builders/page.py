@@ -2,13 +2,14 @@
 
 import os
 import signal
+from functools import partial
 
 from koboshi import __version__
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import Pages
 from koboshi.commands.menu import command_lines
-from koboshi.config import Config, WebConfig
+from koboshi.config import Config, WebConfig, describe
 from koboshi.dashboard.app import Ask, Dashboard
 from koboshi.dashboard.describe import SHAPES, paths
 from koboshi.dashboard.files import FOLDER, PAGE_PATHS
@@ -43,6 +44,7 @@ def pages_of(config: Config, channel: ChannelName, ask: Ask, *, is_supervised: b
         ask=ask,
         commands=command_lines(),
         file_bytes_max=config.limits.file_bytes_max,
+        settings=partial(describe, config),
         kill=_kill_this_process if is_supervised else None,
     )
     return Pages(

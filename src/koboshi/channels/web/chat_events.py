@@ -9,6 +9,7 @@ from msgspec import structs
 from koboshi.domain.files import safe_name
 from koboshi.domain.ids import shown
 from koboshi.domain.outbox import DeliveryState
+from koboshi.domain.reasons import why_dropped
 from koboshi.domain.story import words_of_lines
 from koboshi.domain.transcript import (
     KIND_OF,
@@ -70,6 +71,8 @@ class EntryLine(Line, frozen=True, kw_only=True):
     event: str
     state: str | None = None
     reason: str | None = None
+    words: str = ""
+    """Why it was dropped, for people."""
 
 
 class StepLine(Line, frozen=True, kw_only=True):
@@ -220,6 +223,7 @@ def _plain_line(event: Event) -> tuple[str, Line] | None:
             event=line.event,
             state=line.after,
             reason=line.reason,
+            words=why_dropped(line.reason) if line.event == "dropped" else "",
         )
     if line.subject == "process":
         is_new = line.event == "begun"

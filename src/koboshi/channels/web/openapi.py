@@ -93,19 +93,7 @@ def _absent(name: str, shapes: Sequence[type]) -> frozenset[str]:
 
 def _own_paths() -> Json:
     return {
-        "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
-        "/api/v1/sessions/{chat}/messages/{message}": {
-            "get": {
-                "operationId": "getMessage",
-                "summary": "What has become of a message",
-                "parameters": [_in("path", "chat"), _in("path", "message")],
-                "responses": {"200": _answer("Standing"), **_failures("400", "401", "404")},
-            }
-        },
-        "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
-        "/api/v1/sessions/{chat}/files/{delivery}": {"get": _sent_file()},
-        UPLOADS_PATH: {"post": _upload()},
-        f"{UPLOADS_PATH}/{{file}}": {"get": _uploaded()},
+        **_chat_paths(),
         "/api/v1/status": {
             "get": {
                 "operationId": "getStatus",
@@ -126,7 +114,7 @@ def _own_paths() -> Json:
         LOGOUT_PATH: {
             "post": {
                 "operationId": "logout",
-                "summary": "Let this browser in no more",
+                "summary": "Log this browser out",
                 "responses": {"200": _answer("Left"), **_failures("401")},
             }
         },
@@ -142,6 +130,24 @@ def _own_paths() -> Json:
                 "getReadiness", "Whether it can serve; with the token also why not", "Readiness"
             )
         },
+    }
+
+
+def _chat_paths() -> Json:
+    return {
+        "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
+        "/api/v1/sessions/{chat}/messages/{message}": {
+            "get": {
+                "operationId": "getMessage",
+                "summary": "What has become of a message",
+                "parameters": [_in("path", "chat"), _in("path", "message")],
+                "responses": {"200": _answer("Standing"), **_failures("400", "401", "404")},
+            }
+        },
+        "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
+        "/api/v1/sessions/{chat}/files/{delivery}": {"get": _sent_file()},
+        UPLOADS_PATH: {"post": _upload()},
+        f"{UPLOADS_PATH}/{{file}}": {"get": _uploaded()},
     }
 
 

@@ -22,6 +22,7 @@ from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
+from koboshi.kernel.minutes import MinuteVerbs
 from koboshi.kernel.notices import tell_of_full_disk
 from koboshi.kernel.pairing import fresh_code
 from koboshi.kernel.people import PeopleVerbs
@@ -59,6 +60,7 @@ from koboshi.stores.sqlite.quarantine import (
 )
 from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.room import DiskSpace, make_way
+from koboshi.stores.sqlite.search import SqliteSearch
 from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
 
@@ -73,7 +75,7 @@ class StoreOptions:
     who: str = "a koboshi gateway"
     accepts_loss: bool = False
     may_replace: bool = True
-    """Whether a damaged file may be set aside for a backup, and what is owed held where the
+    """Whether a damaged file may be set aside for a backup, and owed deliveries held where the
     database went back; who only looks changes nothing."""
     keeps_reserve: bool = False
     """Whether room is kept back for a full disk; who owns the home for a moment needs none."""
@@ -122,6 +124,8 @@ class SqliteStore:
             writer, readers, context, lambda: to_thread.run_sync(forget_log, path)
         )
         self.browsers = BrowserVerbs(writer, readers)
+        self.minutes = MinuteVerbs(writer, readers)
+        self.search = SqliteSearch(writer, readers)
         self.chats = ChatVerbs(writer, context)
         self.approvals = ApprovalVerbs(writer, readers)
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
