@@ -77,7 +77,7 @@ def _configure(found: dict[str, object], body: str) -> None:
     """A configuration of ours is loaded, with every secret that it names. Raises ValueError."""
     if not {*found} & {"channels", "gateway", "model", "recovery", "tools", "mcp", "limits"}:
         return
-    named = ["TELEGRAM_BOT_TOKEN", *re.findall(r'_env = "(\w+)"', body)]
+    named = ["TELEGRAM_BOT_TOKEN", "SLACK_BOT_TOKEN", *re.findall(r'_env = "(\w+)"', body)]
     named += re.findall(r'env_vars = \["(\w+)"\]', body)
     with tempfile.TemporaryDirectory() as home:
         file = Path(home, "koboshi.toml")

@@ -147,8 +147,8 @@ def test_every_key_is_accepted_and_arrives(machine: Machine) -> None:
         ("[gateway]\nfresh_seconds = 1", 'line 2: unknown key "gateway.fresh_seconds"; '
          'did you mean "recovery.fresh_seconds"?'),
         ("[store]\nzzzzzz = 1", 'line 2: unknown key "store.zzzzzz"; known here: url'),
-        ("[channels.discord.main]", 'line 1: unknown key "channels.discord"; '
-         "known here: telegram, web"),
+        ("[channels.pigeons.main]", 'line 1: unknown key "channels.pigeons"; '
+         "known here: telegram, matrix, discord, web"),
         ("[channels.telegram.main]\ntokenfile = 1", 'unknown key '
          '"channels.telegram.main.tokenfile"; did you mean "channels.telegram.main.token_file"?'),
         ('[channels.web]\nport = 1', "line 2: channels.web.port belongs to no account; "

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.harness.asked_page import asked, dashboard
-from tests.harness.backends import BACKENDS, Limits
+from tests.harness.backends import Limits, SqliteBackend
 from tests.harness.homes import Home, a_world
 
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    one = Home(backend=BACKENDS["sqlite"](tmp_path), world=a_world(), limits=Limits())
+    one = Home(backend=SqliteBackend(tmp_path), world=a_world(), limits=Limits())
     await one.boot()
     for number in range(4):
         await one.answer(await one.work_on(f"request {number}", chat=f"chat-{number % 2}"))

@@ -15,7 +15,7 @@ from koboshi.dashboard.operation import BASE
 from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import DeliveryState
 from tests.harness.asked_page import asked, dashboard
-from tests.harness.backends import BACKENDS, Limits
+from tests.harness.backends import Limits, SqliteBackend
 from tests.harness.homes import Home, a_world
 
 FONT = "inter.woff2"
@@ -23,7 +23,7 @@ FONT = "inter.woff2"
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    one = Home(backend=BACKENDS["sqlite"](tmp_path), world=a_world(), limits=Limits())
+    one = Home(backend=SqliteBackend(tmp_path), world=a_world(), limits=Limits())
     await one.boot()
     yield one
     await one.store.close()

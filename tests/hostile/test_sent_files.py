@@ -12,7 +12,7 @@ from koboshi.domain.files import OutFile, Parcel, safe_name
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.transcript import Result, ResultStatus
 from tests.channels.fakes import TOKEN
-from tests.harness.backends import BACKENDS, Limits
+from tests.harness.backends import Limits, SqliteBackend
 from tests.harness.homes import Home, a_call, a_world
 from tests.harness.rows import read_rows
 from tests.hostile.whole_api import WholeApi
@@ -23,7 +23,7 @@ CONTENT = b"<script>alert(1)</script>\x00\xff"
 
 @pytest.fixture
 async def whole(tmp_path: Path) -> AsyncIterator[WholeApi]:
-    home = Home(backend=BACKENDS["sqlite"](tmp_path), world=a_world(), limits=Limits())
+    home = Home(backend=SqliteBackend(tmp_path), world=a_world(), limits=Limits())
     await home.boot()
     (tmp_path / "files").mkdir(mode=0o700)
     yield WholeApi(home, folder=tmp_path)

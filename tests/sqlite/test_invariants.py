@@ -15,6 +15,7 @@ import pytest
 from koboshi.domain.transcript import Effect, Need
 from tests.harness.backends import SqliteBackend
 from tests.harness.homes import Home, OpenHome, a_call
+from tests.sqlite.timed_constraints import MESSAGES_OF_TIME, REFUSED_BY_TIME, TIME_POINTING_NOWHERE
 
 SCHEMA = files("koboshi.kernel").joinpath("schema.sql").read_text(encoding="utf-8")
 
@@ -51,6 +52,7 @@ PROCESS = (
 )
 
 REFUSED: dict[str, list[tuple[str, str]]] = {
+    **REFUSED_BY_TIME,
     "workers": [
         ("CHECK draining IN (0, 1)", "UPDATE workers SET draining = 2"),
         (
@@ -98,6 +100,19 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             "UNIQUE cursors.channel, cursors.account",
             "INSERT INTO cursors VALUES ('a', 'b', '1'), ('a', 'b', '2')",
         )
+    ],
+    "watermarks": [
+        (
+            "UNIQUE watermarks.channel, watermarks.account, watermarks.chat",
+            "INSERT INTO watermarks VALUES ('a', 'b', 'c', '1'), ('a', 'b', 'c', '2')",
+        )
+    ],
+    "send_ids": [
+        ("CHECK one = 1", "INSERT INTO send_ids VALUES (2, '0123456789')"),
+        (
+            "CHECK length(random) BETWEEN 8 AND 10",
+            "INSERT INTO send_ids VALUES (1, '01234567890')",
+        ),
     ],
     "approval_rules": [
         ("INDEX one_rule", f"{RULE} (1, 'k', NULL, NULL), (1, 'k', NULL, NULL))"),
@@ -186,7 +201,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "inbox": [
         (
-            "CHECK kind IN ('message', 'command', 'report', 'ignored')",
+            "CHECK kind IN ('message', 'command', 'report', 'ignored', 'occasion', 'goal')",
             f"{INBOX} 'rumour', 'waiting', 1, 1, NULL, NULL)",
         ),
         (
@@ -379,6 +394,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
 }
 
 MESSAGES = {
+    **MESSAGES_OF_TIME,
     "TRIGGER closed_turns_never_change": "a closed turn never changes",
     "TRIGGER epochs_only_grow": "epochs only grow",
     "TRIGGER steps_never_change": "the transcript is only appended to",
@@ -393,6 +409,7 @@ MESSAGES = {
 }
 
 POINTING_NOWHERE = {
+    **TIME_POINTING_NOWHERE,
     "turns.session_id": "UPDATE turns SET session_id = 99 WHERE turn_id = 2",
     "turns.worker_id": "UPDATE turns SET worker_id = 99 WHERE turn_id = 2",
     "accounts.connected_by": (

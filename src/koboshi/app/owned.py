@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 
 from koboshi.app.birth import birth_of
 from koboshi.app.boot_config import boot_config_of
-from koboshi.app.builders.control import control_context_of, pairing_limits
+from koboshi.app.builders.control import control_context_of, goal_limits, pairing_limits
+from koboshi.app.zone import zone_rules, zones_of
 from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.handle import reply_to
@@ -38,6 +39,9 @@ async def owned_store(config: Config, *, who: str) -> AsyncIterator[SqliteStore]
             crash_at=os.environ.get(faults.VARIABLE, ""),
             question_age_ms_max=config.limits.question_age_ms,
             pairing=pairing_limits(config),
+            zone_named=zones_of(config),
+            zone_rules=zone_rules(config),
+            goal_limits=goal_limits(config),
         ),
     )
     try:

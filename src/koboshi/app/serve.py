@@ -16,11 +16,19 @@ from anyio.abc import TaskStatus
 from koboshi import __version__
 from koboshi.app.birth import UNKNOWN, birth_of
 from koboshi.app.boot_config import boot_config_of, opened_model
-from koboshi.app.boundary import KEPT_NAME, boundary_words, enclosure_of, guard_of, is_held
+from koboshi.app.boundary import (
+    KEPT_NAME,
+    boundary_words,
+    enclosure_of,
+    guard_of,
+    is_held,
+    limit_words,
+)
 from koboshi.app.builders.control import (
     PROCESSES_NAME,
     backlog_limits,
     erasing_of,
+    goal_limits,
     pairing_limits,
     report_limits,
 )
@@ -29,6 +37,8 @@ from koboshi.app.builders.shared import Shared
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.start_check import usable_model, workdir_warnings
+from koboshi.app.zone import zone_rules, zones_of
+from koboshi.boundary.control_groups import ControlGroups
 from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.channels.web.channel import WebChannel
 from koboshi.clock import SystemClock
@@ -42,6 +52,7 @@ from koboshi.domain.shutdown import Leave
 from koboshi.domain.watch import Notify
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.ports.model import Model
+from koboshi.processes.inside_folders import InsideFolders
 from koboshi.processes.installed import INSTALLED
 from koboshi.processes.runners import LocalRunners
 from koboshi.runtime.drain import Drain
@@ -169,6 +180,7 @@ async def _live(shared: Shared, options: RunOptions) -> None:
         parcels = Parcels(store=shared.store, clock=shared.clock, home=config.home)
         tasks.start_soon(parcels.keep_sweeping)
         tasks.start_soon(_close_home, config)
+        tasks.start_soon(_inside_folders(shared).keep_sweeping)
         tasks.start_soon(_forgetting(shared).keep_forgetting)
         tasks.start_soon(_minutes(shared).keep_noting)
         indexing = Indexing(search=shared.store.search, wakeups=shared.wakeups)
@@ -196,6 +208,19 @@ async def _close_home(config: Config) -> None:
         await to_thread.run_sync(close_files, each)
 
 
+def _inside_folders(shared: Shared) -> InsideFolders:
+    config = shared.config
+    return InsideFolders(
+        store=shared.store,
+        clock=shared.clock,
+        folder=config.home / KEPT_NAME / "tmp",
+        servers=frozenset(f"mcp-{server.name}" for server in config.enabled_mcp),
+        groups=ControlGroups() if shared.enclosure is None else shared.enclosure.groups,
+        keep_ms=config.limits.inside_tmp_seconds * 1_000,
+        sweep_seconds=config.limits.process_sweep_seconds,
+    )
+
+
 async def _open(
     config: Config,
     options: RunOptions,
@@ -220,6 +245,10 @@ async def _open(
             report_limits=report_limits(config),
             pairing=pairing_limits(config),
             backlog=backlog_limits(config),
+            zone_named=zones_of(config),
+            zone_rules=zone_rules(config),
+            goal_limits=goal_limits(config),
+            schedules_max=config.limits.schedules_per_member_max,
         ),
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),
@@ -230,7 +259,7 @@ def _say_boundary(config: Config) -> None:
     """Said at every start: what keeps the agent inside, or that nothing does."""
     words = boundary_words(config)
     if is_held(config):
-        log.info("boundary_holds", boundary=words)
+        log.info("boundary_holds", boundary=words, limits=limit_words(config))
     else:
         log.warning("boundary_missing", boundary=words)
 

@@ -30,7 +30,9 @@ def places(boundary: Boundary) -> tuple[Place, ...]:
     if boundary is Boundary.BUBBLEWRAP:
         # Links are made as links (`links`): a program may look where they lead.
         return (*_read(each for each in found if not os.path.islink(each)), *_etc(boundary))
-    devices = (Place.same(f"/dev/{name}", Access.DEVICE) for name in DEVICES)
+    # One of them is a link.
+    known = (os.path.realpath(f"/dev/{name}") for name in DEVICES)
+    devices = (Place.same(path, Access.DEVICE) for path in dict.fromkeys(known))
     return (*_read(map(os.path.realpath, found)), *_etc(boundary), *_read(["/proc"]), *devices)
 
 

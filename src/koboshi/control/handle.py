@@ -6,7 +6,7 @@ a `type` for programs and a `message` for people.
 
 from collections.abc import Mapping
 
-from koboshi.control import approvals, backups, browsers, chats
+from koboshi.control import approval_acts, backups, browsers, chats
 from koboshi.control import pairing as people
 from koboshi.control.act import RowChange
 from koboshi.control.context import LOG_CHARS_MAX, ControlContext
@@ -103,11 +103,11 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
         case RevokeBrowser(what=browser):
             return await browsers.revoke(store, browser)
         case ListRules():
-            return await approvals.listed(store)
+            return await approval_acts.listed(store)
         case RevokeRule(what=rule):
-            return await approvals.revoke(store, rule)
+            return await approval_acts.revoke(store, rule)
         case AnswerApproval():
-            return await approvals.answer(store, request)
+            return await approval_acts.answer(store, request)
         case CreateBackup(what=file, keep=keep):
             return backups.begun(store, file, keep)
         case GetBackup():
@@ -122,6 +122,7 @@ def _seen(jobs: ControlContext) -> ReadRequests:
         is_running=jobs.is_running,
         trouble=jobs.store.trouble,
         channels=jobs.channels(),
+        heard=jobs.heard(),
         neighbours=jobs.neighbours(),
         restart=INSTALLED.look() if jobs.is_running else None,
     )

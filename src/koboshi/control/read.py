@@ -2,7 +2,7 @@
 command can answer it without a gateway, and without what a gateway needs."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from koboshi.control.activity import Activity
 from koboshi.control.narrate import Narrator, fate_of, worded
@@ -80,6 +80,8 @@ class ReadRequests:
     """Why nothing can be written."""
     channels: Mapping[str, str | None]
     """The channels that have to be reached, and why one cannot be."""
+    heard: Mapping[str, str] = field(default_factory=dict)
+    """How well they hear their platforms, in words."""
     neighbours: tuple[Neighbour, ...] = ()
     """Whom the gateway asks for help."""
     restart: str | None = None
@@ -137,6 +139,7 @@ class ReadRequests:
             gap=status.gap,
             turns_unheard=status.turns_unheard,
             unreached=self._unreached(),
+            heard=dict(self.heard),
             neighbours=tuple(
                 NeighbourStatus(name=name, ok=is_ok, reason=reason)
                 for name, is_ok, reason in self.neighbours

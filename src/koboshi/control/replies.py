@@ -88,6 +88,8 @@ class StatusReply(Done, frozen=True, kw_only=True):
     turns_unheard: int = 0
     unreached: dict[str, str] = {}
     """Channels that cannot be reached, and why."""
+    heard: dict[str, str] = {}
+    """When each platform was last heard, and how far we are behind."""
     neighbours: tuple[NeighbourStatus, ...] = ()
     """The model and the MCP servers."""
     restart: str | None = None

@@ -38,7 +38,7 @@ def erased_body(body: Body, person: str | None) -> Body | None:
         case Message() if person is not None and body.sender != person:
             return None
         case Message():
-            return replace(body, text=ERASED, files=(), name="")
+            return replace(body, text=ERASED, files=(), name="", command="")
         case Reply():
             calls = tuple(replace(call, arguments="{}") for call in body.calls)
             return replace(body, text=ERASED if body.text else "", calls=calls, raw="")

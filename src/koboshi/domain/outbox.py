@@ -108,6 +108,9 @@ class Delivery:
     """How many of these had it while the channel's other sends were accepted."""
     waited_ms: int = 0
     """How long the last pause was before this attempt."""
+    send_key: str = ""
+    """What a platform tells a repeat by, in at most 25 characters: a random id of this database,
+    which a restore renews, and the delivery's id. The same for every attempt."""
     literal: tuple[int, int] | None = None
     """Which characters of the text a person decides about: shown letter by letter, on every
     platform. Then nothing of the text is Markdown."""
@@ -364,9 +367,18 @@ class Resolution(StrEnum):
     LABEL = "label"  # send again, saying that it may be a duplicate
 
 
-def resolution_of(*, is_idempotent: bool, finds_sent: bool, holds: bool) -> Resolution:
-    """The best that the platform and its owner allow."""
-    if is_idempotent:
+def resolution_of(
+    *,
+    is_idempotent: bool,
+    finds_sent: bool,
+    holds: bool,
+    age_ms: int = 0,
+    repeat_within_ms: int | None = None,
+) -> Resolution:
+    """The best that the platform and its owner allow for a delivery of that age. A platform that
+    remembers keys for a while only would take a late repeat for something new."""
+    is_remembered = repeat_within_ms is None or age_ms < repeat_within_ms
+    if is_idempotent and is_remembered:
         return Resolution.REPEAT
     if finds_sent:
         return Resolution.FIND

@@ -381,7 +381,9 @@ def contradiction_in(facts: TurnFacts) -> str | None:
         "died without ever having been claimed": (facts.crash_streak > 0 or facts.recoveries > 0)
         and not facts.is_claimed_before,
         "worked on without ever having been claimed": not facts.is_claimed_before
-        and (facts.tail is not Tail.TRIGGER or facts.state is TurnState.WAITING),
+        and facts.tail is not Tail.TRIGGER
+        # An occasion that is too late begins with a question of the gateway.
+        and not (waiting and facts.asked_by is Author.GATEWAY),
         "a message waits since the death, and none waits": facts.message_waits
         and not facts.message_behind,
         "postponed without waiting in the queue": facts.is_postponed

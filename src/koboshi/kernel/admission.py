@@ -53,7 +53,7 @@ def apply_admission(
         return state
     match admission_of(tx, context, session, _as_open(turn), entry):
         case Open():
-            open_turn(tx, session, entry)
+            open_turn(tx, context, session, entry)
             return EntryState.ATTACHED
         case Attach() if turn is not None and turn.state is TurnState.QUEUED:
             attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, entry)

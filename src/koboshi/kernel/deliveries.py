@@ -39,7 +39,7 @@ from koboshi.domain.outbox import (
     ending_of,
 )
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import file_of, first_number, number, text, texts
+from koboshi.kernel.decode import file_of, first_number, first_text, number, text, texts
 from koboshi.kernel.delivery_rows import due_of, read_owed
 from koboshi.kernel.keys import lock_found, of_sessions
 from koboshi.kernel.moves import move, move_from, move_one
@@ -86,7 +86,7 @@ class DeliveryVerbs:
     ) -> Delivery | GivenUp | int | None:
         return await self._writer.write(
             "outbox.claim",
-            lambda tx: _claim(tx, session_id, worker_id, limits, is_up=is_up),
+            lambda tx: _claim(tx, self._context, session_id, worker_id, limits, is_up=is_up),
             of_sessions(session_id),
         )
 
@@ -156,6 +156,7 @@ class DeliveryVerbs:
 
 def _claim(
     tx: Transaction,
+    context: VerbContext,
     session_id: SessionId,
     worker_id: WorkerId,
     limits: DeliveryLimits,
@@ -171,7 +172,8 @@ def _claim(
     until_ms = first_number(tx.row("quiet_until", channel=head.channel, chat=head.chat)) or 0
     if until_ms > tx.now_ms:
         return until_ms - tx.now_ms
-    delivery = head.attempt(worker_id, tx.now_ms)
+    send_id = _send_id(tx, context)
+    delivery = head.attempt(worker_id, tx.now_ms, send_id)
     wait_ms = 0 if is_left else head.not_before_ms - tx.now_ms
     if wait_ms <= 0:
         ending = ending_of(delivery, limits)
@@ -181,7 +183,7 @@ def _claim(
         overtaking = read_owed(tx, "delivery_overtaking", session_id=session_id, now=tx.now_ms)
         if overtaking is None:
             return wait_ms if wait_ms > 0 else None
-        delivery = overtaking.attempt(worker_id, tx.now_ms)
+        delivery = overtaking.attempt(worker_id, tx.now_ms, send_id)
     move(
         tx,
         "delivery_send",
@@ -192,6 +194,16 @@ def _claim(
         now=tx.now_ms,
     )
     return delivery
+
+
+def _send_id(tx: Transaction, context: VerbContext) -> str:
+    """The random part of send keys. It is stored with the first claim that needs it, so a repeat
+    after a crash has the same key."""
+    stored = first_text(tx.row("send_id"))
+    if stored is None:
+        stored = context.new_send_id()
+        tx.change("send_id_make", random=stored)
+    return stored
 
 
 def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
@@ -300,6 +312,13 @@ def _let_go(tx: Transaction, delivery_id: DeliveryId | None) -> int:
 def hold_outbox(tx: Transaction, reason: str) -> None:
     """Hold everything that is owed until the operator releases it."""
     move(tx, "outbox_hold", DeliveryEvent.HELD, reason=reason)
+
+
+def hold_after_going_back(tx: Transaction, reason: str) -> None:
+    """The same for a database that went back in time. Its ids of deliveries were used before, so
+    sends have other keys from now on."""
+    hold_outbox(tx, reason)
+    tx.change("send_id_forget")
 
 
 def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:

@@ -54,7 +54,7 @@ def _count(tx: Transaction) -> list[Row]:
             upto=upto,
             messages=messages,
             errors=errors,
-            p50=percentile(times[minute], 0.5),
-            p95=percentile(times[minute], 0.95),
+            median=percentile(times[minute], 0.5),
+            slowest=percentile(times[minute], 0.95),
         )
     return tx.rows("minutes_heard", **window)

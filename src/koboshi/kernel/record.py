@@ -128,7 +128,7 @@ def attach_entry(
     cause = f"entry:{entry.entry_id}"
     body: Body
     match entry.body:
-        case Words(text=text, sent_ms=sent_ms, files=files, name=name):
+        case Words(text=text, sent_ms=sent_ms, files=files, name=name, trigger=trigger):
             body = Message(
                 text=text,
                 sender=entry.sender,
@@ -136,6 +136,7 @@ def attach_entry(
                 sent_ms=sent_ms,
                 files=files,
                 name=name,
+                command="" if trigger is None else trigger.command,
             )
         case ReportWords(headline=headline, output=output, name_to_tell=name):
             body = Note(cause=cause, text=notes.report(headline, output, name=name))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from koboshi.domain.command import Failed, Retry
 from koboshi.domain.files import attachment_words
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, shown
-from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
+from koboshi.domain.inbox import TIMED, Entry, EntryKind, EntryState, Words
 from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.retry import ASKED, BY_HAND, EntryFacts, Retried, again_of
 from koboshi.domain.route import Route
@@ -38,7 +38,8 @@ def drop_by_hand(tx: Transaction, entry_id: EntryId) -> bool:
     """Drop a message that waits, and withdraw the notice that it waits."""
     lock_found(tx, "entry_key", entry_id=entry_id)
     stored = read_entry(tx, entry_id)
-    if stored is None or (stored.kind, stored.state) != (EntryKind.MESSAGE, EntryState.WAITING):
+    droppable = (EntryKind.MESSAGE, *TIMED)
+    if stored is None or stored.kind not in droppable or stored.state != EntryState.WAITING:
         return False
     drop_entry(tx, entry_id, BY_HAND)
     move(

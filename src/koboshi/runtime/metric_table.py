@@ -34,6 +34,15 @@ METRICS: dict[str, MetricTold] = {
     "koboshi_draining": _gauge("1 while the gateway leaves."),
     "koboshi_ready": _gauge("1 where a check of /readyz holds.", "check"),
     "koboshi_adapter_up": _gauge("1 where a platform is reached.", "platform", "account"),
+    "koboshi_adapter_heard_age_seconds": _gauge(
+        "How long ago a platform was last heard.", "platform", "account"
+    ),
+    "koboshi_adapter_chats_behind": _gauge(
+        "Chats whose older messages are still being fetched.", "platform", "account"
+    ),
+    "koboshi_adapter_behind_seconds": _gauge(
+        "For how long older messages are being fetched.", "platform", "account"
+    ),
     "koboshi_neighbour_up": _gauge(
         "1 where a neighbour did what it was last asked for: the model, and each MCP server.",
         "neighbour",

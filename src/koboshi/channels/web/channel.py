@@ -28,6 +28,7 @@ from koboshi.channels.web.uploading import Uploading
 from koboshi.channels.web.uploads import Uploads
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import UPLOADED, Attachment
+from koboshi.domain.hearing import NOT_LISTENING, Hearing
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent
 from koboshi.domain.route import Route
@@ -125,6 +126,10 @@ class WebChannel:
         return self._server.trouble
 
     @property
+    def hearing(self) -> Hearing:
+        return NOT_LISTENING
+
+    @property
     def address(self) -> str | None:
         """Where it answers on this machine; None while it does not."""
         if self._bound_port is None:
@@ -174,10 +179,10 @@ class WebChannel:
 
     async def send(self, delivery: Delivery) -> SendOutcome:
         """Delivered, because it is stored: followers see the line that this outcome writes."""
-        return Sent(platform_id=str(delivery.delivery_id))
+        return Sent(platform_id=delivery.send_key)
 
     async def find(self, delivery: Delivery, near: Near) -> SendOutcome | None:  # noqa: ARG002
-        return Sent(platform_id=str(delivery.delivery_id))
+        return Sent(platform_id=delivery.send_key)
 
     async def typing(self, route: Route) -> None:
         self._followers.show_typing(route, self._clock.now_ms())

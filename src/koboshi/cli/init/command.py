@@ -13,7 +13,7 @@ from koboshi.cli.options import FAILED, WRONG_SETUP, CommandFailure, failures_to
 from koboshi.config import (
     Config,
     ConfigError,
-    TelegramConfig,
+    PlatformConfig,
     load,
     prepare_home,
     secrets_of,
@@ -144,14 +144,16 @@ def _call_telegram(config: Config, _answers: Answers) -> str:
     """Why the bot cannot be used; empty if it can, or there is none to try."""
     import anyio
 
-    from koboshi.app.probe import ProbeFailed, try_telegram
+    from koboshi.app.platforms.platform import ProbeFailed
+    from koboshi.app.platforms.registry import platform_of
 
     for channel in config.enabled_channels:
-        if isinstance(channel, TelegramConfig) and _is_known(channel.token):
+        if isinstance(channel, PlatformConfig) and _is_known(channel.token):
             try:
-                click.echo(f"telegram: the bot is @{anyio.run(try_telegram, channel)}", err=True)
+                who = anyio.run(platform_of(channel.platform).probe, channel)
             except ProbeFailed as error:
                 return str(error)
+            click.echo(escaped(f"{channel.platform}: {who}"), err=True)
     return ""
 
 
@@ -159,7 +161,8 @@ def _call_model(config: Config, answers: Answers) -> str:
     """Why the model cannot be used; empty if it can, or its key is not here to try it."""
     import anyio
 
-    from koboshi.app.probe import ProbeFailed, try_model
+    from koboshi.app.platforms.platform import ProbeFailed
+    from koboshi.app.probe import try_model
 
     if answers.provider == "scripted" or (answers.api_key_env and not _is_set(answers)):
         return ""

@@ -10,7 +10,7 @@ import apsw
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.witness import Reached, Witness, gap_words, is_behind
 from koboshi.kernel.decode import number, text
-from koboshi.kernel.deliveries import hold_outbox
+from koboshi.kernel.deliveries import hold_after_going_back, hold_outbox
 from koboshi.kernel.rows import worker_of
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.stores.faults import CrashPoint
@@ -50,7 +50,7 @@ def _hold_for(witness: Witness, tx: Transaction) -> bool:
     words = gap_words(witness, reached)
     if not tx.change("hold_insert", cause=cause, gap=words, now=tx.now_ms):
         return False
-    hold_outbox(tx, "held: the database went back")
+    hold_after_going_back(tx, "held: the database went back")
     return True
 
 
