@@ -42,6 +42,7 @@ MAY_CATCH_EVERYTHING = frozenset(
         "src/koboshi/runtime/intake.py",  # a channel's task
         "src/koboshi/runtime/turn.py",  # a turn
         "src/koboshi/runtime/calls.py",  # a tool call
+        "src/koboshi/runtime/goals.py",  # a judge
         "src/koboshi/runtime/deliver.py",  # a send
         "src/koboshi/runtime/progress.py",  # what is only shown; nothing durable depends on it
         "src/koboshi/runtime/drafts.py",  # likewise

@@ -1,18 +1,20 @@
 """The Matrix channel in the test's own loop, with a real homeserver behind it."""
 
-from collections.abc import AsyncIterator, Mapping
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anyio import fail_after
+from anyio import create_task_group
 
 from koboshi.channels.matrix.channel import MatrixChannel
 from koboshi.channels.matrix.options import MatrixOptions
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outbox import Near
 from koboshi.domain.route import Route
+from koboshi.ports.channel import NO_WATERMARKS, Accept, Inbound, Receipt
 from tests.channels.fakes import FakeClock
 from tests.harness.polling import until, until_asked
 from tests.harness.synapse import Person, Synapse
@@ -30,7 +32,7 @@ async def all_allowed(person: str) -> bool:
 
 
 @asynccontextmanager
-async def a_channel(bot: Person, **options: Any) -> AsyncIterator[MatrixChannel]:
+async def a_channel(bot: Person, **options: Any) -> AsyncIterator["RememberingChannel"]:
     """The channel of an account; without limits of its own unless told."""
     given: dict[str, Any] = {
         "name": MAIN,
@@ -45,18 +47,42 @@ async def a_channel(bot: Person, **options: Any) -> AsyncIterator[MatrixChannel]
         **options,
     }
     clock = given.pop("clock", None) or FakeClock()
-    channel = MatrixChannel(MatrixOptions(**given), clock)
+    channel = RememberingChannel(MatrixOptions(**given), clock)
     try:
         yield channel
     finally:
         await channel.close()
 
 
+class RememberingChannel(MatrixChannel):
+    """Knows what it was given to take messages in, so that a test can bring one again."""
+
+    accept: Accept | None = None
+    place: str | None = None
+    """Where the first connection began."""
+    taken: Sequence[str] = ()
+
+    async def receive(self, cursor: str | None, accept: Accept) -> None:
+        self.accept, self.taken = accept, ()
+
+        async def noted(
+            batch: Sequence[Inbound],
+            cursor: str | None = None,
+            watermarks: Mapping[str, str] = NO_WATERMARKS,
+        ) -> tuple[Receipt, ...]:
+            receipts = await accept(batch, cursor, watermarks)
+            self.place = self.place or cursor
+            self.taken = [*self.taken, *(each.external_id for each in batch)]
+            return receipts
+
+        await super().receive(cursor, noted)
+
+
 @dataclass
 class MatrixRig:
     """What the shared contract holds: see `test_contract.Rig`."""
 
-    channel: MatrixChannel
+    channel: RememberingChannel
     ann: Person
     bot: Person
     room: str
@@ -72,30 +98,31 @@ class MatrixRig:
         await until(lambda: self.channel.trouble is None, "the channel is up")
 
     async def write(self, text: str, number: int) -> bool:
-        """A repeat is a new connection from an old place, which brings the same event again."""
         if number in self._said:
             return await self._comes_again()
         relation = {"rel_type": "m.thread", "event_id": self.root}
         said = await self.ann.say(self.room, text, **{"m.relates_to": relation})
         self._said[number] = said
-        with fail_after(60):
-            await until_asked(lambda: self._is_read(said), "the event is read, or cannot be")
+        await until_asked(lambda: self._is_read(said), "the event is read, or cannot be")
         return self.channel.trouble is None
 
     async def _is_read(self, event_id: str) -> bool:
         """We show that we have read an event when it is stored, and not before."""
-        answer = await self.ann.ask(
-            "GET", "/sync", timeout=0, filter='{"room":{"ephemeral":{"types":["m.receipt"]}}}'
-        )
+        wanted = {"room": {"rooms": [self.room], "ephemeral": {"types": ["m.receipt"]}}}
+        answer = await self.ann.ask("GET", "/sync", timeout=0, filter=json.dumps(wanted))
         news = answer["rooms"]["join"][self.room]["ephemeral"]["events"]
-        read = [event["content"] for event in news if event["type"] == "m.receipt"]
-        is_seen = any(
-            self.bot.user in content.get(event_id, {}).get("m.read", {}) for content in read
-        )
-        return is_seen or self.channel.trouble is not None
+        read = [event["content"].get(event_id, {}).get("m.read", {}) for event in news]
+        return any(self.bot.user in each for each in read) or self.channel.trouble is not None
 
     async def _comes_again(self) -> bool:
-        raise NotImplementedError
+        """A connection from the first place on brings the same events again."""
+        accept = self.channel.accept
+        assert accept is not None
+        async with a_channel(self.bot) as other, create_task_group() as tasks:
+            tasks.start_soon(other.receive, self.channel.place, accept)
+            await until(lambda: other.taken, "the event comes again")
+            tasks.cancel_scope.cancel()
+        return True
 
 
 @asynccontextmanager

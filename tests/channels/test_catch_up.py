@@ -11,20 +11,12 @@ from koboshi.channels.common.catch_up import CatchUp, HistoryPage, OlderPage, pa
 from koboshi.channels.common.choices import key_of, number_in, numbered, press_of, read_press
 from koboshi.channels.common.watched import PING, RENEW, WatchLimits, next_look
 from koboshi.domain.hearing import Hearing, hearing_words
-from koboshi.domain.ids import ChannelName
-from koboshi.domain.inbox import Words
-from koboshi.domain.route import Route
 from koboshi.domain.transcript import Choice
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from tests.channels.fakes import FakeClock, FakeGateway
+from tests.channels.said import said
 
 PAGE = 2
-
-
-def said(chat: str, number: int) -> Inbound:
-    route = Route(channel=ChannelName("test:main"), chat=chat)
-    words = Words(text=f"{chat}{number}", sent_ms=number)
-    return Inbound(route=route, external_id=f"{chat}/{number}", sender="ann", words=words)
 
 
 @dataclass

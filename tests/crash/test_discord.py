@@ -216,3 +216,28 @@ async def test_a_slash_command_is_registered_once_and_answered(home: Path) -> No
 def _answer_to(interactions: dict[int, JSON], asked: JSON) -> JSON:
     """What the person who pressed sees; nothing while there is no answer."""
     return interactions[int(asked["id"])]["answer"] or {}
+
+
+@pytest.mark.parametrize("point", ["inbox.accept:before:2", "inbox.accept:after:2"])
+async def test_killed_while_it_catches_up(home: Path, point: str) -> None:
+    """The first commit of that life is a page of one channel, the second one of another."""
+    async with a_discord_bot(home) as bot:
+        guild = bot.world.guild()
+        places = [bot.world.text_channel(guild, f"room{number}") for number in range(3)]
+        bot.start()
+        await bot.is_whole()
+        bot.gateway.kill()
+        await bot.outlast_session()
+        for number in range(6):
+            bot.say(f"echo word{number}.", places[number % 3])
+        bot.start(crash_at=point)
+        await bot.dies()
+        bot.start()
+        await until(
+            lambda: all(bot.world.copies(f"word{number}.") for number in range(6)),
+            "every message is answered",
+            otherwise=lambda: bot.gateway.log[-3000:],
+        )
+        await bot.comes_to_rest(entries=6)
+
+        assert [len(bot.world.copies(f"word{number}.")) for number in range(6)] == [1] * 6

@@ -1,18 +1,37 @@
 """Matrix with the real gateway, a real homeserver and real kills: nothing lost, nothing twice."""
 
+import random
 import signal
 from pathlib import Path
 
 import pytest
-from anyio import create_task_group
+from anyio import create_task_group, move_on_after, sleep_forever
 
+from tests.harness.invariants import check_rows
 from tests.harness.matrix import MatrixBot, a_matrix_bot
 from tests.harness.polling import until
 from tests.harness.rows import glance
 from tests.harness.synapse import a_homeserver, shared_homeserver
-from tests.harness.telegram_words import script
+from tests.harness.tally import WANTS_ALL
+from tests.harness.telegram_words import LABEL, script
 
 ROOMS = 50
+POINTS = (
+    "inbox.accept:before",
+    "inbox.accept:after",
+    "outbox.claim:after",
+    "outbox.settle:before",
+    "outbox.settle:after",
+    "outbox.claim:before",
+    "turns.answer:after",
+)
+ENDS = (signal.SIGKILL, signal.SIGTERM)
+INVITED_POINTS = ("before:1", "after:1", "before:2", "after:2")
+SEED = 20_261_118
+KILLS = 6
+PORTIONS = range(10)
+KILLED_WITHIN_S = 1.5
+"""From the message on: a gateway starts, takes it in, answers and settles in this time."""
 
 
 async def first_life(bot: MatrixBot) -> None:
@@ -35,18 +54,7 @@ async def test_what_is_written_while_it_is_down_is_answered_after_the_start(home
         assert await bot.said() == ["one"]
 
 
-@pytest.mark.parametrize(
-    "point",
-    [
-        "inbox.accept:before",
-        "inbox.accept:after",
-        "turns.answer:after",
-        "outbox.claim:before",
-        "outbox.claim:after",
-        "outbox.settle:before",
-        "outbox.settle:after",
-    ],
-)
+@pytest.mark.parametrize("point", POINTS if WANTS_ALL else POINTS[:4])
 async def test_killed_at_a_durable_step_it_answers_once(home: Path, point: str) -> None:
     """S1, S97, S145, S146: also when the homeserver has the answer and we do not know."""
     async with a_matrix_bot(home, shared_homeserver()) as bot:
@@ -116,7 +124,8 @@ async def test_an_answer_stands_in_its_thread_and_in_reply_to_its_question(home:
         await first_life(bot)
         root = await bot.say("about work")
         relation = {"rel_type": "m.thread", "event_id": root}
-        asked = await bot.say("echo **bold** words", **{"m.relates_to": relation})
+        words = "echo **bold** words"
+        asked = await bot.ann.say(bot.room, words, **{"m.relates_to": relation})
         bot.start()
         heard = await bot.hears("bold words")
 
@@ -142,6 +151,44 @@ async def test_only_allowed_people_can_invite_it(home: Path) -> None:
         assert await bot.said(mine) == ["invited"]
         members = await eve.ask("GET", f"/rooms/{foreign}/members", membership="leave")
         assert [event["state_key"] for event in members["chunk"]] == [bot.bot.user]
+
+
+@pytest.mark.parametrize("point", INVITED_POINTS if WANTS_ALL else INVITED_POINTS[:2])
+async def test_killed_while_it_follows_an_invitation(home: Path, point: str) -> None:
+    """The first commit is behind the join, the second has what was said with the invitation."""
+    async with a_matrix_bot(home, shared_homeserver()) as bot:
+        await first_life(bot)
+        room = await bot.ann.room(bot.bot.user)
+        await bot.say("echo invited", room)
+        bot.start(crash_at=f"inbox.accept:{point}")
+        await bot.dies()
+        bot.start()
+        await bot.hears("invited", room)
+        await bot.comes_to_rest(1)
+
+        assert await bot.said(room) == ["invited"]
+
+
+@pytest.mark.parametrize("portion", PORTIONS if WANTS_ALL else PORTIONS[:1])
+async def test_killed_at_any_moment_around_a_message(home: Path, portion: int) -> None:
+    """None is lost and none is answered twice."""
+    print(f"seed {SEED + portion}")
+    chance = random.Random(SEED + portion)
+    async with a_matrix_bot(home, shared_homeserver()) as bot:
+        await first_life(bot)
+        bot.start()
+        for number in range(KILLS):
+            await bot.say(f"echo word{number}.")
+            with move_on_after(chance.random() * KILLED_WITHIN_S):
+                await sleep_forever()
+            bot.gateway.kill()
+            bot.start()
+        rows = await bot.comes_to_rest(KILLS)
+
+        said = "\n".join(await bot.said())
+        assert [said.count(f"word{number}.") for number in range(KILLS)] == [1] * KILLS
+        assert LABEL not in said, "the homeserver tells repeats by their keys"
+        check_rows(rows)
 
 
 async def test_a_mark_on_a_question_chooses_also_while_it_is_down(home: Path) -> None:
@@ -183,7 +230,7 @@ async def test_an_encrypted_room_is_refused_in_words_once(home: Path) -> None:
         assert len(await bot.said()) == 1
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", ENDS if WANTS_ALL else ENDS[:1])
 async def test_the_homeserver_ends_and_comes_back(home: Path, tmp_path: Path, how: int) -> None:
     """What we owe meanwhile waits, and nothing is said twice."""
     folder = tmp_path / "homeserver"

@@ -76,7 +76,6 @@ def options_of(base: StoreOptions, limits: Limits, new_code: Callable[[], str]) 
         report_limits=limits.reports,
         pairing=limits.pairing,
         new_code=new_code,
-        new_send_id=lambda: "0123456789",
     )
 
 

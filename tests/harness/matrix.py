@@ -31,8 +31,8 @@ class MatrixBot:
         """Wait until it has died at its crash point."""
         await self.gateway.wait_exit()
 
-    async def say(self, text: str, room: str = "", **more: object) -> str:
-        return await self.ann.say(room or self.room, text, **more)
+    async def say(self, text: str, room: str = "") -> str:
+        return await self.ann.say(room or self.room, text)
 
     async def hears(self, text: str, room: str = "") -> dict[str, Any]:
         try:

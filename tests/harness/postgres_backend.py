@@ -203,6 +203,7 @@ class PostgresBackend:
             wakeups=wakeups,
             options=options_of(OPTIONS, limits, self._codes),
             on_failure=on_failure,
+            is_shared=True,
             time=OwnTime(clock),
             connect=self._connect,
         )

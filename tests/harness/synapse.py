@@ -54,8 +54,10 @@ federation_domain_whitelist: []
 presence: {{enabled: false}}
 bcrypt_rounds: 4
 url_preview_enabled: false
+caches: {{sync_response_cache_duration: 0s}}
 rc_message: {unlimited}
 rc_registration: {unlimited}
+rc_room_creation: {unlimited}
 rc_login: {{address: {unlimited}, account: {unlimited}, failed_attempts: {unlimited}}}
 rc_joins: {{local: {unlimited}, remote: {unlimited}}}
 rc_invites: {{per_room: {unlimited}, per_user: {unlimited}, per_issuer: {unlimited}}}

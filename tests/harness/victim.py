@@ -33,6 +33,7 @@ from tests.harness.backends import IMPATIENT, SqliteBackend
 from tests.harness.fake_time import DAY_MS
 from tests.harness.homes import FRONT, SILENT, Home, a_call
 from tests.harness.victim_people import with_approvals, with_strangers
+from tests.harness.victim_time import with_time
 
 
 async def open_here(
@@ -112,6 +113,8 @@ async def story(home: Home) -> AsyncIterator[str]:
     assert await store.inbox.bind({FRONT: "222"})
     yield "inbox.bind"
     async for verb in with_old_rows(home):
+        yield verb
+    async for verb in with_time(home):
         yield verb
     async for verb in with_the_end(home):
         yield verb

@@ -37,6 +37,7 @@ from koboshi.app.builders.shared import Shared
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.start_check import usable_model, workdir_warnings
+from koboshi.app.stores import GatewayStore, open_configured
 from koboshi.app.zone import zone_rules, zones_of
 from koboshi.boundary.control_groups import ControlGroups
 from koboshi.channels.common.held_listeners import HeldListeners
@@ -67,7 +68,7 @@ from koboshi.runtime.retention import Forgetting
 from koboshi.runtime.status_notifier import StatusNotifier
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
-from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
+from koboshi.stores.options import StoreOptions
 
 log = structlog.get_logger()
 
@@ -152,7 +153,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
 
 
 @asynccontextmanager
-async def _refusal_booked(store: SqliteStore, worker: Worker) -> AsyncIterator[None]:
+async def _refusal_booked(store: GatewayStore, worker: Worker) -> AsyncIterator[None]:
     """A start that could not be is said to be one: without a word it would pass for a kill."""
     try:
         yield
@@ -227,9 +228,9 @@ async def _open(
     world: BootConfig,
     clock: SystemClock,
     wakeups: LocalWakeups,
-) -> SqliteStore:
-    return await open_store(
-        config.home,
+) -> GatewayStore:
+    return await open_configured(
+        config,
         world=world,
         clock=clock,
         wakeups=wakeups,
@@ -290,6 +291,7 @@ def _forgetting(shared: Shared) -> Forgetting:
         worker_id=shared.worker.worker_id,
         journal_days=retention.journal_days,
         deliveries_days=retention.deliveries_days,
+        occasions_days=shared.config.limits.occasions_kept_days,
     )
 
 

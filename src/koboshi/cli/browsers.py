@@ -7,6 +7,7 @@ import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.groups import ListGroup
+from koboshi.cli.listing import show_list
 from koboshi.cli.options import (
     FAILED,
     CommandFailure,
@@ -16,8 +17,6 @@ from koboshi.cli.options import (
     json_option,
     show_json,
 )
-from koboshi.clock import SystemClock
-from koboshi.config.problems import escaped
 from koboshi.control.browsers import ALL
 from koboshi.control.replies import BrowserList, BrowserRevoked
 from koboshi.control.requests import ListBrowsers, RevokeBrowser
@@ -34,13 +33,14 @@ def browsers() -> None:
 @json_option
 def list_browsers(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """The browsers that are let in now, the one that was used last first."""
-    with failures_told(as_json):
-        answer = ask_owner(loaded(home, config_file), ListBrowsers())
-        if as_json:
-            show_json(answer)
-            return
-        for line in _lines(read_answer(answer, BrowserList), SystemClock().now_ms()):
-            click.echo(escaped(line))
+    show_list(
+        home,
+        config_file,
+        as_json=as_json,
+        request=ListBrowsers(),
+        shape=BrowserList,
+        lines=_lines,
+    )
 
 
 @browsers.command()

@@ -28,6 +28,8 @@ _COMMANDS = {
     "inbox": ("koboshi.cli.rows.command", "What arrived: list, show."),
     "outbox": ("koboshi.cli.rows.command", "Deliveries: list, show, retry, release, drop."),
     "processes": ("koboshi.cli.processes", "Background processes: list, show, log, kill."),
+    "cron": ("koboshi.cli.cron", "What the agent does at set times: list, add, show, pause, …."),
+    "goals": ("koboshi.cli.cron", "What the agent keeps at until it is done: list, pause, …."),
     "people": ("koboshi.cli.people", "People who were let in: list, role, erase."),
     "pairing": ("koboshi.cli.pairing", "People: who asks to be let in; approve, deny, revoke."),
     "browsers": ("koboshi.cli.browsers", "Browsers that are logged in: list, revoke."),

@@ -8,6 +8,7 @@ import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
 from koboshi.cli.groups import ListGroup
+from koboshi.cli.listing import show_list
 from koboshi.cli.options import (
     FAILED,
     CommandFailure,
@@ -35,20 +36,21 @@ def pairing() -> None:
 @json_option
 def list_people(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """Who asks to be let in, and who was. Codes are not shown: they tell you theirs."""
-    with failures_told(as_json):
-        answer = ask_owner(loaded(home, config_file), ListPairings())
-        if as_json:
-            show_json(answer)
-            return
-        for line in _lines(read_answer(answer, PairingList), SystemClock().now_ms()):
-            click.echo(escaped(line))
+    show_list(
+        home,
+        config_file,
+        as_json=as_json,
+        request=ListPairings(),
+        shape=PairingList,
+        lines=_lines,
+    )
 
 
 @pairing.command()
 @click.argument("code")
 @click.option(
     "--role",
-    type=click.Choice(list(Role)),
+    type=click.Choice([each.value for each in Role]),
     help="An owner answers approvals and restarts; a member talks to the agent. Asked on a "
     "terminal; member otherwise.",
 )
@@ -62,7 +64,9 @@ def approve(
         config = loaded(home, config_file)
         if role is None and not as_json and sys.stdin.isatty():
             listed = read_answer(ask_owner(config, ListPairings()), PairingList)
-            role = click.prompt("role", type=click.Choice(list(Role)), default=_proposed(listed))
+            role = click.prompt(
+                "role", type=click.Choice([each.value for each in Role]), default=_proposed(listed)
+            )
         request = ApprovePairing(what=code, role=role or Role.MEMBER)
         answer = ask_owner(config, request)
         if as_json:

@@ -34,7 +34,7 @@ people.add_command(list_people, "list")
 @people.command("role")
 @click.argument("channel")
 @click.argument("person")
-@click.argument("role", type=click.Choice(list(Role)))
+@click.argument("role", type=click.Choice([each.value for each in Role]))
 @home_options
 @json_option
 def set_role(

@@ -6,7 +6,7 @@ a `type` for programs and a `message` for people.
 
 from collections.abc import Mapping
 
-from koboshi.control import approval_acts, backups, browsers, chats
+from koboshi.control import approval_acts, backups, browsers, chats, schedules
 from koboshi.control import pairing as people
 from koboshi.control.act import RowChange
 from koboshi.control.context import LOG_CHARS_MAX, ControlContext
@@ -21,6 +21,7 @@ from koboshi.control.replies import (
     refusal,
 )
 from koboshi.control.requests import (
+    AddSchedule,
     AnswerApproval,
     ApprovePairing,
     ChangeChat,
@@ -35,9 +36,12 @@ from koboshi.control.requests import (
     GetBackup,
     GetLogin,
     ListBrowsers,
+    ListGoals,
     ListPairings,
     ListRules,
+    ListSchedules,
     Look,
+    MoveTimed,
     ReadProcessLog,
     RevokeBrowser,
     RevokePairing,
@@ -45,6 +49,7 @@ from koboshi.control.requests import (
     SayInChat,
     SearchChats,
     SetRole,
+    ShowSchedule,
     readable,
     request_of,
 )
@@ -108,6 +113,8 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await approval_acts.revoke(store, rule)
         case AnswerApproval():
             return await approval_acts.answer(store, request)
+        case MoveTimed() | ListSchedules() | ShowSchedule() | AddSchedule() | ListGoals():
+            return await schedules.answer(store, request)
         case CreateBackup(what=file, keep=keep):
             return backups.begun(store, file, keep)
         case GetBackup():

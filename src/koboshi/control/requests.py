@@ -305,6 +305,63 @@ class DenyQuestion(AnswerApproval, frozen=True, kw_only=True, tag="question-deny
     pass
 
 
+class ListSchedules(ControlRequest, frozen=True, kw_only=True, tag="schedules-list"):
+    pass
+
+
+class ShowSchedule(ControlRequest, frozen=True, kw_only=True, tag="schedule-show"):
+    what: str = ""
+
+
+class AddSchedule(ControlRequest, frozen=True, kw_only=True, tag="schedule-add"):
+    """`what` is the session, s1; `text` is what a person writes behind `/cron add`."""
+
+    what: str = ""
+    text: str = ""
+
+
+class MoveTimed(ControlRequest, frozen=True, kw_only=True):
+    """Something is done to a schedule, c1, or to a goal, g1."""
+
+    what: str = ""
+
+
+class PauseSchedule(MoveTimed, frozen=True, kw_only=True, tag="schedule-pause"):
+    pass
+
+
+class ResumeSchedule(MoveTimed, frozen=True, kw_only=True, tag="schedule-resume"):
+    pass
+
+
+class RunScheduleNow(MoveTimed, frozen=True, kw_only=True, tag="schedule-run"):
+    pass
+
+
+class RemoveSchedule(MoveTimed, frozen=True, kw_only=True, tag="schedule-remove"):
+    pass
+
+
+class ListGoals(ControlRequest, frozen=True, kw_only=True, tag="goals-list"):
+    pass
+
+
+class PauseGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-pause"):
+    pass
+
+
+class ResumeGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-resume"):
+    pass
+
+
+class FinishGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-done"):
+    pass
+
+
+class ClearGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-clear"):
+    pass
+
+
 class CreateBackup(ControlRequest, frozen=True, kw_only=True, tag="backup-create"):
     """`what` is the file; empty means one in the home."""
 
@@ -355,7 +412,8 @@ def _text_or_nothing(value: object) -> str:
 
 
 def _number_or_none(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+    """True and false are whole numbers to Python, and words of their own to JSON."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 _READ: Mapping[str, Callable[[object], object]] = {

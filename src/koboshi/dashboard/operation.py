@@ -16,6 +16,7 @@ from koboshi.control.requests import (
     ListActivity,
     ListRows,
     MarkChat,
+    MoveTimed,
     NameChat,
     ReadProcessLog,
     RevokeBrowser,
@@ -57,7 +58,9 @@ class PageCall:
 
 
 Make: TypeAlias = Callable[[PageCall], ControlRequest]
-NamedRequest: TypeAlias = ChangeRow | EndProcess | AnswerApproval | RevokeRule | RevokeBrowser
+NamedRequest: TypeAlias = (
+    ChangeRow | EndProcess | AnswerApproval | RevokeRule | RevokeBrowser | MoveTimed
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from koboshi.control.replies import (
     LineList,
     MessageExplained,
     MessageShown,
+    PairingList,
     ProcessEnded,
     ProcessExplained,
     ProcessList,
@@ -43,6 +44,7 @@ from koboshi.control.requests import (
     GetTroubles,
     ListBrowsers,
     ListChats,
+    ListPairings,
     ListProcesses,
     ListQuestions,
     ListRules,
@@ -76,6 +78,7 @@ from koboshi.dashboard.operation import (
     showing,
     shown_at,
 )
+from koboshi.dashboard.time_operations import TIME_OPERATIONS
 
 PAGE_PATH, SETTINGS_PATH = f"{BASE}/page", f"{BASE}/settings"
 KILL_PATH = f"{BASE}/try/kill"
@@ -166,6 +169,13 @@ OPERATIONS: tuple[Operation, ...] = (
         lambda _call: ListRules(),
     ),
     listed_at(
+        "people",
+        "listPeople",
+        "Who was let in by a code, and as what, and who asks to be",
+        PairingList,
+        lambda _call: ListPairings(),
+    ),
+    listed_at(
         "chats",
         "listChats",
         "Chats of this channel, lately used",
@@ -253,6 +263,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Every key of the configuration, its value and where it was set; secrets masked",
         replies=(SettingList,),
     ),
+    *TIME_OPERATIONS,
     # What can be done.
     done_at(
         "turns/{what}/resume",

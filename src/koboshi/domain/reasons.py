@@ -94,6 +94,8 @@ _DROPPED = {
     "inbox-full": "too many messages were waiting in this chat, and its sender was told so",
     "question-closed": "it answered a question that was closed by then",
     "no-such-choice": "it picked what the open question does not offer",
+    "person-not-allowed": "it answered a question of a turn that may not go on: a person whose "
+    "message is in it is no longer allowed",
     "already-read": "the agent knew already what it reports",
     "turn-ended": "the turn that it was meant for had ended",
     BY_HAND: "the operator dropped it while it waited",

@@ -41,18 +41,18 @@ from koboshi.kernel.decode import encoded, first_text, words_of
 from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.erasure import erase_person
 from koboshi.kernel.filing import drop_waiting, grant_wish, offer_again
-from koboshi.kernel.keys import channel_key, chat_key, lock_found, lock_session
+from koboshi.kernel.keys import lock_found, lock_session
 from koboshi.kernel.operator_action import cut_session, will_of_person
 from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
 from koboshi.kernel.pairing import as_kept, forget_strangers, meet_stranger
-from koboshi.kernel.places import move_places, read_watermarks
+from koboshi.kernel.places import keys_of, move_places, read_watermarks
 from koboshi.kernel.questions import rule_on_approval
 from koboshi.kernel.record import ask_end, ask_restart
 from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.retry import retry_entry, retry_turn
 from koboshi.kernel.rows import EntryRow, TurnRow, find_entry, find_session, read_open_turn
 from koboshi.kernel.sessions import find_or_make_session, known_as_private, move_chat, set_session
-from koboshi.kernel.transaction import Keys, Readers, Transaction, Value, Writer
+from koboshi.kernel.transaction import Readers, Transaction, Value, Writer
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
@@ -132,7 +132,7 @@ class InboxVerbs:
             take_in = partial(_accept_one, tx, self._context, respond, account)
             return tuple(take_in(arrival) for arrival in arrivals)
 
-        keys = _keys_of(channel, arrivals, moves=cursor is not None or bool(watermarks))
+        keys = keys_of(channel, arrivals, moves=cursor is not None or bool(watermarks))
         return await self._writer.write("inbox.accept", operation, keys)
 
     async def drop(self, entry_id: EntryId) -> bool:
@@ -148,18 +148,6 @@ class InboxVerbs:
             return retried
 
         return await self._writer.write("inbox.retry", operation)
-
-
-def _keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, moves: bool) -> Keys:
-    """The keys of the chats with arrivals, and of the chats that they move to."""
-    chats = {(each.inbound.route.channel, each.inbound.route.chat) for each in arrivals}
-    moved = {
-        (each.inbound.route.channel, each.inbound.moved_to)
-        for each in arrivals
-        if each.inbound.moved_to
-    }
-    keys = [chat_key(*place) for place in sorted(chats | moved)]
-    return Keys(chats=(*keys, channel_key(channel)) if moves else tuple(keys))
 
 
 def _accept_one(

@@ -233,7 +233,7 @@ def _settle_turn(tx: Transaction, delivery: Delivery) -> None:
     if delivery.turn_id is not None:
         # The delivery may have moved to another session.
         lock_found(tx, "turn_key", turn_id=delivery.turn_id)
-        settle_turn(tx, delivery.session_id, delivery.turn_id)
+        settle_turn(tx, delivery.turn_id)
 
 
 def _settle(
@@ -264,9 +264,9 @@ def _settle(
             if change.is_chat_wide:
                 session_id, wait_ms = delivery.session_id, change.wait_ms
                 tx.change("quiet_set", session_id=session_id, wait_ms=wait_ms, now=tx.now_ms)
-        case Reroute(chat=chat):
+        case Reroute(chat=chat, wait_ms=wait_ms):
             follow = Postpone(
-                wait_ms=0,
+                wait_ms=wait_ms,
                 is_ambiguous=delivery.is_ambiguous,
                 reason=f"the chat moved to {chat}",
             )
@@ -336,10 +336,10 @@ def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:
     tx.change("gaps_settle", now=tx.now_ms)
     # The deliveries behind it are due now, and a turn that owed nothing else is done.
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
-    session_id, turn_id = row
+    _, turn_id = row
     if turn_id is not None:
         lock_found(tx, "turn_key", turn_id=turn_id)
-        settle_turn(tx, SessionId(number(session_id)), TurnId(number(turn_id)))
+        settle_turn(tx, TurnId(number(turn_id)))
     return True
 
 

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from koboshi.domain.erasure import ERASED, erased_body
 from koboshi.domain.files import UPLOADED, Attachment
+from koboshi.domain.goal import GoalEvent, GoalRule
 from koboshi.domain.ids import ChannelName, SessionId, shown
 from koboshi.domain.inbox import EntryKind, Words
 from koboshi.domain.role import PEOPLE_FOLDER
+from koboshi.domain.schedule import ScheduleEvent
 from koboshi.domain.session import Session
 from koboshi.domain.turn import TurnEvent
 from koboshi.kernel.context import VerbContext
@@ -27,9 +29,12 @@ from koboshi.kernel.decode import (
     text,
     words_of,
 )
+from koboshi.kernel.goal_gate import move_goal
 from koboshi.kernel.keys import lock, lock_session, people_key
 from koboshi.kernel.next_turn import end_turn
+from koboshi.kernel.occasions import move_schedule
 from koboshi.kernel.rows import session_of, step_of, turn_of
+from koboshi.kernel.timed_rows import goal_of, schedule_of
 from koboshi.kernel.transaction import Row, Transaction, Value
 from koboshi.ports.wakeups import ERASURES, JOURNAL
 
@@ -59,6 +64,7 @@ def erase_person(
     turns = json.dumps(numbers(tx.rows("turns_with_words", **who)))
     chats = json.dumps([session.session_id for session in private])
     erased = _empty(tx, channel, person, turns=turns, chats=chats, by=by)
+    _erase_orders(tx, context, who)
     tx.change("erase_name", **who)
     tx.change("pairing_forget", **who)
     return erased
@@ -106,6 +112,17 @@ def _empty(
     tx.change("erasure_insert", **who, by=by, files=json.dumps(files), now=tx.now_ms)
     tx.hints.update((ERASURES, JOURNAL))
     return erased
+
+
+def _erase_orders(tx: Transaction, context: VerbContext, who: dict[str, str]) -> None:
+    """What the person ordered and wanted ends, and says no more what it was."""
+    for row in tx.rows("schedules_to_erase", **who):
+        move_schedule(tx, context, schedule_of(row), ScheduleEvent.REMOVED, due_ms=None)
+    for row in tx.rows("goals_to_erase", **who):
+        move_goal(tx, goal_of(row), GoalEvent.CLEARED, GoalRule.BY_PERSON, revised=True)
+    tx.change("schedules_erase", **who, erased=ERASED)
+    tx.change("goals_erase", **who, erased=ERASED)
+    tx.change("zone_forget", **who)
 
 
 def _erase_steps(tx: Transaction, turns: str, person: str | None) -> None:

@@ -143,5 +143,5 @@ def _stop_answers(tx: Transaction, context: VerbContext, session_id: SessionId) 
     for turn_id in map(TurnId, numbers(tx.rows("turns_answered", session_id=session_id))):
         abandon_deliveries(tx, session_id, turn_id, "stopped by the person")
         tell_ends(tx, context, session_id, turn_id)
-        settle_turn(tx, session_id, turn_id)
+        settle_turn(tx, turn_id)
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))

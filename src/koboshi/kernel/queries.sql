@@ -113,6 +113,17 @@ UPDATE workers SET heartbeat_ms = :now, memory_group = :memory_group, group_kill
 WHERE worker_id = :worker_id AND ended_ms IS NULL
 RETURNING restart_by IS NOT NULL;
 
+-- name: workers_alive
+-- The other workers that have no end, with what changes when they give a sign of life. A store with several
+-- nodes has the number of their last batch; here it is 0.
+SELECT worker_id, node, heartbeat_ms, 0 FROM workers
+WHERE ended_ms IS NULL AND worker_id <> :worker_id ORDER BY worker_id;
+
+-- name: worker_bury
+-- A worker is dead: it has given no sign since it was seen so.
+UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed'
+WHERE worker_id = :worker_id AND ended_ms IS NULL AND heartbeat_ms = :heartbeat_ms AND :batch = 0;
+
 -- name: worker_drain
 -- A drain was requested.
 UPDATE workers SET draining = 1 WHERE worker_id = :worker_id AND ended_ms IS NULL;
@@ -1084,8 +1095,8 @@ WHERE turn_id = :turn_id AND state = :before AND epoch = :epoch;
 UPDATE turns SET state = :after, event = :event, rule = NULL, closed_ms = :now,
     changed_ms = :now
 WHERE turn_id = :turn_id AND state = 'answered'
-    AND NOT EXISTS (SELECT 1 FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL
-                    AND turn_id = :turn_id);
+    AND NOT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_by_turn
+                    WHERE turn_id = :turn_id AND settled_ms IS NULL);
 
 -- name: turn_speaks
 -- The person of the newest message in a turn, and the message that its deliveries refer to.
@@ -1336,6 +1347,10 @@ VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question
 -- Whether a delivery for this cause exists.
 SELECT 1 FROM outbox WHERE session_id = :session_id AND cause = :cause LIMIT 1;
 
+-- name: delivery_of_turn_by_cause
+-- Whether a delivery of the turn for this cause exists, in whatever session it is by now.
+SELECT 1 FROM outbox INDEXED BY outbox_by_turn WHERE turn_id = :turn_id AND cause = :cause LIMIT 1;
+
 -- name: deliveries_of_cause
 -- The parts of the deliveries for a cause, and whether one has a file.
 SELECT text, state, file IS NOT NULL FROM outbox
@@ -1560,6 +1575,16 @@ WHERE here.session_id = :session_id AND there.chat = :chat
     AND outbox.session_id = here.session_id AND outbox.settled_ms IS NULL
     AND NOT EXISTS (SELECT 1 FROM outbox AS known WHERE known.session_id = there.session_id
                     AND known.cause = outbox.cause AND known.part = outbox.part);
+
+-- name: deliveries_said_there
+-- Withdraw what could not move, because the other session has a delivery for the same cause.
+UPDATE outbox SET state = :after, reason = :reason, settled_ms = :now, changed_ms = :now
+WHERE session_id = :session_id AND settled_ms IS NULL AND state IN ('draft', 'owed', 'held')
+    AND EXISTS (SELECT 1 FROM sessions AS here JOIN sessions AS there USING (channel, thread)
+                JOIN outbox AS said ON said.session_id = there.session_id
+                WHERE here.session_id = :session_id AND there.chat = :chat
+                    AND there.session_id <> here.session_id
+                    AND said.cause = outbox.cause AND said.part = outbox.part);
 
 -- name: deliveries_with_file
 -- Files that are still owed, and files that people can fetch, as long as their delivery exists.

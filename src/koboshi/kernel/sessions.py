@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
-from koboshi.domain.ids import SessionId
+from koboshi.domain.ids import SessionId, TurnId
+from koboshi.domain.outbox import SAID_THERE, DeliveryEvent
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
 from koboshi.kernel.decode import encoded, numbers
 from koboshi.kernel.keys import key_for, lock, lock_found, lock_session
+from koboshi.kernel.moves import move
+from koboshi.kernel.record import settle_turn
 from koboshi.kernel.rows import find_session
-from koboshi.kernel.transaction import Readers, Transaction
-from koboshi.ports.wakeups import OUTBOX
+from koboshi.kernel.transaction import Readers, Transaction, Value
+from koboshi.ports.wakeups import JOURNAL, OUTBOX
 
 
 class SessionVerbs:
@@ -68,7 +71,18 @@ def move_session(tx: Transaction, session_id: SessionId, chat: str) -> None:
     lock_found(tx, "moved_key", session_id=session_id, chat=chat)
     if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
         tx.change("deliveries_move", session_id=session_id, chat=chat)
+        _withdraw_what_is_said_there(tx, session_id, chat)
     tx.hints.add(OUTBOX)
+
+
+def _withdraw_what_is_said_there(tx: Transaction, session_id: SessionId, chat: str) -> None:
+    """A cause is told once in a chat. What stays behind would hold up this session for ever."""
+    answered = numbers(tx.rows("turns_answered", session_id=session_id))
+    values: dict[str, Value] = {"session_id": session_id, "chat": chat, "reason": SAID_THERE}
+    if move(tx, "deliveries_said_there", DeliveryEvent.WITHDRAWN, **values, now=tx.now_ms):
+        tx.hints.add(JOURNAL)
+        for turn_id in map(TurnId, answered):
+            settle_turn(tx, turn_id)
 
 
 def forget_anchors(tx: Transaction, session_id: SessionId) -> None:

@@ -118,6 +118,10 @@ METRICS: dict[str, MetricTold] = {
     ),
     "koboshi_jobs_running": _gauge("Background processes that have no end."),
     "koboshi_jobs_total": _counter("Processes that ended, by how.", "outcome"),
+    "koboshi_occasions_total": _counter(
+        "Due times of schedules, by what became of them.", "verdict"
+    ),
+    "koboshi_goal_moves_total": _counter("Moves of standing goals, by where to.", "state"),
     "koboshi_lease_fenced_total": _counter(
         "Writes that were refused because their claim no longer held."
     ),

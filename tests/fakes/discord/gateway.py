@@ -24,6 +24,7 @@ PRIVILEGED_OFF = (1 << 1) | (1 << 8)
 """Intents that the application of the tests has not switched on."""
 PAYLOAD_BYTES_MAX = 4_096
 SENDS_MAX, SENDS_WITHIN_S = 120, 60.0
+FULL = 200
 KEEPS_NO_SESSION = frozenset({1000, 1001})
 
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME = 0, 1, 2, 6
@@ -90,6 +91,11 @@ class FakeGateway:
     @property
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a client takes events more slowly than they come."""
+        return any(link.outgoing.qsize() > FULL for link in self.links)
 
     async def start(self) -> None:
         self._server = await serve(

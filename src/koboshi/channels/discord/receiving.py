@@ -56,7 +56,11 @@ log = structlog.get_logger()
 
 INTENTS = (1 << 0) | (1 << 9) | (1 << 12) | (1 << 15)
 """Servers, their messages, private messages, and what is in them."""
-BATCH_MAX = 100
+BATCH_MAX = 20
+"""Events in one commit. More are waiting then, and there is a pause for the other channels."""
+REST = 1.0
+"""How long the pause behind a full batch is, in the time that the batch took."""
+REST_SECONDS_MAX = 1.0
 TROUBLE_CHARS_MAX = 300
 INVALID_SECONDS = 5.0
 """A second session within five seconds is refused (`gateway.mdx`, Rate Limiting)."""
@@ -173,9 +177,13 @@ class DiscordReceiving:
                 await self._introduce(link, place)
                 while True:
                     frames = await link.batch(BATCH_MAX)
+                    began = self.clock.monotonic()
                     ended = await self._take(frames, intake)
                     if ended is not None:
                         return ended
+                    if len(frames) == BATCH_MAX:
+                        took = self.clock.monotonic() - began
+                        await sleep(min(REST * took, REST_SECONDS_MAX))
         except GatewayClosed as closed:
             return self._after(closed, intake)
         finally:

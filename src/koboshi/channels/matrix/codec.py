@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from koboshi.channels.common.choices import number_in
 from koboshi.channels.matrix.types import MatrixEvent
 from koboshi.domain.files import RECEIVED, Attachment, safe_name
@@ -44,7 +46,7 @@ class RoomFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventReader:
+class MatrixReader:
     channel: ChannelName
     me: str
     my_name: str = ""
@@ -100,10 +102,10 @@ class EventReader:
         body = _text(content, "body").strip()
         if "m.in_reply_to" in event.relation:
             body = _QUOTED.sub("", body).strip()
-        if content.get("msgtype") in _FILES:
+        if _text(content, "msgtype") in _FILES:
             name = _text(content, "filename")
             body = body if name and name != body else ""
-        elif content.get("msgtype") == "m.location":
+        elif _text(content, "msgtype") == "m.location":
             body = f"[location {_text(content, 'geo_uri')}]"
         mentions = content.get("m.mentions")
         named = mentions.get("user_ids") if isinstance(mentions, dict) else None
@@ -187,6 +189,22 @@ def since_invited(events: Sequence[MatrixEvent], me: str) -> tuple[Sequence[Matr
             return events[at + 1 :], True
     was = _before(events[joined])
     return (events, False) if was == "invite" else (events[joined + 1 :], True)
+
+
+def with_edits(events: Sequence[MatrixEvent]) -> Sequence[MatrixEvent]:
+    """The events with the words that their senders gave them later: what was changed before it was
+    read is read as it is now."""
+    latest = {
+        (_text(event.relation, "event_id"), event.sender): new
+        for event in events
+        if (new := _edited(event))
+    }
+    return [
+        msgspec.structs.replace(event, content={**event.content, **new})
+        if (new := latest.get((event.event_id, event.sender))) and event.content
+        else event
+        for event in events
+    ]
 
 
 def is_new_join(event: MatrixEvent, me: str) -> bool:

@@ -32,7 +32,7 @@ from anyio.abc import TaskGroup
 from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.common.serving import one_of
 from koboshi.channels.matrix.client import CLIENT, MatrixApi, MatrixRefused
-from koboshi.channels.matrix.codec import KINDS, MEMBER, EventReader
+from koboshi.channels.matrix.codec import KINDS, MEMBER, MatrixReader
 from koboshi.channels.matrix.messages import UNAUTHORIZED
 from koboshi.channels.matrix.options import MatrixOptions
 from koboshi.channels.matrix.rooms import MatrixRooms
@@ -178,7 +178,7 @@ class MatrixReceiving:
         self.trouble = None
         return answer
 
-    async def _introduce(self) -> EventReader:
+    async def _introduce(self) -> MatrixReader:
         """Who we are. Raises ChannelUnusable if the token is no good, or of another account."""
         options = self.options
         try:
@@ -196,7 +196,7 @@ class MatrixReceiving:
         with suppress(MatrixRefused):
             place = f"{CLIENT}/profile/{quote(options.user, safe='')}"
             name = (await self.api.ask_patiently(_Profile, "GET", place)).displayname or ""
-        return EventReader(
+        return MatrixReader(
             channel=options.name,
             me=options.user,
             my_name=name,

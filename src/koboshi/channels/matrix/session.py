@@ -14,11 +14,12 @@ from koboshi.channels.matrix.client import CLIENT, MatrixApi, MatrixRefused, roo
 from koboshi.channels.matrix.codec import (
     KINDS,
     MEMBER,
-    EventReader,
+    MatrixReader,
     invited_by,
     is_new_join,
     since_invited,
     wants_target,
+    with_edits,
 )
 from koboshi.channels.matrix.options import MatrixOptions
 from koboshi.channels.matrix.refusal import tell_of_encryption
@@ -52,7 +53,7 @@ class MatrixSession:
     options: MatrixOptions
     clock: Clock
     accept: Accept
-    reader: EventReader
+    reader: MatrixReader
     rooms: MatrixRooms
     show: Callable[[Callable[[], Awaitable[None]]], None]
     marks: dict[str, str]
@@ -161,7 +162,7 @@ class MatrixSession:
 
     async def _read(self, room: str, events: Sequence[MatrixEvent]) -> list[Inbound]:
         found: list[Inbound] = []
-        for event in events:
+        for event in with_edits(events):
             if event.type == MEMBER:
                 self.rooms.forget(room)
                 continue
@@ -216,7 +217,8 @@ class _RoomHistory:
             if refused.status != 403:
                 raise NoAnswer(str(refused)) from refused
             page = MessagesAnswer()  # we are not in the room any more
-        is_last = page.end is None or not page.chunk
+        # A page without events is not the end of a room: what it skipped may be of other kinds.
+        is_last = page.end is None or page.end == token
         return HistoryPage(
             messages=await self.session.read_page(chat, page),
             place=place if is_last else f"{self.since}|{page.end}",

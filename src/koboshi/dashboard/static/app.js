@@ -12,7 +12,7 @@ const LOST_AFTER_MS = 300;
 // Addresses of earlier versions, and what is shown there now.
 const MOVED = {
   turns: "activity?kind=turn", inbox: "activity?kind=message", outbox: "activity?kind=delivery", processes: "activity?kind=process",
-  sessions: "activity?kind=turn", boots: "health", browsers: "settings",
+  sessions: "activity?kind=turn", boots: "health", browsers: "settings", people: "settings",
 };
 
 const main = document.getElementById("main");

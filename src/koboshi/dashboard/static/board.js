@@ -7,6 +7,7 @@ import { ago, idOf, moment, shorten, span } from "./format.js";
 import { health } from "./health.js";
 import { CHARS_ALL, jobCard, words as jobWords } from "./job.js";
 import { questions } from "./questions.js";
+import { schedules } from "./schedules.js";
 import { get } from "./session.js";
 import { settings } from "./settings.js";
 import { turn } from "./turn-page.js";
@@ -83,7 +84,7 @@ function report(entry) {
 }
 
 export const BOARD = {
-  activity, questions, health, settings,
+  activity, questions, health, settings, schedules,
   "sessions/…": session, "turns/…": turn, "inbox/…": message, "outbox/…": delivery, "processes/…": process,
   missing: { title: "Not found", load: async () => ({}), view: () => nothing("This page does not exist.") },
 };

@@ -2,13 +2,14 @@
 
 import { button, h } from "./dom.js";
 import { ago, moment } from "./format.js";
+import { people } from "./people.js";
 import { get, leave } from "./session.js";
 
 export const settings = {
   title: "Settings",
   load: async () => {
-    const [told, ready, rest] = await Promise.all([get("settings"), get("ready"), get("browsers")]);
-    return { settings: told.settings, neighbours: ready.neighbours, browsers: rest.browsers };
+    const [told, ready, rest, persons] = await Promise.all([get("settings"), get("ready"), get("browsers"), people.load()]);
+    return { settings: told.settings, neighbours: ready.neighbours, browsers: rest.browsers, persons };
   },
   view: (values, context) => [
     h("p", { class: "aside" }, "This view is read-only. Change values in ", h("code", {}, "koboshi.toml"), ", then run ", h("code", {}, "koboshi restart"), "."),
@@ -16,6 +17,8 @@ export const settings = {
     h("ul", { class: "checks" }, values.neighbours.map(neighbour)),
     h("h2", {}, "Configuration"),
     sections(values.settings).map(section),
+    h("h2", {}, people.title),
+    people.view(values.persons, context),
     h("h2", {}, "Browsers"),
     h("p", { class: "aside" }, "A person at one of these browsers can read everything here and answer approvals. The names are what the browsers say of themselves."),
     h("ul", { class: "rows" }, values.browsers.map((each) => browser(each, context))),

@@ -10,6 +10,7 @@ const PLACES = [
   ["#/", "Chats", "chat", ["", "chat"]],
   ["#/activity", "Activity", "activity", ["activity", "turns", "inbox", "outbox", "processes", "sessions"]],
   ["#/questions", "Questions", "question", ["questions"]],
+  ["#/schedules", "Schedules and goals", "clock", ["schedules"]],
   ["#/health", "Health", "health", ["health"]],
 ];
 
