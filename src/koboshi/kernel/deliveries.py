@@ -1,4 +1,4 @@
-"""The outbox: what is owed is sent by one worker at a time, in order, and settled once.
+"""The outbox: a delivery is sent by one worker at a time, in order, and settled once.
 
 Theory of operation. A delivery is committed as OWED together with the fact that it tells. A worker
 claims the oldest delivery of a session (SENDING, one more attempt), sends it, and settles it. So at
