@@ -29,7 +29,7 @@ export const health = {
     h("h2", {}, "What recovery decided"),
     values.lines.length ? h("ol", { class: "timeline" }, values.lines.map(timelineItem)) : h("p", { class: "aside" }, "Nothing was interrupted."),
     context.page.can_kill ? killing() : null,
-    h("p", { class: "aside" }, `Version ${values.status.worker?.version ?? "?"} · SQLite ${values.status.sqlite}`),
+    h("p", { class: "aside" }, `Version ${values.status.worker?.version ?? "?"} · ${/^\d/.test(values.status.sqlite) ? "SQLite " : ""}${values.status.sqlite}`),
   ],
 };
 
