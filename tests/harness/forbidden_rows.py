@@ -93,6 +93,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             "INSERT INTO watermarks VALUES ('a', 'b', 'c', '1'), ('a', 'b', 'c', '2')",
         )
     ],
+    "search_place": [("CHECK one = 1", "INSERT INTO search_place VALUES (2, 0)")],
     "send_ids": [
         ("CHECK one = 1", "INSERT INTO send_ids VALUES (2, '0123456789')"),
         (
