@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from koboshi.domain.ids import SessionId, TurnId
+from koboshi.domain.ids import SessionId
 from koboshi.domain.outbox import SAID_THERE, DeliveryEvent
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
+from koboshi.domain.turn import TurnEvent
 from koboshi.kernel.decode import encoded, numbers
 from koboshi.kernel.keys import key_for, lock, lock_found, lock_session
 from koboshi.kernel.moves import move
-from koboshi.kernel.record import settle_turn
 from koboshi.kernel.rows import find_session
 from koboshi.kernel.transaction import Readers, Transaction, Value
 from koboshi.ports.wakeups import JOURNAL, OUTBOX
@@ -81,8 +81,8 @@ def _withdraw_what_is_said_there(tx: Transaction, session_id: SessionId, chat: s
     values: dict[str, Value] = {"session_id": session_id, "chat": chat, "reason": SAID_THERE}
     if move(tx, "deliveries_said_there", DeliveryEvent.WITHDRAWN, **values, now=tx.now_ms):
         tx.hints.add(JOURNAL)
-        for turn_id in map(TurnId, answered):
-            settle_turn(tx, turn_id)
+        for turn_id in answered:
+            move(tx, "turn_settle", TurnEvent.SETTLED, turn_id=turn_id, now=tx.now_ms)
 
 
 def forget_anchors(tx: Transaction, session_id: SessionId) -> None:
