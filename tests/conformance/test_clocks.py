@@ -2,6 +2,7 @@
 
 import pytest
 
+from koboshi.domain.browser import LIFE_MS
 from koboshi.domain.ids import DeliveryId
 from koboshi.domain.outbox import Delivery, GivenUp, Postpone, held
 from koboshi.ports.wakeups import OUTBOX_SOONER
@@ -227,3 +228,25 @@ async def test_an_open_question_is_as_old_as_it_was(home: Home, jump_ms: int, mo
     assert await home.store.turns.expire(10) == 0
     home.clock.move(HOUR_MS)
     assert await home.store.turns.expire(10) == 1
+
+
+@jumps
+@pytest.mark.parametrize("moment", ["running", "down"])
+async def test_a_browser_is_let_in_for_its_time_whatever_the_clock_says(
+    home: Home, jump_ms: int, moment: str
+) -> None:
+    """Issue 15, V10: 30 days at most. A clock that was set back a year made it thirteen months."""
+    await home.store.browsers.make(cookie_hash="c", proof_hash="p", label="desk")
+    jump(home, jump_ms)
+    if moment == "down":
+        await home.reopen(crash=True)
+    await beat(home)
+
+    found = await home.store.browsers.find("c")
+    if jump_ms < 0 or moment == "running":
+        assert found is not None
+    for _ in range(LIFE_MS // DAY_MS + 1):
+        if (found := await home.store.browsers.find("c")) is not None:
+            await home.store.browsers.use(found[0].browser_id)
+        home.clock.move(DAY_MS)
+    assert await home.store.browsers.find("c") is None

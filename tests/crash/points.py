@@ -157,6 +157,13 @@ EXEMPT = {
     "browsers.use": "likewise, once an hour at most",
     "browsers.revoke": "likewise",
     "browsers.revoke_all": "likewise",
+    "chats.name": "likewise, in tests/sqlite/test_crash_points.py",
+    "chats.mark": "likewise",
+    "chats.delete": "likewise",
+    "search.index": "it follows the commits by seconds; killed there in "
+    "tests/sqlite/test_crash_points.py",
+    "search.clear": "likewise",
+    "minutes.note": "once a minute; likewise",
     "people.revoke": "likewise",
     "people.set_role": "likewise",
     "erasures.erase": "asked by the operator or by a person; killed there in "
@@ -177,6 +184,8 @@ EXEMPT = {
     "outbox.drop": "likewise",
     "workers.end_left": "only a command on a home without a gateway comes by it; killed there in "
     "tests/sqlite/test_crash_points.py",
+    "workers.bury": "no gateway buries another one before several may share a database; what it "
+    "writes is one statement, and a lost commit of it is in tests/postgres",
     "workers.request_restart": "the agent restarts its own gateway; killed there in "
     "tests/crash/test_leaving.py",
 }

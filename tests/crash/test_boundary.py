@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from koboshi.boundary.control_groups import find
 from koboshi.boundary.probe import probe
+from koboshi.stores.home_id import home_id
 from tests.cli.process import KOBOSHI, Gateway, gateway, koboshi, starting, until
+from tests.harness.insiders import living_of
 from tests.harness.rows import glance
 
 DENIED = (sys.executable, "-m", "tests.harness.denied")
@@ -67,6 +70,35 @@ def test_a_gateway_takes_the_boundary_that_holds_and_says_so(
     assert glance(home).one("processes")["boundary"] == name
 
 
+@pytest.mark.parametrize("command, name", [((KOBOSHI,), "bubblewrap"), (NO_NAMESPACES, "landlock")])
+def test_commands_of_a_chat_are_bounded_together_and_the_doctor_says_so(
+    home: Path, workdir: Path, command: tuple[str, ...], name: str
+) -> None:
+    """Issue 15, item 4: by a control group where there is one, else by limits of each process."""
+    if reason := getattr(probe(), name):
+        pytest.skip(f"{name}: {reason}")
+    with gateway(home, command=command, **unasked(workdir), KOBOSHI__TOOLS__PROCESSES="777") as one:
+        left = {"command": "sleep 1000", "background": True}
+        items = [{"calls": [{"tool": "terminal", "arguments": left}]}, {"text": "said"}]
+        one.wait_state(one.say("room", f"script: {json.dumps(items)}"), "done")
+        pids = until(lambda: living_of(home / "processes" / "1"), "it lives")
+        groups = find(f"koboshi-{home_id(home)[:12]}").of("s1")
+        members = [Path(each, "cgroup.procs").read_text().split() for each in groups]
+        limits = [Path(f"/proc/{pid}/limits").read_text() for pid in pids]
+        seen = koboshi("doctor", home=home, KOBOSHI__TOOLS__PROCESSES="777").out
+        koboshi("processes", "kill", "p1", home=home)
+        until(lambda: not living_of(home / "processes" / "1"), "it has ended")
+        until(lambda: not any(Path(each).exists() for each in groups), "its group is gone")
+
+    if groups:
+        assert all({str(pid) for pid in pids} <= set(each) for each in members)
+        assert "limits per chat by cgroup" in seen
+        assert "777 processes" in seen
+    else:
+        assert all("Max processes             777" in each for each in limits)
+        assert "limits per command by rlimits" in seen
+
+
 def test_without_any_boundary_it_serves_without_tools_and_says_the_remedy(
     home: Path, workdir: Path
 ) -> None:
@@ -93,12 +125,31 @@ def test_a_boundary_that_is_written_down_and_cannot_hold_refuses_the_start(
     assert "Traceback" not in one.err
 
 
-def test_locked_is_refused_where_only_landlock_holds(home: Path) -> None:
-    """Landlock leaves a part of the network; half a promise is none."""
-    with starting(home, command=NO_NAMESPACES, KOBOSHI__TOOLS__SANDBOX="locked") as one:
+def test_locked_holds_where_only_landlock_does(home: Path, workdir: Path) -> None:
+    """Not even the gateway's own port is reached, and other work goes on."""
+    if reason := probe().landlock:
+        pytest.skip(reason)
+    locked = {**unasked(workdir), "KOBOSHI__TOOLS__SANDBOX": "locked"}
+    with gateway(home, command=NO_NAMESPACES, **locked) as one:
+        words = said_of(one, "boundary_holds")
+        _, port = one.wait_serving()
+        spoken(one, f"(exec 3<>/dev/tcp/127.0.0.1/{port}) || echo none; git --version")
+        said = koboshi("processes", "log", "p1", home=home).out
+
+    assert 'sandbox = "locked", held by Landlock' in words
+    assert "none" in said
+    assert "git version" in said
+
+
+def test_locked_is_refused_where_only_landlock_holds_and_sockets_are_named(home: Path) -> None:
+    """Landlock cannot leave single sockets; half a promise is none."""
+    if reason := probe().landlock:
+        pytest.skip(reason)
+    keys = {"KOBOSHI__TOOLS__SANDBOX": "locked", "KOBOSHI__TOOLS__SOCKETS": '["/run/one.sock"]'}
+    with starting(home, command=NO_NAMESPACES, **keys) as one:
         assert one.wait_end() == 78
 
-    assert "Landlock leaves a part of the network" in one.err
+    assert "without network Landlock leaves no sockets" in one.err
 
 
 def test_host_is_said_at_every_start_and_by_the_doctor(home: Path, workdir: Path) -> None:

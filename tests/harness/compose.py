@@ -28,7 +28,7 @@ from koboshi.processes.ends import ProcessEnds
 from koboshi.processes.runners import LocalRunners
 from koboshi.processes.supervise import ProcessRetention, Supervise
 from koboshi.processes.watch import WatchLogs
-from koboshi.runtime.approvals import ApprovalCards
+from koboshi.runtime.approval_cards import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.deliver import Deliver

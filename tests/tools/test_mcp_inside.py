@@ -12,10 +12,12 @@ import pytest
 from anyio import create_task_group
 
 from koboshi.app.servers import open_servers
+from koboshi.boundary.control_groups import find
 from koboshi.boundary.probe import Probe, probe
 from koboshi.boundary.program_files import files_of
 from koboshi.config.loading import load
 from koboshi.domain.sandbox import Boundary
+from koboshi.stores.home_id import home_id
 from koboshi.tools.mcp import McpServers
 from tests.tools.servers import LIMITS, call, descendants_of, is_alive, told, until
 
@@ -76,7 +78,9 @@ def boundary(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return found
 
 
-def servers_of(root: Path, monkeypatch: pytest.MonkeyPatch, **keys: object) -> McpServers:
+def servers_of(
+    root: Path, monkeypatch: pytest.MonkeyPatch, *, tools: str = "", **keys: object
+) -> McpServers:
     """The servers of a gateway with one section `[mcp.x]`, not connected yet."""
     for name in ("home", "work", "tools", "person"):
         (root / name).mkdir(exist_ok=True)
@@ -87,7 +91,7 @@ def servers_of(root: Path, monkeypatch: pytest.MonkeyPatch, **keys: object) -> M
     (root / "tools" / "look.py").write_text(LOOK)
     section = {"command": sys.executable, "args": [str(root / "tools" / "look.py")], **keys}
     lines = [f"{name} = {json.dumps(value)}" for name, value in section.items()]
-    text = ["[gateway]", f'workdir = "{root / "work"}"', "[mcp.x]", *lines]
+    text = ["[gateway]", f'workdir = "{root / "work"}"', "[tools]", tools, "[mcp.x]", *lines]
     (root / "home" / "koboshi.toml").write_text("\n".join(text), encoding="utf-8")
     config = load(root / "home", None, {"HOME": str(root / "person")}, needs_secrets=False)
     monkeypatch.setattr("koboshi.app.servers._limits", lambda _: LIMITS)
@@ -167,6 +171,27 @@ async def test_a_program_that_misses_something_inside_says_the_remedy(
     assert "it ended with 3" in str(reason)
     assert "`readable` or `writable` of [mcp.x]" in str(reason)
     assert CANARY not in str(reason)
+
+
+async def test_a_program_has_the_limits_of_commands(
+    root: Path, monkeypatch: pytest.MonkeyPatch, boundary: Boundary
+) -> None:
+    """Issue 15, item 4: nor can a server take the whole machine."""
+    settings = "memory_mb = 700\nprocesses = 900\n"
+    servers = servers_of(root, monkeypatch, tools=settings)
+    groups = find(f"koboshi-{home_id(root / 'home')[:12]}").of("mcp-x")
+    async with kept(servers):
+        shown = await answer_of(servers, "x_look", path="/proc/self/limits")
+        bounds = [Path(each, name) for each in groups for name in ("pids.max", "memory.max")]
+        found = {file.name: file.read_text().strip() for file in bounds if file.exists()}
+
+    limits = {line[:26].strip(): line[26:].split() for line in shown.splitlines()}
+    assert limits["Max data size"][:2] == [str(700 << 20)] * 2
+    if groups:
+        assert found["pids.max"] == "900"
+        assert not any(Path(each).exists() for each in groups), "nothing is left of it"
+    else:
+        assert limits["Max processes"][:2] == ["900", "900"]
 
 
 async def test_a_program_without_network_has_none(
@@ -272,3 +297,24 @@ def test_a_program_in_a_home_shows_what_is_installed_there(root: Path) -> None:
 
     assert str(program.parent) in found
     assert not any("share" in path for path in found)
+
+
+def test_what_the_agent_may_write_does_not_say_where_a_program_is(tmp_path: Path) -> None:
+    """Issue 15: a virtual environment in the work folder is the agent's own, with its links."""
+    private = tmp_path / "private" / "bin"
+    private.mkdir(parents=True)
+    (private / "key").write_text(CANARY)
+    work = tmp_path / "work"
+    (work / "env" / "bin").mkdir(parents=True)
+    (work / "env" / "pyvenv.cfg").write_text(f"home = {private}\n")
+    program = work / "env" / "bin" / "python"
+    program.symlink_to(private / "key")
+    (private / "key").chmod(0o755)
+    keys = {"environment": {}, "workdir": str(work), "home": "/nowhere"}
+
+    trusted = files_of(str(program), [], **keys)  # type: ignore[arg-type]
+    found = files_of(str(program), [], **keys, touchable=(str(work),))  # type: ignore[arg-type]
+
+    assert any(str(private) in each for each in trusted)
+    assert not any(str(private) in each for each in found)
+    assert str(work / "env") in found

@@ -2,15 +2,18 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from koboshi.boundary import rules
+from koboshi.boundary import control_groups, rules
+from koboshi.boundary.control_groups import ControlGroups
 from koboshi.boundary.enclosure import ON_HOST, Enclosure, Exceptions
 from koboshi.boundary.port_guard import PortGuard
 from koboshi.boundary.probe import REMEDY, Probe, probe
 from koboshi.boundary.program_files import files_of
-from koboshi.config import Config, McpConfig, TelegramConfig, WebConfig
+from koboshi.config import Config, McpConfig
 from koboshi.config.problems import NOWHERE
 from koboshi.domain.sandbox import Boundary, Sandbox
+from koboshi.stores.home_id import home_id
 
 KEY = "tools.sandbox"
 DEFAULT = str(NOWHERE)
@@ -30,7 +33,8 @@ def enclosure_of(
     holds on this machine: then there are no such tools."""
     if why_none(config, found):
         return None
-    return _enclosure(config, environ, _chosen(config, found))
+    enclosure = _enclosure(config, environ, _chosen(config, found))
+    return replace(enclosure, groups=groups_of(config))
 
 
 def why_none(config: Config, found: Probe | None = None) -> str:
@@ -60,6 +64,7 @@ def _enclosure(config: Config, environ: Mapping[str, str], chosen: Boundary) -> 
         workdirs=(str(config.gateway.workdir),),
         kept=str(config.home / KEPT_NAME),
         hidden=tuple(_hidden(config)),
+        touchable=_touchable(config),
         exceptions=Exceptions(
             readable=_full(tools.readable),
             writable=_full(tools.writable),
@@ -72,15 +77,27 @@ def _enclosure(config: Config, environ: Mapping[str, str], chosen: Boundary) -> 
     )
 
 
+def groups_of(config: Config) -> ControlGroups:
+    """The control groups of this home's sessions; without a place for them where this machine
+    leaves us none."""
+    return control_groups.switch_on(control_groups.find(f"koboshi-{home_id(config.home)[:12]}"))
+
+
 def memory_max(config: Config) -> int:
     """How many bytes one process of a command may take inside."""
     half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     return config.tools.memory_mb << 20 or half
 
 
-def limit_words(config: Config) -> str:
-    """What bounds a command inside, for the owner."""
+def limit_words(config: Config, process: str = "self") -> str:
+    """What bounds a command inside, for the owner. `process` is the gateway, or a program that is
+    started where it would be."""
     processes = f"{config.tools.processes} processes" if config.tools.processes else ""
+    found = control_groups.find("", process=process)
+    if found.bases:
+        each = "" if found.is_memory_bound else " for each process"
+        memory = f"{memory_max(config) >> 20} MB of memory{each}"
+        return f"limits per chat by cgroup: {memory}, {processes or 'no limit of processes'}"
     if os.geteuid() == 0:
         processes = "no limit of processes, because the kernel does not count root's"
     memory = f"{memory_max(config) >> 20} MB of memory for each process"
@@ -104,10 +121,14 @@ def server_enclosure(
         workdirs=(),
         kept=str(config.home / KEPT_NAME),
         hidden=tuple(_hidden(config)),
+        touchable=_touchable(config),
         exceptions=Exceptions(
             readable=(*_own_files(config, server, environment), *_full(server.readable)),
             writable=_full(server.writable),
         ),
+        memory_bytes_max=memory_max(config),
+        processes_max=config.tools.processes,
+        groups=groups_of(config),
     )
     view = enclosure.view_of("probe")
     if view is None:
@@ -126,7 +147,15 @@ def _own_files(
         environment=environment,
         workdir=str(config.gateway.workdir),
         home=os.path.expanduser("~"),
+        touchable=_touchable(config),
     )
+
+
+def _touchable(config: Config) -> tuple[str, ...]:
+    """Folders that programs of some chat or server may write, without links."""
+    servers = (path for server in config.mcp for path in server.writable)
+    named = (str(config.gateway.workdir), *config.tools.writable, *servers)
+    return tuple(map(os.path.realpath, _full(named)))
 
 
 def is_held(config: Config) -> bool:
@@ -155,16 +184,8 @@ NAMES = {Boundary.BUBBLEWRAP: "bubblewrap", Boundary.LANDLOCK: "Landlock", Bound
 
 def guard_of(config: Config) -> PortGuard:
     """What keeps programs off our own ports. A port that the system chooses cannot be guarded."""
-    ports = set[int]()
-    for channel in config.enabled_channels:
-        match channel:
-            case WebConfig(port=port):
-                ports.add(port)
-            case TelegramConfig(webhook_url=url, webhook_port=port) if url:
-                ports.add(port)
-            case _:
-                continue
-    return PortGuard(frozenset(ports - {0}))
+    places = [channel.listens_at for channel in config.enabled_channels]
+    return PortGuard(frozenset(place[1] for place in places if place and place[1]))
 
 
 def _hidden(config: Config) -> Iterator[str]:
@@ -172,9 +193,11 @@ def _hidden(config: Config) -> Iterator[str]:
     yield str(config.home)
     if config.file is not None:
         yield str(config.file)
-    for section in (*config.channels, *config.mcp):
-        if section.token_file is not None:
-            yield str(section.token_file)
+    for channel in config.channels:
+        yield from map(str, channel.secret_files)
+    for server in config.mcp:
+        if server.token_file is not None:
+            yield str(server.token_file)
     if credentials := os.environ.get("CREDENTIALS_DIRECTORY"):
         yield credentials
 

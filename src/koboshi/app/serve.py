@@ -16,7 +16,14 @@ from anyio.abc import TaskStatus
 from koboshi import __version__
 from koboshi.app.birth import UNKNOWN, birth_of
 from koboshi.app.boot_config import boot_config_of, opened_model
-from koboshi.app.boundary import KEPT_NAME, boundary_words, enclosure_of, guard_of, is_held
+from koboshi.app.boundary import (
+    KEPT_NAME,
+    boundary_words,
+    enclosure_of,
+    guard_of,
+    is_held,
+    limit_words,
+)
 from koboshi.app.builders.control import (
     PROCESSES_NAME,
     backlog_limits,
@@ -30,7 +37,9 @@ from koboshi.app.builders.shared import Shared
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.start_check import usable_model, workdir_warnings
+from koboshi.app.stores import GatewayStore, open_configured
 from koboshi.app.zone import zone_rules, zones_of
+from koboshi.boundary.control_groups import ControlGroups
 from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.channels.web.channel import WebChannel
 from koboshi.clock import SystemClock
@@ -44,11 +53,14 @@ from koboshi.domain.shutdown import Leave
 from koboshi.domain.watch import Notify
 from koboshi.domain.worker import EndedHow, Worker
 from koboshi.ports.model import Model
+from koboshi.processes.inside_folders import InsideFolders
 from koboshi.processes.installed import INSTALLED
 from koboshi.processes.runners import LocalRunners
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.host import Surroundings
+from koboshi.runtime.indexing import Indexing
 from koboshi.runtime.memory import count_kills
+from koboshi.runtime.minutes import NoteMinutes
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.opening import Opening
 from koboshi.runtime.outgoing_files import Parcels
@@ -56,7 +68,7 @@ from koboshi.runtime.retention import Forgetting
 from koboshi.runtime.status_notifier import StatusNotifier
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
-from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
+from koboshi.stores.options import StoreOptions
 
 log = structlog.get_logger()
 
@@ -141,7 +153,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
 
 
 @asynccontextmanager
-async def _refusal_booked(store: SqliteStore, worker: Worker) -> AsyncIterator[None]:
+async def _refusal_booked(store: GatewayStore, worker: Worker) -> AsyncIterator[None]:
     """A start that could not be is said to be one: without a word it would pass for a kill."""
     try:
         yield
@@ -169,7 +181,11 @@ async def _live(shared: Shared, options: RunOptions) -> None:
         parcels = Parcels(store=shared.store, clock=shared.clock, home=config.home)
         tasks.start_soon(parcels.keep_sweeping)
         tasks.start_soon(_close_home, config)
+        tasks.start_soon(_inside_folders(shared).keep_sweeping)
         tasks.start_soon(_forgetting(shared).keep_forgetting)
+        tasks.start_soon(_minutes(shared).keep_noting)
+        indexing = Indexing(search=shared.store.search, wakeups=shared.wakeups)
+        tasks.start_soon(indexing.keep_indexing)
         tasks.start_soon(erasing_of(config, shared.store).keep_erasing, shared.wakeups)
         # What is not needed to accept messages comes after it.
         before = [opening.is_known] if built.web else []
@@ -193,15 +209,28 @@ async def _close_home(config: Config) -> None:
         await to_thread.run_sync(close_files, each)
 
 
+def _inside_folders(shared: Shared) -> InsideFolders:
+    config = shared.config
+    return InsideFolders(
+        store=shared.store,
+        clock=shared.clock,
+        folder=config.home / KEPT_NAME / "tmp",
+        servers=frozenset(f"mcp-{server.name}" for server in config.enabled_mcp),
+        groups=ControlGroups() if shared.enclosure is None else shared.enclosure.groups,
+        keep_ms=config.limits.inside_tmp_seconds * 1_000,
+        sweep_seconds=config.limits.process_sweep_seconds,
+    )
+
+
 async def _open(
     config: Config,
     options: RunOptions,
     world: BootConfig,
     clock: SystemClock,
     wakeups: LocalWakeups,
-) -> SqliteStore:
-    return await open_store(
-        config.home,
+) -> GatewayStore:
+    return await open_configured(
+        config,
         world=world,
         clock=clock,
         wakeups=wakeups,
@@ -231,7 +260,7 @@ def _say_boundary(config: Config) -> None:
     """Said at every start: what keeps the agent inside, or that nothing does."""
     words = boundary_words(config)
     if is_held(config):
-        log.info("boundary_holds", boundary=words)
+        log.info("boundary_holds", boundary=words, limits=limit_words(config))
     else:
         log.warning("boundary_missing", boundary=words)
 
@@ -307,8 +336,17 @@ def _reload(drain: Drain, wrong: str) -> None:
 
 
 def _asked_by(options: RunOptions, clock: SystemClock) -> str:
-    """The process that was told to hold what is owed. It stays the same when a parent starts us
-    again, or when we start ourselves again: what is owed since is not held."""
+    """The process that was told to hold owed deliveries. It stays the same when a parent starts us
+    again, or when we start ourselves again: later deliveries are not held."""
     pid = os.getppid() if options.is_supervised else os.getpid()
     birth = birth_of(pid)
     return f"{pid}/{birth}" if birth != UNKNOWN else f"{pid}/{clock.now_ms()}"
+
+
+def _minutes(shared: Shared) -> NoteMinutes:
+    return NoteMinutes(
+        minutes=shared.store.minutes,
+        meter=shared.meter,
+        database=shared.config.home / "koboshi.db",
+        model=shared.config.model.name,
+    )

@@ -64,7 +64,8 @@ def _program(server: McpConfig, config: Config, environment: Mapping[str, str]) 
     if wrong or view is None:
         return replace(program, blocked=wrong)
     try:
-        started = enclosure.start(view, view.home, environment)
+        own = f"mcp-{server.name}"
+        started = enclosure.start(view, view.home, environment, session=own)
     except OSError as error:
         return replace(program, blocked=f"its home cannot be made: {error.strerror}")
     return replace(

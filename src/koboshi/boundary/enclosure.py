@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from koboshi.boundary import bubblewrap, rules, system
-from koboshi.boundary.view import Access, Place, View
+from koboshi.boundary.control_groups import ControlGroups
+from koboshi.boundary.naming import true_path
+from koboshi.boundary.view import Access, Place, View, below, deepest, is_below, join
 from koboshi.domain.sandbox import Boundary, Sandbox
 from koboshi.ports.runners import UNCONFINED, Confinement
 
@@ -47,10 +49,20 @@ class Enclosure:
     hidden: tuple[str, ...] = ()
     """The home of the gateway, its configuration, and files that hold secrets."""
     exceptions: Exceptions = field(default_factory=Exceptions)
+    touchable: tuple[str, ...] = ()
+    """Folders that programs of other chats or servers may write: what leads out of them by a link
+    is not shown."""
     workspace: str = "main"
     """Names the home of programs that are no server's: one for each workspace."""
     memory_bytes_max: int = 0
     processes_max: int = 0
+    groups: ControlGroups = field(default_factory=ControlGroups)
+    """What bounds all programs of a session together, where this machine lets us."""
+
+    def __post_init__(self) -> None:
+        # Where they are now, too: a program may change where a name leads.
+        everywhere = (*self.hidden, *map(os.path.realpath, self.hidden))
+        object.__setattr__(self, "hidden", tuple(dict.fromkeys(everywhere)))
 
     def view_of(
         self, session: str, *, owner: str = "", workdirs: tuple[str, ...] | None = None
@@ -66,26 +78,47 @@ class Enclosure:
         homes = Place(inside=self.home_of(owner), outside=home, access=Access.WRITE)
         temporary = Place(inside=TMP_INSIDE if is_mapped else tmp, outside=tmp, access=Access.WRITE)
         hidden = tuple(_hidden(self.hidden))
+        named = self._named(self.workdirs if workdirs is None else workdirs, hidden)
+        known = system.places(self.boundary)
+        covers = _covers((*named, *hidden)) if is_mapped else ()
         return View(
             boundary=self.boundary,
             places=(
-                *system.places(self.boundary),
-                *_places(self.workdirs if workdirs is None else workdirs, Access.WRITE),
-                *_places(self.exceptions.readable, Access.READ),
-                *_places(self.exceptions.writable, Access.WRITE),
-                *_places(self.exceptions.sockets, Access.WRITE),
-                *_places(self.exceptions.devices, Access.DEVICE),
+                *known,
+                *named,
                 *hidden,
+                *covers,
                 homes,
                 temporary,
             ),
             links=system.links() if is_mapped else (),
+            copied=system.copied(known) if is_mapped else frozenset(),
             hidden_files=frozenset(
-                place.inside for place in hidden if not os.path.isdir(place.outside)
+                place.inside
+                for place in (*hidden, *covers)
+                if place.access is Access.HIDDEN and not os.path.isdir(place.outside)
             ),
             home=homes.inside,
             tmp=temporary.inside,
             has_network=self.sandbox is not Sandbox.LOCKED,
+            has_sockets=bool(self.exceptions.sockets),
+        )
+
+    def _named(self, workdirs: tuple[str, ...], hidden: tuple[Place, ...]) -> tuple[Place, ...]:
+        """The work folders, and what the owner shows beyond them."""
+        beyond = self.exceptions
+        # What lies in one of these is shown with it. By itself it could be exchanged for a link
+        # between this look at it and the start of a command.
+        written = (*workdirs, *beyond.writable)
+        reach = {os.path.realpath(path) for path in (*self.touchable, *written, self.kept) if path}
+        whole = tuple(_places(written, Access.WRITE, reach))
+        others = (
+            *_places(beyond.readable, Access.READ, reach),
+            *_places(beyond.sockets, Access.WRITE, reach),
+            *_places(beyond.devices, Access.DEVICE, reach),
+        )
+        return tuple(
+            place for place in (*whole, *others) if not _is_within(place, (*whole, *hidden))
         )
 
     def home_of(self, owner: str = "") -> str:
@@ -97,9 +130,17 @@ class Enclosure:
             return HOME_INSIDE
         return os.path.join(os.path.realpath(self.kept), "home", owner)
 
-    def start(self, view: View | None, workdir: str, environment: Mapping[str, str]) -> Started:
+    def start(
+        self,
+        view: View | None,
+        workdir: str,
+        environment: Mapping[str, str],
+        *,
+        session: str = "",
+    ) -> Started:
         """What a program that begins in `workdir` is started with; without a view, on the host. The
-        folders of the view are made. Raises OSError."""
+        folders of the view are made. Those of a session have their limits together. Raises
+        OSError."""
         if view is None:
             return Started(confinement=UNCONFINED, environment=environment)
         make_folders(view)
@@ -108,6 +149,7 @@ class Enclosure:
                 confine(view, workdir),
                 memory_bytes_max=self.memory_bytes_max,
                 processes_max=self.processes_max,
+                groups=self.groups.of(session) if session else (),
             ),
             environment=environment_inside(view, environment, self.exceptions.variables),
         )
@@ -117,11 +159,13 @@ ON_HOST = Enclosure(sandbox=Sandbox.HOST, boundary=Boundary.NONE, workdirs=(), k
 
 
 def make_folders(view: View) -> None:
-    """Make the home and the temporary folder of a view. Raises OSError."""
+    """Make the home and the temporary folder of a view, and note that they are used now. Raises
+    OSError."""
     for inside in (view.home, view.tmp):
         outside = view.locate(inside)
         if outside is not None:
             _make_private(outside)
+            os.utime(outside)
 
 
 def _make_private(folder: str) -> None:
@@ -164,14 +208,47 @@ def _sees(view: View, path: str) -> bool:
     return view.may_read(os.path.realpath(path))
 
 
-def _places(paths: Iterable[str], access: Access) -> Iterator[Place]:
+def _places(paths: Iterable[str], access: Access, touchable: Iterable[str]) -> Iterator[Place]:
     """A named path under its own name, and under the one that it really has."""
     for path in paths:
-        real = os.path.realpath(path)
-        if not os.path.exists(real):
+        real = true_path(os.path.abspath(path), touchable)
+        if real is None:
             continue
         for inside in dict.fromkeys((os.path.normpath(path), real)):
             yield Place(inside=inside, outside=real, access=access)
+
+
+def _is_within(place: Place, around: tuple[Place, ...]) -> bool:
+    """Whether it is shown with another one anyway, and may be written there."""
+    others = [each for each in around if each.outside != place.outside]
+    found = deepest(others, place.outside, inside=False)
+    return found is not None and found.access is Access.WRITE
+
+
+def _covers(places: tuple[Place, ...]) -> tuple[Place, ...]:
+    """What else it takes to hide the hidden ones. Each is hidden under every name that leads to it.
+    And the folders between it and the place that shows it are mounted by themselves: what is
+    mounted cannot be renamed, and so not be put where nothing is hidden."""
+    found: list[Place] = []
+    shown = [place for place in places if place.access is not Access.HIDDEN]
+    for hidden in places:
+        if hidden.access is not Access.HIDDEN:
+            continue
+        for place in shown:
+            if hidden.outside == place.outside or not is_below(hidden.outside, place.outside):
+                continue
+            rest = below(hidden.outside, place.outside)
+            found += _folders_between(place, rest)
+            name = join(place.inside, rest)
+            found.append(Place(inside=name, outside=hidden.outside, access=Access.HIDDEN))
+    return tuple(dict.fromkeys(each for each in found if each not in places))
+
+
+def _folders_between(place: Place, rest: str) -> Iterator[Place]:
+    folder = os.path.dirname(rest)
+    while folder:
+        yield replace(place, inside=join(place.inside, folder), outside=join(place.outside, folder))
+        folder = os.path.dirname(folder)
 
 
 def _hidden(paths: Iterable[str]) -> Iterator[Place]:

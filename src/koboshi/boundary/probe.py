@@ -44,16 +44,18 @@ class Probe:
         return Boundary.NONE if self.landlock else Boundary.LANDLOCK
 
     def chosen_for(self, sandbox: Sandbox) -> Boundary:
-        """What holds in the mode; NONE for `host`, and where nothing does. Landlock cannot take
-        the whole network away."""
-        if sandbox is Sandbox.LOCKED and self.bubblewrap:
-            return Boundary.NONE
-        return Boundary.NONE if sandbox is Sandbox.HOST else self.best
+        """What holds in the mode; NONE for `host`, and where nothing does."""
+        found = Boundary.NONE if sandbox is Sandbox.HOST else self.best
+        is_cut_off = sandbox is not Sandbox.LOCKED or landlock.can_cut_off()
+        return Boundary.NONE if found is Boundary.LANDLOCK and not is_cut_off else found
 
     def reasons_for(self, sandbox: Sandbox) -> str:
         """Why nothing holds in the mode."""
         if sandbox is Sandbox.LOCKED and not self.landlock:
-            return f"bubblewrap: {self.bubblewrap}; Landlock leaves a part of the network"
+            return (
+                f"bubblewrap: {self.bubblewrap}; Landlock: the network cannot be taken away on "
+                f"{os.uname().machine}"
+            )
         return self.reasons
 
     @property

@@ -2,13 +2,15 @@
 
 A program of the system is visible anyway. Another one, an interpreter of a virtual environment or a
 script, is found by where it lies: an owner who names a program has named its files. Never a whole
-home: what lies beside a program there is not a part of it.
+home: what lies beside a program there is not a part of it. And where the agent may write, neither
+links nor files say where else to look: they may be its own.
 """
 
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 
+from koboshi.boundary.naming import is_touchable
 from koboshi.boundary.view import is_below
 
 SCRIPTS = (".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".jar")
@@ -20,12 +22,18 @@ PACKAGE = "package.json"
 
 
 def files_of(
-    command: str, args: Sequence[str], *, environment: Mapping[str, str], workdir: str, home: str
+    command: str,
+    args: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    workdir: str,
+    home: str,
+    touchable: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
     """The files and folders of a program and of the script that it is given. `home` is the home of
-    the user, which is never shown as a whole."""
+    the user, which is never shown as a whole. `touchable` are folders that the agent may write."""
     found = shutil.which(command, path=environment.get("PATH"))
-    paths = [] if found is None else [*_of_program(os.path.join(workdir, found))]
+    paths = [] if found is None else [*_of_program(os.path.join(workdir, found), touchable)]
     script = next((each for each in args if _is_script(os.path.join(workdir, each))), None)
     if script is not None:
         paths += _of_script(os.path.abspath(os.path.join(workdir, script)))
@@ -38,14 +46,15 @@ def files_of(
     )
 
 
-def _of_program(path: str) -> Iterator[str]:
+def _of_program(path: str, touchable: tuple[str, ...]) -> Iterator[str]:
     """Each name of it, from link to link, with the installation that it is in."""
-    for name in _names(path):
+    for name in _names(path, touchable):
         yield name
         root = os.path.dirname(os.path.dirname(name))
         if os.path.isfile(os.path.join(root, VENV)):
             yield root
-            yield from _installed(_made_from(os.path.join(root, VENV)))
+            if not is_touchable(os.path.realpath(root), touchable):
+                yield from _installed(_made_from(os.path.join(root, VENV)))
         else:
             yield from _installed(os.path.dirname(name))
         yield from _modules(name)
@@ -70,11 +79,13 @@ def _made_from(config: str) -> str:
     return next(homes, "").rstrip("/")
 
 
-def _names(path: str) -> Iterator[str]:
+def _names(path: str, touchable: tuple[str, ...]) -> Iterator[str]:
     for _ in range(40):
         yield os.path.normpath(path)
         if not os.path.islink(path):
             break
+        if is_touchable(os.path.realpath(os.path.dirname(path)), touchable):
+            return
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     yield os.path.realpath(path)
 

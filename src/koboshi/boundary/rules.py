@@ -25,6 +25,8 @@ def grants(view: View) -> tuple[tuple[str, int], ...]:
 
 def conflict(view: View) -> str:
     """Why Landlock cannot hold for the view; empty if it can."""
+    if view.has_sockets and not view.has_network:
+        return "without network Landlock leaves no sockets either, and some are named in `sockets`"
     granted = [place.outside for place in view.places if place.access is not Access.HIDDEN]
     for place in view.places:
         if place.access is not Access.HIDDEN:

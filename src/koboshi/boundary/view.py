@@ -44,23 +44,27 @@ class View:
     """Symbolic links of the system that exist inside, as (path, target): `/bin`, `/lib`."""
     hidden_files: frozenset[str] = frozenset()
     """Which of the hidden places are files: they are covered in another way."""
+    copied: frozenset[str] = frozenset()
+    """Which of the places are small files that are as good as copies."""
     home: str
     """Where `$HOME` is inside."""
     tmp: str
     """Where temporary files go inside."""
     has_network: bool = True
+    has_sockets: bool = False
+    """Whether an owner named sockets of programs outside."""
 
     def locate(self, path: str) -> str | None:
         """Where a file that a program calls `path` really is; None if it is not to be seen.
         `path` is absolute and normal."""
-        place = _deepest(self.places, path, inside=True)
+        place = deepest(self.places, path, inside=True)
         if place is None or place.access is Access.HIDDEN:
             return None
         return join(place.outside, below(path, place.inside))
 
     def named(self, real: str) -> str:
         """What programs call the file that really is `real`; `real` if they cannot see it."""
-        place = _deepest(self.places, real, inside=False)
+        place = deepest(self.places, real, inside=False)
         if place is None or place.access is Access.HIDDEN:
             return real
         return join(place.inside, below(real, place.outside))
@@ -77,11 +81,11 @@ class View:
         return tuple(sorted(self.places, key=lambda place: depth(place.inside)))
 
     def _access(self, real: str) -> Access | None:
-        place = _deepest(self.places, real, inside=False)
+        place = deepest(self.places, real, inside=False)
         return None if place is None else place.access
 
 
-def _deepest(places: Iterable[Place], path: str, *, inside: bool) -> Place | None:
+def deepest(places: Iterable[Place], path: str, *, inside: bool) -> Place | None:
     """The place that rules over the path. Of two that are the same, hidden rules, and then the one
     that gives more: a person named it on purpose."""
 

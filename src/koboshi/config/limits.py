@@ -69,6 +69,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     reports_max: int = 40  # and so many of all
     process_keep_seconds: int = 7 * 86_400  # the log of a process, after its end
     processes_kept_max: int = 500  # so many of them
+    inside_tmp_seconds: int = 10 * 86_400  # the `/tmp` of a chat that does not use it
     process_sweep_seconds: int = 3_600  # between two looks for those that may go
 
     # What the model is shown. What is beyond it is summed up; tokens are estimated.

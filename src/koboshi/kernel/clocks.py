@@ -1,9 +1,10 @@
 """Rows that depend on the wall clock, and what a jump of that clock does to them.
 
-There are two kinds. An age (of a delivery, an open question, an idle turn) counts from a stored
-moment. When the wall clock jumps while the gateway runs, these moments move with it, so no age
-changes. A wait ends at a moment that is stored with its length. No wait has more left than its
-length, so a clock that was set back makes no wait longer.
+There are two kinds. An age (of a delivery, a question, an idle turn, a browser) counts from a
+stored moment. When the wall clock jumps while the gateway runs, these moments move with it, so no
+age changes. Codes of strangers that end later than any can are deleted (`pairings_expire`). The
+moments of rules and erasures are only shown. A wait ends at a moment that is stored with its
+length. No wait has more left than its length, so a clock that was set back makes no wait longer.
 
 The writer compares the wall clock with the monotonic clock at the beginning of each transaction,
 and moves the ages in that transaction. So no decision mixes moments of two scales.
@@ -70,6 +71,7 @@ def move_ages(tx: Transaction, jump_ms: int) -> None:
     tx.change("ages_move_questions", jump_ms=jump_ms)
     tx.change("ages_move_turns", jump_ms=jump_ms)
     tx.change("ages_move_beats", jump_ms=jump_ms)
+    tx.change("ages_move_browsers", jump_ms=jump_ms)
     tx.change("ages_move_goals", jump_ms=jump_ms)
     if jump_ms < 0:
         # A due time is a moment and no age. Behind a clock that went back, it is reckoned from now.
@@ -86,6 +88,7 @@ def cap_waits(tx: Transaction) -> None:
         if tx.try_lock(number(key)):
             capped += tx.change("wait_cap_delivery", delivery_id=delivery_id, now=tx.now_ms)
     tx.change("quiet_expire", now=tx.now_ms)
+    tx.change("waits_cap_browsers", now=tx.now_ms)
     tx.change("waits_cap_goals", now=tx.now_ms)
     if capped:
         tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS))

@@ -27,8 +27,10 @@ class Confinement:
     memory_bytes_max: int = 0
     """For the data of one process; 0: no limit."""
     processes_max: int = 0
-    """For all processes of the user together, threads included; 0: no limit. The kernel does not
-    count root's."""
+    """Threads included; 0: no limit. For the groups, or, without any, for all processes of the
+    user together, of which the kernel does not count root's."""
+    groups: tuple[str, ...] = ()
+    """The control groups that it joins, which have these limits as a whole."""
 
 
 UNCONFINED = Confinement(boundary=Boundary.NONE)

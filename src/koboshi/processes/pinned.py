@@ -15,8 +15,8 @@ from typing import Final
 PARTS = tuple(
     """
     koboshi.runner.log koboshi.runner.memory koboshi.runner.reaper koboshi.runner.tree
-    koboshi.runner.landlock koboshi.runner.spec koboshi.runner.sandbox koboshi.runner.command
-    koboshi.runner.keeper koboshi.runner.program
+    koboshi.runner.landlock koboshi.runner.cgroup koboshi.runner.spec koboshi.runner.sandbox
+    koboshi.runner.command koboshi.runner.keeper koboshi.runner.program
     """.split()
 )
 """The modules of the runner, each after those that it needs. They know each other by the last part

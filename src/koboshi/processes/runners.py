@@ -366,6 +366,7 @@ def _settings_of_boundary(confinement: Confinement) -> dict[str, str]:
         "memory_max": str(confinement.memory_bytes_max),
         "processes_max": str(confinement.processes_max),
         **{f"launcher.{n}": each for n, each in enumerate(confinement.launcher)},
+        **{f"group.{n}": each for n, each in enumerate(confinement.groups)},
         **{f"grant.{n}": each for n, each in enumerate(grants)},
     }
 

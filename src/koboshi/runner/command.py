@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     import signal
     from typing import NoReturn
 
-    from koboshi.runner import landlock, sandbox, spec, tree
+    from koboshi.runner import cgroup, landlock, sandbox, spec, tree
 else:
     import _signal as signal
 
+    cgroup = __import__("cgroup")
     landlock = __import__("landlock")
     tree = __import__("tree")
 
@@ -52,7 +53,9 @@ def become(
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         task = b"cannot be limited"
-        limit(said.memory_max, said.processes_max)
+        cgroup.join(said.groups, said.memory_max, said.processes_max)
+        # A group counts the processes of its session, and this limit all of the user.
+        limit(said.memory_max, 0 if said.groups else said.processes_max)
         task = b"cannot enter " + said.workdir
         # A sandbox enters it by itself: it may have another name outside.
         posix.chdir(said.workdir if around is None else "/")

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from koboshi.runner import reaper, tree
+    from koboshi.runner import cgroup, reaper, spec, tree
 else:
     import _signal as signal
 
+    cgroup = __import__("cgroup")
     reaper = __import__("reaper")
+    spec = __import__("spec")
     tree = __import__("tree")
 
 LOOK_EVERY_SECONDS = 0.02
@@ -73,6 +75,7 @@ def end_remains(runner: int) -> None:
         return found
 
     end_all(find, float(said[b"grace"]))
+    cgroup.leave(spec.numbered(said, b"group"))
 
 
 def end_all(find: "Callable[[], dict[int, bytes]]", grace: float) -> None:

@@ -2,8 +2,14 @@
 
 Imports nearly nothing: it is part of the runner, which applies it in the child that becomes the
 command. There are no rules that forbid: what is *handled* is forbidden, except where it is granted.
+
+Its rules for the network know TCP alone. Where there shall be no network, a filter of system calls
+(seccomp) refuses to make a socket of any kind, and the one other way to have one. A pair of sockets
+that lead to each other can be made. Sockets of other processes cannot be taken over: Landlock keeps
+what it restricts from looking into processes outside.
 """
 
+import errno
 import posix
 import sys
 
@@ -13,6 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+OPEN_AT = 437
+HERE = -100
+NO_LINKS = 4
 VERSION = 1
 PATH_BENEATH, NET_PORT = 1, 2
 SET_NO_NEW_PRIVS = 38
@@ -32,6 +41,15 @@ SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 DROP_FROM_BOUNDS = 24
 CAPABILITIES = 64
 CAPABILITY_VERSION = 0x20080522
+SET_FILTER, BY_PROGRAM = 22, 2
+SOCKET_CALLS = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+"""By machine: the name that the kernel has for it, and its number of `socket`."""
+IO_RING_SETUP = 425
+"""Rings make sockets past the filter. The number is the same on every machine."""
+FOREIGN_CALLS = 0x40000000
+"""From here on the numbers are those of another way to call (x32)."""
+LOAD, JUMP_EQUAL, JUMP_FROM, ANSWER = 0x20, 0x15, 0x35, 0x06
+ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 FOLDER = 0o040000
 KIND = 0o170000
 PORTS = 65_536
@@ -52,7 +70,8 @@ def no_new_privileges() -> None:
 
 def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> None:
     """Leave this thread and all its children nothing of the file system but what is granted, as
-    (path, rights). What does not exist is not granted. Raises OSError."""
+    (path, rights). What does not exist is not granted, nor what a link leads to: paths were looked
+    at before, and a link may have been put there since. Raises OSError."""
     calls = Calls()
     found = calls.call(CREATE_RULESET, None, 0, VERSION)
     if found < ABI_MIN:
@@ -66,6 +85,38 @@ def restrict(grants: "Iterable[tuple[bytes, int]]", *, has_network: bool) -> Non
     calls.call(RESTRICT_SELF, rules, 0)
     posix.close(rules)
     give_up_capabilities(calls)
+    if not has_network:
+        calls.filter(no_sockets(posix.uname().machine))
+
+
+def can_cut_off() -> bool:
+    """Whether we know how to take the network away on this machine."""
+    return posix.uname().machine in SOCKET_CALLS
+
+
+def no_sockets(machine: str) -> bytes:
+    """The program that refuses sockets, for the kernel to run at each system call. What calls it
+    for another machine, in 32 bits, is killed: its numbers mean other things."""
+    if machine not in SOCKET_CALLS:
+        raise OSError(38, f"the network cannot be taken away on {machine}")
+    name, socket = SOCKET_CALLS[machine]
+    steps = (
+        (LOAD, 0, 0, 4),
+        (JUMP_EQUAL, 1, 0, name),
+        (ANSWER, 0, 0, KILL),
+        (LOAD, 0, 0, 0),
+        (JUMP_FROM, 2, 0, FOREIGN_CALLS),
+        (JUMP_EQUAL, 1, 0, socket),
+        (JUMP_EQUAL, 0, 1, IO_RING_SETUP),
+        (ANSWER, 0, 0, REFUSE),
+        (ANSWER, 0, 0, ALLOW),
+    )
+    return b"".join(
+        code.to_bytes(2, sys.byteorder)
+        + bytes((if_true, if_false))
+        + value.to_bytes(4, sys.byteorder)
+        for code, if_true, if_false, value in steps
+    )
 
 
 def give_up_capabilities(calls: "Calls") -> None:
@@ -81,8 +132,10 @@ def give_up_capabilities(calls: "Calls") -> None:
 
 def grant(calls: "Calls", rules: int, path: bytes, rights: int) -> None:
     try:
-        file = posix.open(path, posix.O_PATH | posix.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        file = calls.open_plain(path)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP):
+            raise
         return
     try:
         if posix.fstat(file).st_mode & KIND != FOLDER:
@@ -156,11 +209,23 @@ class Calls:
         header = CAPABILITY_VERSION.to_bytes(4, sys.byteorder) + bytes(4)
         self._checked(self.drop(self.text(header), self.text(bytes(24))))
 
+    def open_plain(self, path: bytes) -> int:
+        """A name for the file, to which no link leads."""
+        how = (posix.O_PATH | posix.O_CLOEXEC, 0, NO_LINKS)
+        record = b"".join(each.to_bytes(8, sys.byteorder) for each in how)
+        return self.call(OPEN_AT, HERE, path, record, len(record))
+
+    def filter(self, program: bytes) -> None:
+        """Have the kernel run the program at each system call, for good."""
+        steps = self._record(program)
+        address = self.native.addressof(steps)
+        count = (len(program) // 8).to_bytes(8, sys.byteorder)
+        described = self.text(count + address.to_bytes(8, sys.byteorder))
+        self._checked(self.control(self.word(SET_FILTER), self.word(BY_PROGRAM), described))
+
     def filled(self, file: int, request: int, content: bytes) -> bytes:
         """What the kernel makes of a record, by `ioctl`."""
-        byte = type("byte", (self.native._SimpleCData,), {"_type_": "B"})
-        shape = {"_type_": byte, "_length_": len(content)}
-        record = type("record", (self.native.Array,), shape)(*content)
+        record = self._record(content)
         self._checked(self.ask(self.word(file), self.word(request), self.native.byref(record)))
         return bytes(record)
 
@@ -168,6 +233,11 @@ class Calls:
         attributes = b"".join(each.to_bytes(8, sys.byteorder) for each in (files, network, scopes))
         size = 24 if abi >= ABI_OF_SCOPES else 16 if abi >= ABI_OF_PORTS else 8
         return self.call(CREATE_RULESET, attributes[:size], size, 0)
+
+    def _record(self, content: bytes) -> "Any":
+        byte = type("byte", (self.native._SimpleCData,), {"_type_": "B"})
+        shape = {"_type_": byte, "_length_": len(content)}
+        return type("record", (self.native.Array,), shape)(*content)
 
     def _native(self, value: "int | bytes | None") -> "Any":
         return self.word(value) if isinstance(value, int) else self.text(value)

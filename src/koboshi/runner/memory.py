@@ -37,6 +37,16 @@ def candidates(groups: str) -> list[str]:
     return files
 
 
+def kills_seen(own: str, groups: "list[bytes]") -> "int | None":
+    """How many were killed so far in our own group, whose file this is, and in those that the
+    command joins; None if that is not counted. A group that is not there yet has counted none."""
+    names = ("memory.oom_control", "memory.events")
+    folders = [each.decode("utf-8", "surrogateescape") for each in groups]
+    joined = [f"{folder}/{name}" for folder in folders for name in names]
+    found = [kills for file in (own, *joined) if (kills := kills_in(file)) is not None]
+    return sum(found) if found or joined else None
+
+
 def kills_in(file: str) -> "int | None":
     """How many processes were killed so far; None if the file is gone or unreadable."""
     for line in content(file).splitlines():

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     import signal
     from typing import NoReturn
 
-    from koboshi.runner import command, keeper, log, memory, reaper, sandbox, spec, tree
+    from koboshi.runner import cgroup, command, keeper, log, memory, reaper, sandbox, spec, tree
 else:
     import _signal as signal
 
     # Loaded by plain names: the isolated interpreter knows no packages.
+    cgroup = __import__("cgroup")
     command = __import__("command")
     keeper = __import__("keeper")
     log = __import__("log")
@@ -66,6 +67,7 @@ def main(folder: str) -> "NoReturn":
         runner.oversee()
         runner.drain()
     runner.record()
+    cgroup.leave(runner.spec.groups)
     posix._exit(0)
 
 
@@ -107,7 +109,7 @@ class Runner:
         self.error = ""
         self.ended_ms = 0
         self.memory_kills = memory.count_file()
-        self.memory_kills_before = memory.kills_in(self.memory_kills)
+        self.memory_kills_before = memory.kills_seen(self.memory_kills, said.groups)
 
     def start(self) -> bool:
         """Start the command. False if not even a process could be made for it."""
@@ -265,7 +267,8 @@ class Runner:
             return None
         if self.was_told_to_stop():
             return "told-to-stop"
-        before, now = self.memory_kills_before, memory.kills_in(self.memory_kills)
+        before = self.memory_kills_before
+        now = memory.kills_seen(self.memory_kills, self.spec.groups)
         is_counted = before is not None and now is not None and now > before
         return "out-of-memory" if is_counted and code in KILLED_CODES else None
 

@@ -26,6 +26,7 @@ class Spec:
         self.memory_max = int(said[b"memory_max"])
         self.processes_max = int(said[b"processes_max"])
         self.launcher = numbered(said, b"launcher")
+        self.groups = numbered(said, b"group")
         self.grants = [split_grant(each) for each in numbered(said, b"grant")]
 
 

@@ -34,6 +34,15 @@ METRICS: dict[str, MetricTold] = {
     "koboshi_draining": _gauge("1 while the gateway leaves."),
     "koboshi_ready": _gauge("1 where a check of /readyz holds.", "check"),
     "koboshi_adapter_up": _gauge("1 where a platform is reached.", "platform", "account"),
+    "koboshi_adapter_heard_age_seconds": _gauge(
+        "How long ago a platform was last heard.", "platform", "account"
+    ),
+    "koboshi_adapter_chats_behind": _gauge(
+        "Chats whose older messages are still being fetched.", "platform", "account"
+    ),
+    "koboshi_adapter_behind_seconds": _gauge(
+        "For how long older messages are being fetched.", "platform", "account"
+    ),
     "koboshi_neighbour_up": _gauge(
         "1 where a neighbour did what it was last asked for: the model, and each MCP server.",
         "neighbour",
@@ -121,7 +130,7 @@ METRICS: dict[str, MetricTold] = {
         "From the first statement of a transaction until it is durable."
     ),
     "koboshi_db_errors_total": _counter("Commits that had to be tried again, by why.", "code"),
-    "koboshi_db_size_bytes": _gauge("The database."),
+    "koboshi_db_size_bytes": _gauge("The database; missing if it is not in the home."),
     "koboshi_db_wal_bytes": _gauge("Its log."),
     "koboshi_db_backup_age_seconds": _gauge("Since the newest backup; missing if there is none."),
     "koboshi_db_integrity_last_ok_timestamp_seconds": _gauge(

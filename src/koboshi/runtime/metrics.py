@@ -163,16 +163,25 @@ class Metrics:
         yield one("koboshi_draining", self.health.stop_asked.is_set())
         ready = {labelled(check=name): float(ok) for name, ok, _ in self.health.readiness()}
         yield Metric("koboshi_ready", ready)
-        up = {
-            labelled(platform=name.partition(":")[0], account=name.partition(":")[2]): float(
-                why is None
-            )
-            for name, why in self.health.channels().items()
-        }
+        up = {_account(name): float(why is None) for name, why in self.health.channels().items()}
         yield Metric("koboshi_adapter_up", up)
+        yield from self._hearing()
         well = {labelled(neighbour=name): float(ok) for name, ok, _ in self.health.neighbours()}
         yield Metric("koboshi_neighbour_up", well)
         yield one("koboshi_event_loop_lag_seconds", self.health.heartbeat.lag_seconds)
+
+    def _hearing(self) -> Iterator[Metric]:
+        now_ms, hearings = self.clock.now_ms(), self.health.hearings()
+        ages = {
+            _account(name): ago_ms / 1000
+            for name, each in hearings.items()
+            if (ago_ms := each.heard_ago_ms(now_ms)) is not None
+        }
+        yield Metric("koboshi_adapter_heard_age_seconds", ages)
+        behind = {_account(name): float(each.chats_behind) for name, each in hearings.items()}
+        yield Metric("koboshi_adapter_chats_behind", behind)
+        since = {_account(name): each.behind_ms(now_ms) / 1000 for name, each in hearings.items()}
+        yield Metric("koboshi_adapter_behind_seconds", since)
 
     def _standing(self, status: Status, tally: Tally) -> Iterator[Metric]:
         now_ms = self.clock.now_ms()
@@ -193,8 +202,9 @@ class Metrics:
 
     def _files(self) -> Iterator[Metric]:
         path = self.home / DATABASE_NAME
-        yield one("koboshi_db_size_bytes", _size(path))
-        yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
+        if path.exists():
+            yield one("koboshi_db_size_bytes", _size(path))
+            yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
         newest = self.store.backups.newest_ms()
         if newest is not None:
             yield one("koboshi_db_backup_age_seconds", _age_s(newest, self.clock.now_ms()))
@@ -202,6 +212,11 @@ class Metrics:
             yield one("koboshi_db_integrity_last_ok_timestamp_seconds", newest / 1000)
         yield one("koboshi_disk_free_bytes", shutil.disk_usage(self.home).free)
         yield one("koboshi_disk_reserve_bytes", self.writes.reserve_bytes)
+
+
+def _account(channel: str) -> Labels:
+    platform, _, account = channel.partition(":")
+    return labelled(platform=platform, account=account)
 
 
 def counted_as(each: Happened) -> Iterator[tuple[str, Labels]]:

@@ -48,7 +48,7 @@ from koboshi.ports.model import CallRequest, ModelReply
 from koboshi.ports.store import NO_SIZES, Loaded, Store
 from koboshi.ports.tool import Tool, Tools, TurnSetDown, need_of
 from koboshi.ports.wakeups import Wakeups, claim_topic
-from koboshi.runtime.approvals import ApprovalCards
+from koboshi.runtime.approval_cards import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain

@@ -279,7 +279,8 @@ class TerminalTool:
             return await self._failed(process, asked, words)
         try:
             view = self._view_of(process)
-            started = self.enclosure.start(view, process.workdir, self.environment)
+            session = shown("session", process.session_id)
+            started = self.enclosure.start(view, process.workdir, self.environment, session=session)
             spec = CommandSpec(
                 command=process.command,
                 workdir=process.workdir,

@@ -1,6 +1,6 @@
 """The loops of a gateway, but for the work on turns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 from anyio import Event
 
@@ -38,16 +38,15 @@ def heartbeat(shared: Shared) -> Heartbeat:
     )
 
 
-def health(
-    shared: Shared, beating: Heartbeat, troubles: Callable[[], Mapping[str, str | None]]
-) -> GatewayHealth:
-    """`troubles` are the channels that have to be reached, and why one cannot be."""
+def health(shared: Shared, beating: Heartbeat, reached: Sequence[Channel]) -> GatewayHealth:
+    """`reached` are the channels that have to be reached; more may be added."""
     return GatewayHealth(
         store=shared.store,
         heartbeat=beating,
         has_recovered=shared.has_recovered,
         stop_asked=shared.drain.asked,
-        channels=troubles,
+        channels=lambda: {channel.name: channel.trouble for channel in reached},
+        hearings=lambda: {channel.name: channel.hearing for channel in reached},
         neighbours=shared.neighbours.told,
     )
 

@@ -1,6 +1,7 @@
 """The tools that a gateway brings along."""
 
 import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +17,7 @@ from koboshi.config import Config
 from koboshi.config.secret_places import secret_files_of
 from koboshi.control.context import until_written_to
 from koboshi.domain.ids import ChannelName, WorkerId
-from koboshi.domain.role import RoleStanding
+from koboshi.domain.role import PEOPLE_FOLDER, RoleStanding
 from koboshi.domain.sandbox import Boundary
 from koboshi.domain.shutdown import Leave
 from koboshi.ports.tool import Tool
@@ -29,6 +30,9 @@ from koboshi.tools.process import ProcessTool
 from koboshi.tools.restart import RestartTool
 from koboshi.tools.schedule import ScheduleTool
 from koboshi.tools.terminal import TerminalTool
+
+SESSION_FOLDER = re.compile(r"s[0-9]+")
+"""How the work folders of members' chats are called."""
 
 
 def own_tools(
@@ -60,7 +64,9 @@ def enclosure_for(
     whole: Enclosure | None, workdir: Path, standing: RoleStanding
 ) -> Enclosure | None:
     """What stands around the programs of a turn. A chat with a folder of its own sees that folder
-    alone, and has a home of its own. What the owner shows beyond the folder is not for members."""
+    alone, and has a home of its own. What the owner shows beyond the folder is not for members, and
+    what members have is not for the owner's chats, as far as the boundary can hide a part of what
+    it shows."""
     is_owner = standing.role.is_owner
     if whole is None or (whole.boundary is Boundary.NONE and not is_owner):
         return None
@@ -69,17 +75,32 @@ def enclosure_for(
         whole,
         workdirs=(str(folder),) if standing.folder else whole.workdirs,
         workspace=folder.name if standing.folder else whole.workspace,
+        hidden=whole.hidden if standing.folder else (*whole.hidden, *_of_others(whole, workdir)),
         exceptions=whole.exceptions if is_owner else Exceptions(),
     )
 
 
 def folder_for(workdir: Path, standing: RoleStanding) -> Path:
     """The work folder of a chat; one of its own is made, closed to others."""
-    folder = workdir / standing.folder
-    if standing.folder:
-        with suppress(OSError):  # commands say so, one by one
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+    folder = workdir
+    with suppress(OSError):  # commands say so, one by one
+        for name in Path(standing.folder).parts:
+            folder /= name
+            # The agent may have put a link there. Nothing is made where it leads.
+            if folder.is_symlink():
+                break
+            folder.mkdir(mode=0o700, parents=folder.parent == workdir, exist_ok=True)
+    return workdir / standing.folder
+
+
+def _of_others(whole: Enclosure, workdir: Path) -> tuple[str, ...]:
+    """The folder with those of members and groups, if there is one."""
+    people = workdir / PEOPLE_FOLDER
+    is_folder = people.is_dir() and not people.is_symlink()
+    if whole.boundary is not Boundary.BUBBLEWRAP or not is_folder:
+        return ()
+    is_ours = any(SESSION_FOLDER.fullmatch(each) for each in os.listdir(people))
+    return (str(people),) if is_ours else ()
 
 
 def _inside(

@@ -220,7 +220,7 @@ def gather_more(facts: Facts, config: Config | None) -> MoreFacts:
         has_database=(home / "koboshi.db").exists(),
         backup_ms=_newest_ms(home / "backups"),
         writable_code=_writable_code(),
-        sandbox=None if config is None else _sandbox(config),
+        sandbox=None if config is None else _sandbox(config, facts.holders),
     )
     if facts.home_facts is None or not facts.home_facts.is_writable:
         return more
@@ -232,10 +232,12 @@ def gather_more(facts: Facts, config: Config | None) -> MoreFacts:
     return _with_outbox(more, config)
 
 
-def _sandbox(config: Config) -> tuple[bool, str]:
-    """Whether anything stands around the agent's programs, and what, with its limits."""
+def _sandbox(config: Config, holders: tuple[int, ...]) -> tuple[bool, str]:
+    """Whether anything stands around the agent's programs, and what, with its limits: those of the
+    gateway that runs, which may have been started elsewhere than this."""
     holds, words = is_held(config), boundary_words(config)
-    return holds, f"{words}; {limit_words(config)}" if holds else words
+    process = str(holders[0]) if len(holders) == 1 else "self"
+    return holds, f"{words}; {limit_words(config, process)}" if holds else words
 
 
 def file_system_of(place: Path, mounts: str | None = None) -> str:

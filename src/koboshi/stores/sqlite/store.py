@@ -2,33 +2,30 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
 from anyio import CancelScope, to_thread
 
-from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.errors import StoreFailed, StoreRefused
-from koboshi.domain.goal import GoalLimits
-from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.timing import Timing
-from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.approval_verbs import ApprovalVerbs
 from koboshi.kernel.browsers import BrowserVerbs
+from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
 from koboshi.kernel.goals import GoalVerbs
+from koboshi.kernel.minutes import MinuteVerbs
 from koboshi.kernel.notices import tell_of_full_disk
-from koboshi.kernel.pairing import fresh_code
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
 from koboshi.kernel.schedules import ScheduleVerbs
+from koboshi.kernel.search import SearchVerbs
 from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.kernel.views import ViewVerbs
@@ -37,6 +34,9 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.home_id import home_id
+from koboshi.stores.lock import LOCK_NAME, HomeLock, take_lock
+from koboshi.stores.options import StoreOptions as StoreOptions
+from koboshi.stores.options import context_of
 from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import (
     DATABASE_NAME,
@@ -47,9 +47,8 @@ from koboshi.stores.sqlite.file import (
     open_writer,
 )
 from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
-from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
 from koboshi.stores.sqlite.open_files import look_at_open_files
-from koboshi.stores.sqlite.ownership import adopt
+from koboshi.stores.sqlite.ownership import rehome
 from koboshi.stores.sqlite.quarantine import (
     begin_empty,
     finish_restore,
@@ -63,39 +62,8 @@ from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.room import DiskSpace, make_way
 from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
-from koboshi.stores.zones import zone_of_name
 
 LOG_NAME = f"{DATABASE_NAME}-wal"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreOptions:
-    """How a store is opened; the defaults are those of a gateway."""
-
-    lock_wait_seconds: float = 30.0
-    who: str = "a koboshi gateway"
-    accepts_loss: bool = False
-    may_replace: bool = True
-    """Whether a damaged file may be set aside for a backup, and what is owed held where the
-    database went back; who only looks changes nothing."""
-    keeps_reserve: bool = False
-    """Whether room is kept back for a full disk; who owns the home for a moment needs none."""
-    hold_asked_by: str = ""
-    """Who asked that everything owed is held, once for each; empty without a request."""
-    batch_max: int = 512
-    crash_at: str = ""
-    waiting_max: int = 1_000
-    question_age_ms_max: int = 24 * 3_600_000
-    context_steps_max: int = 1_000
-    notify: Notify = Notify.ALL
-    report_limits: ReportLimits = field(default_factory=ReportLimits)
-    backlog: BacklogLimits = field(default_factory=BacklogLimits)
-    pairing: PairingLimits = field(default_factory=PairingLimits)
-    new_code: Callable[[], str] = fresh_code
-    zone_named: Callable[[str], tzinfo] = zone_of_name
-    zone_rules: str = ""
-    goal_limits: GoalLimits = field(default_factory=GoalLimits)
-    schedules_max: int = 20
 
 
 class SqliteStore:
@@ -129,6 +97,9 @@ class SqliteStore:
             writer, readers, context, lambda: to_thread.run_sync(forget_log, path)
         )
         self.browsers = BrowserVerbs(writer, readers)
+        self.minutes = MinuteVerbs(writer, readers)
+        self.search = SearchVerbs(writer, readers, _match)
+        self.chats = ChatVerbs(writer, context)
         self.approvals = ApprovalVerbs(writer, readers)
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
@@ -212,7 +183,7 @@ async def open_store(
         connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
         own_id = home_id(home)
-        adopt(connection, own_id)
+        rehome(connection, own_id)
         warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
@@ -233,30 +204,11 @@ async def open_store(
         lock=lock,
         writer=writer,
         readers=readers,
-        context=_context(world, options, own_id),
+        context=context_of(world, options, own_id),
         backups=SqliteBackups(home, clock, crash_point),
         warnings=warnings,
         witness=WitnessFile(home),
         path=home / DATABASE_NAME,
-    )
-
-
-def _context(world: BootConfig, options: StoreOptions, own_id: str) -> VerbContext:
-    return VerbContext(
-        home=own_id,
-        world=world,
-        waiting_max=options.waiting_max,
-        question_age_ms_max=options.question_age_ms_max,
-        context_steps_max=options.context_steps_max,
-        notify=options.notify,
-        report_limits=options.report_limits,
-        backlog=options.backlog,
-        pairing=options.pairing,
-        new_code=options.new_code,
-        zone_named=options.zone_named,
-        zone_rules=options.zone_rules,
-        goal_limits=options.goal_limits,
-        schedules_max=options.schedules_max,
     )
 
 
@@ -308,3 +260,8 @@ def _open_or_replace(
         replaced = restore(home, backup, stamp)
         words = f"it is kept in {replaced}, and {backup.name} is used with its outbox held"
         return open_writer(path), (f"{damage}; {words}",)
+
+
+def _match(words: tuple[str, ...]) -> str:
+    """In quotes nothing is an operator. The last word may be half typed."""
+    return " ".join(f'"{word}"' for word in words) + " *"

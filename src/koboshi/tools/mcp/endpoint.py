@@ -35,8 +35,11 @@ class LaunchSettings(TypedDict):
     grants: list[tuple[str, int]]
     has_network: bool
     ports: list[int]
+    memory_max: int
+    processes_max: int
+    groups: list[str]
     modules: str
-    """The folder that holds the module `landlock`."""
+    """The folder that holds the modules `landlock` and `cgroup`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,6 @@ def launch(parent: int, settings: "LaunchSettings", command: list[str]) -> None:
     """Run `command` until it or the gateway ends. Returns only by ending the process."""
     if sys.platform != "linux":
         become(command)
-    is_wrapped = bool(settings["launcher"])
     heard = {END, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     prctl(PR_SET_PDEATHSIG, END)
@@ -55,18 +54,22 @@ def launch(parent: int, settings: "LaunchSettings", command: list[str]) -> None:
             sys.exit("the gateway is gone")
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
         confine(settings)
-        become([*settings["launcher"], *command])
+        become([*opened(settings), *command])
     leave_pipes()
-    oversee(server, heard, is_wrapped=is_wrapped)
+    oversee(server, heard, settings)
 
 
 def confine(settings: "LaunchSettings") -> None:
     """Give up what the server may not do. Bubblewrap, as a part of the command, does the rest."""
-    if not settings["grants"] and not settings["ports"]:
-        return
     sys.path.insert(0, settings["modules"])
-    landlock = __import__("landlock")
+    cgroup, landlock = __import__("cgroup"), __import__("landlock")
+    memory, processes = settings["memory_max"], settings["processes_max"]
+    groups = [os.fsencode(each) for each in settings["groups"]]
     try:
+        cgroup.join(groups, memory, processes)
+        limit(resource.RLIMIT_DATA, memory)
+        # A group counts the processes of the server, and this limit all of the user.
+        limit(resource.RLIMIT_NPROC, 0 if groups else processes)
         if settings["ports"]:
             landlock.deny_ports(frozenset(settings["ports"]))
         if settings["grants"]:
@@ -76,12 +79,39 @@ def confine(settings: "LaunchSettings") -> None:
         sys.exit(f"its sandbox did not start: {error.strerror}")
 
 
-def oversee(server: int, heard: "set[signal.Signals]", *, is_wrapped: bool) -> None:
+def opened(settings: "LaunchSettings") -> "list[str]":
+    """What stands before the server, with its open files."""
+    if not settings["launcher"]:
+        return []
+    launcher = [os.fsencode(each) for each in settings["launcher"]]
+    return [os.fsdecode(each) for each in __import__("sandbox").opened(launcher)]
+
+
+def leave(groups: "list[str]") -> None:
+    """Remove the groups of the server, which have no members now."""
+    for folder in groups:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            continue  # another server of this name has begun
+
+
+def limit(kind: int, most: int) -> None:
+    """Bound what the server and all that it starts may take; 0 is no bound. A limit that is lower
+    already stays."""
+    hard = resource.getrlimit(kind)[1]
+    if most and (hard == resource.RLIM_INFINITY or most < hard):
+        resource.setrlimit(kind, (most, most))
+
+
+def oversee(server: int, heard: "set[signal.Signals]", settings: "LaunchSettings") -> None:
     """Wait for the end of the server, or for the wish that it ends. Returns only by ending."""
+    is_wrapped = bool(settings["launcher"])
     while True:
         number = signal.sigwait(heard)
         if number == END:
             end_all()
+            leave(settings["groups"])
             os._exit(1)
         if number == signal.SIGTERM and is_wrapped:
             ask_inside(server)
@@ -93,6 +123,7 @@ def oversee(server: int, heard: "set[signal.Signals]", *, is_wrapped: bool) -> N
             ended = reap()
             if server in ended:
                 end_all()
+                leave(settings["groups"])
                 leave_like(ended[server])
 
 

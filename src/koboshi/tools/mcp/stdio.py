@@ -116,6 +116,9 @@ def settings_of(program: Program) -> LaunchSettings:
         grants=list(confinement.grants),
         has_network=confinement.has_network,
         ports=sorted(program.ports),
+        memory_max=confinement.memory_bytes_max,
+        processes_max=confinement.processes_max,
+        groups=list(confinement.groups),
         modules=os.path.dirname(landlock.__file__),
     )
 
