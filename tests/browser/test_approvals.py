@@ -30,7 +30,8 @@ def wants(command: str) -> str:
     # Asked about with a boundary, which it leaves, and without one, where it is on the list.
     arguments = {"command": command, "outside": True, "reason": "to try it"}
     call = {"tool": "terminal", "arguments": arguments}
-    return f"script: {json.dumps([{'calls': [call]}, {'text': 'through'}])}"
+    items = [{"calls": [call]}, {"text": "through"}]
+    return f"script: {json.dumps(items, ensure_ascii=False)}"
 
 
 def shown_in(visit: Visit, place: str) -> str:
@@ -52,15 +53,15 @@ def test_what_is_shown_is_what_runs(browser: Browser, one: Gateway, command: str
         assert box is not None
         assert box["x"] + box["width"] <= 1280
         assert block.evaluate("each => each.scrollWidth <= each.clientWidth + 1")
-        visit.picture("approval")
+        visit.picture("approval" if command == HOSTILE else "approval-long")
 
         visit.go("#/questions")
         expect(visit.page.locator("li pre.literal")).to_have_count(1)
         assert shown_in(visit, "li pre.literal") == exactly(command)
         expect(visit.page.locator(".row-foot").first).to_contain_text("by web")
-        expect(visit.page.locator(".row-foot").first).to_contain_text("more")
+        expect(visit.page.locator(".row-foot").first).to_contain_text("expires in")
         visit.press("Yes")
-        expect(visit.page.get_by_text("No question is open.")).to_be_visible()
+        expect(visit.page.get_by_text("No open questions.")).to_be_visible()
         visit.go("#/")
         expect(visit.answers.last).to_contain_text("through")
 
@@ -68,6 +69,21 @@ def test_what_is_shown_is_what_runs(browser: Browser, one: Gateway, command: str
     (process,) = read_rows(one.home).of("processes")
     assert process["command"] == command
     assert process["state"] == "exited"
+
+
+def test_what_no_person_could_read_is_not_asked_about(browser: Browser, one: Gateway) -> None:
+    """Issue 15, must show: or it is refused. Written out, it is longer than anything that is shown;
+    the model is told, and nothing ran."""
+    with visiting(browser) as visit:
+        visit.open(link_of(one))
+        visit.say(wants("echo ran > ran # " + "\u200b" * 20_000))
+        expect(visit.answers.last).to_contain_text("through")
+        expect(visit.page.locator(".question")).to_have_count(0)
+
+    one.stop()
+    rows = read_rows(one.home)
+    assert rows.of("processes") == []
+    assert "too long to be shown whole" in str(rows.of("steps"))
 
 
 def test_a_program_with_the_token_approves_nothing_on_the_page(one: Gateway) -> None:

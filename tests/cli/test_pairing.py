@@ -6,23 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.clock import SystemClock
-from koboshi.domain.ids import ChannelName
-from koboshi.domain.inbox import Words
-from koboshi.domain.people import PairingLimits
-from koboshi.domain.recovery import BootConfig, Policy
-from koboshi.domain.route import Route
-from koboshi.ports.channel import Inbound
-from koboshi.ports.store import Arrival
-from koboshi.runtime.wakeups import LocalWakeups
-from koboshi.stores.sqlite.store import StoreOptions, open_store
+from tests.cli.knocking import strangers_knock
 from tests.cli.process import gateway, koboshi
 from tests.harness.backends import nth_code
-from tests.harness.homes import respond
 from tests.harness.rows import read_rows
-
-CHANNEL = ChannelName("telegram:main")
-BIDI = "\u202eeve\x1b[31m\nnobody"
 
 
 @pytest.fixture
@@ -30,30 +17,6 @@ def home(tmp_path: Path) -> Path:
     """A home in which two strangers were given codes."""
     asyncio.run(strangers_knock(tmp_path, "111", "222"))
     return tmp_path
-
-
-async def strangers_knock(home: Path, *people: str) -> None:
-    codes = iter([nth_code(1), nth_code(2)])
-    store = await open_store(
-        home,
-        world=BootConfig(policy=Policy(), channels={CHANNEL: True}, is_allowed=lambda *_: False),
-        clock=SystemClock(),
-        wakeups=LocalWakeups(),
-        options=StoreOptions(
-            lock_wait_seconds=0, pairing=PairingLimits(), new_code=lambda: next(codes)
-        ),
-    )
-    for person in people:
-        inbound = Inbound(
-            route=Route(channel=CHANNEL, chat=person),
-            external_id=person,
-            sender=person,
-            sender_name=BIDI,
-            is_private=True,
-            words=Words(text="let me in", sent_ms=0),
-        )
-        await store.inbox.accept(CHANNEL, [Arrival(inbound=inbound)], cursor=None, respond=respond)
-    await store.close()
 
 
 def people(home: Path) -> list[str]:
@@ -86,6 +49,13 @@ def test_a_code_is_approved_without_a_gateway(home: Path) -> None:
     assert people(home) == ["111"]
     told = [row["text"] for row in read_rows(home).of("outbox") if row["cause"] == "paired:1"]
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("role", ["owner", "member"])
+def test_a_person_is_let_in_as_what_the_owner_says(home: Path, role: str) -> None:
+    approved = koboshi("pairing", "approve", nth_code(1), "--role", role, "--json", home=home)
+
+    assert approved.document["role"] == role
 
 
 def test_all_of_it_works_through_a_gateway(home: Path) -> None:

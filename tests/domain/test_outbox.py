@@ -406,4 +406,4 @@ def test_unreadably_short_parts_are_refused() -> None:
 def test_a_chat_that_keeps_moving_is_followed_with_pauses() -> None:
     delivery = replace(DELIVERY, attempts=MOVES_MAX)
 
-    assert isinstance(after_send(delivery, Moved(chat="x"), LIMITS), Postpone)
+    assert after_send(delivery, Moved(chat="x"), LIMITS) == Reroute(chat="x", wait_ms=1_000)

@@ -77,6 +77,7 @@ def jobs(home: Home) -> ControlContext:
 @fuzzed(80)
 @example({"ask": "list", "kind": "turn", "limit": 10**40, "before": "t9223372036854775807"})
 @example({"ask": "process-log", "what": "p1", "chars": -(10**40)})
+@example({"ask": "process-log", "chars": False})
 @example({"ask": "list", "kind": "session", "chat": "half \ud800"})
 @example({"ask": "pairing-revoke", "what": "\ud800", "person": "\ud800"})
 @example({"ask": "explain", "what": "\0"})

@@ -6,8 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias, cast
 
+import psycopg
 import pytest
-from anyio import create_task_group
+from anyio import create_task_group, to_thread
 
 from koboshi.domain.errors import Buried
 from koboshi.domain.turn import Claim
@@ -16,6 +17,7 @@ from koboshi.stores.postgres.translate import Statement
 from koboshi.stores.postgres.wire import ServerError
 from tests.harness.homes import Home
 from tests.harness.named_keys import NOT_NAMED
+from tests.harness.polling import until
 from tests.harness.postgres_backend import Database, PostgresBackend
 from tests.harness.tally import WANTS_ALL
 
@@ -89,8 +91,48 @@ async def test_what_a_buried_node_worked_on_goes_on_at_another(nodes: Nodes) -> 
     assert [each.text for each in await living.deliver()] == ["an answer"]
 
 
+async def test_a_worker_inside_a_batch_is_not_buried(nodes: Nodes, database: Database) -> None:
+    """Its batch is committed, and then it lives; or the server ends it."""
+    here, there = nodes
+    (sign,) = await there.store.workers.others(there.worker.worker_id)
+    assert sign.worker_id == here.worker.worker_id
+    with psycopg.connect(database.url) as batch:
+        batch.execute("SELECT beat(%s, %s, 1)", (sign.worker_id, sign.batch + 1))
+        assert not await there.store.workers.bury(sign)
+    assert not await there.store.workers.bury(sign), "the batch was a sign of life"
+
+
+async def test_nothing_is_written_after_a_burial(nodes: Nodes, database: Database) -> None:
+    """The burial waits for the batch that is under way, and no later one passes."""
+    dying, _ = nodes
+    counted: list[tuple[object, ...] | None] = []
+
+    async def write_on() -> None:
+        for number in range(10_000):
+            await dying.say("hello", chat=f"chat-{number % 7}", key=f"key-{number}")
+
+    def bury() -> None:
+        with psycopg.connect(database.url) as burier:
+            burier.execute(
+                "UPDATE workers SET ended_ms = 1, ended_how = 'killed' WHERE worker_id = %s",
+                (dying.worker.worker_id,),
+            )
+            counted.append(burier.execute("SELECT count(*) FROM inbox").fetchone())
+
+    async def write_until_buried() -> None:
+        with pytest.raises(Buried):
+            await write_on()
+
+    async with create_task_group() as tasks:
+        tasks.start_soon(write_until_buried)
+        await until(lambda: len(dying.rows().inbox) >= 5, "some messages are stored")
+        await to_thread.run_sync(bury)
+
+    assert counted == [(len(dying.rows().inbox),)]
+
+
 async def test_planted_a_store_that_takes_no_keys_is_found(
-    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+    nodes: Nodes, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = cast("dict[str, Statement]", statements())
     nothing = replace(known["keys_take"], text="SELECT 1 FROM json_each($1::text)")
@@ -98,8 +140,7 @@ async def test_planted_a_store_that_takes_no_keys_is_found(
     await nodes[0].say("hello")
     for node in nodes:
         await node.store.close()
-        assert isinstance(node.backend, PostgresBackend)
-        node.backend.database.close()
+    database.close()
     monkeypatch.setitem(known, "keys_take", nothing)
     monkeypatch.setitem(known, "key_try", always)
     await nodes[0].open()
@@ -107,4 +148,4 @@ async def test_planted_a_store_that_takes_no_keys_is_found(
     with pytest.raises(ServerError, match=NOT_NAMED):
         await nodes[0].say("hello")
     await nodes[0].store.close()
-    node.backend.database.close()
+    database.close()

@@ -24,7 +24,7 @@ WHO = "the koboshi command line"
 def answer_from_home(config: Config, request: ControlRequest) -> Done:
     """What a gateway would answer. Raises HomeHeld when another process owns the home."""
     request = cleaned(request)
-    if isinstance(request, Look):
+    if isinstance(request, Look) and not config.store.url:
         return _looked(config, request)
     import anyio
 

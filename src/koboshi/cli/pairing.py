@@ -1,4 +1,4 @@
-"""`koboshi pairing`: who is let in, who asks for it, and who is let in no more."""
+"""`koboshi pairing`: who has access, who asks for it, and taking it away."""
 
 import sys
 from collections.abc import Iterator
@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
+from koboshi.cli.listing import show_list
 from koboshi.cli.options import (
     FAILED,
     CommandFailure,
@@ -25,7 +26,7 @@ from koboshi.domain.durations import ago, duration
 from koboshi.domain.role import Role
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def pairing() -> None:
     """People who may use the gateway without being in the configuration."""
 
@@ -35,20 +36,21 @@ def pairing() -> None:
 @json_option
 def list_people(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """Who asks to be let in, and who was. Codes are not shown: they tell you theirs."""
-    with failures_told(as_json):
-        answer = ask_owner(loaded(home, config_file), ListPairings())
-        if as_json:
-            show_json(answer)
-            return
-        for line in _lines(read_answer(answer, PairingList), SystemClock().now_ms()):
-            click.echo(escaped(line))
+    show_list(
+        home,
+        config_file,
+        as_json=as_json,
+        request=ListPairings(),
+        shape=PairingList,
+        lines=_lines,
+    )
 
 
 @pairing.command()
 @click.argument("code")
 @click.option(
     "--role",
-    type=click.Choice(list(Role)),
+    type=click.Choice([each.value for each in Role]),
     help="An owner answers approvals and restarts; a member talks to the agent. Asked on a "
     "terminal; member otherwise.",
 )
@@ -62,7 +64,9 @@ def approve(
         config = loaded(home, config_file)
         if role is None and not as_json and sys.stdin.isatty():
             listed = read_answer(ask_owner(config, ListPairings()), PairingList)
-            role = click.prompt("role", type=click.Choice(list(Role)), default=_proposed(listed))
+            role = click.prompt(
+                "role", type=click.Choice([each.value for each in Role]), default=_proposed(listed)
+            )
         request = ApprovePairing(what=code, role=role or Role.MEMBER)
         answer = ask_owner(config, request)
         if as_json:
@@ -99,7 +103,7 @@ def deny(code: str, home: Path | None, config_file: Path | None, as_json: bool) 
 def revoke(
     channel: str, person: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
-    """Let PERSON in no more. CHANNEL and PERSON as `list` shows them: telegram:main 123456789."""
+    """Take access from PERSON. CHANNEL and PERSON as `list` shows them: telegram:main 123456789."""
     with failures_told(as_json):
         request = RevokePairing(what=channel, person=person)
         answer = ask_owner(loaded(home, config_file), request)

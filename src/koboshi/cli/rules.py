@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
+from koboshi.cli.listing import show_list
 from koboshi.cli.options import failures_told, home_options, json_option, show_json
-from koboshi.clock import SystemClock
 from koboshi.config.problems import escaped
 from koboshi.control.replies import RuleList, RuleRevoked
 from koboshi.control.requests import ListRules, RevokeRule
@@ -18,7 +18,7 @@ from koboshi.domain.phrases import excerpt
 SHOWN_CHARS = 200
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def rules() -> None:
     """What people allowed for good in their chats ("Yes, and always")."""
 
@@ -28,13 +28,14 @@ def rules() -> None:
 @json_option
 def list_rules(home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """The rules that are in force, newest first."""
-    with failures_told(as_json):
-        answer = ask_owner(loaded(home, config_file), ListRules())
-        if as_json:
-            show_json(answer)
-            return
-        for line in _lines(read_answer(answer, RuleList), SystemClock().now_ms()):
-            click.echo(escaped(line))
+    show_list(
+        home,
+        config_file,
+        as_json=as_json,
+        request=ListRules(),
+        shape=RuleList,
+        lines=_lines,
+    )
 
 
 @rules.command()

@@ -5,17 +5,8 @@ from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.due import NotATime
 from koboshi.domain.goal import GoalEvent
 from koboshi.domain.ids import ScheduleId
-from koboshi.domain.phrases import excerpt
-from koboshi.domain.schedule import (
-    NAME_CHARS_MAX,
-    Late,
-    Order,
-    Schedule,
-    ScheduleEvent,
-    ScheduleKind,
-    WorkPlace,
-    default_late,
-)
+from koboshi.domain.ordering import order_of, read_options
+from koboshi.domain.schedule import Schedule, ScheduleEvent, ScheduleKind
 from koboshi.domain.when import When, read_when
 from koboshi.domain.wish import (
     AddCriterion,
@@ -46,7 +37,6 @@ _GOAL_EVENTS = {
     "done": GoalEvent.REACHED,
     "clear": GoalEvent.CLEARED,
 }
-_OPTIONS = ("fresh", "quiet", "run", "ask", "skip", "command", "thread", "here")
 
 
 def cron(command: Command, facts: SessionFacts) -> Response:
@@ -93,11 +83,8 @@ def schedule_named(text: str) -> ScheduleId | None:
 
 
 def _add(text: str, facts: SessionFacts) -> Response:
-    options: set[str] = set()
-    while (first := text.partition(" ")[0].casefold()) in _OPTIONS:
-        options.add(first)
-        text = text.partition(" ")[2].strip()
-    return _ordered(text, facts, options)
+    options, rest = read_options(text)
+    return _ordered(rest, facts, options)
 
 
 def remind(command: Command, facts: SessionFacts) -> Response:
@@ -113,29 +100,11 @@ def _ordered(text: str, facts: SessionFacts, options: set[str]) -> Response:
     words = when.rest.removeprefix("to ").strip() if not options else when.rest
     if not words:
         return Response(reply="Say what, too: /remind in 2 hours tea.")
-    order = _order(when, words, facts.calendar.zone_name, options)
+    order = order_of(when, words, facts.calendar.zone_name, options)
     refusal = why_too_often(order)
     if refusal is not None:
         return Response(reply=refusal)
     return Response(reply=_about_zone(when, facts), wish=MakeSchedule(order=order))
-
-
-def _order(when: When, words: str, zone: str, options: set[str]) -> Order:
-    late = default_late(when.kind)
-    for each in (Late.RUN, Late.ASK, Late.SKIP):
-        late = each if each.value in options else late
-    is_command = "command" in options
-    return Order(
-        name=excerpt(words, NAME_CHARS_MAX),
-        kind=when.kind,
-        expression=when.expression,
-        zone=zone,
-        prompt="" if is_command else words,
-        command=words if is_command else "",
-        place=next((each for each in WorkPlace if each.value in options), WorkPlace.HERE),
-        late=late,
-        quiet="quiet" in options,
-    )
 
 
 def _about_zone(when: When, facts: SessionFacts) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from koboshi.config.problems import InvalidValue, shown
 from koboshi.config.secret import Secret
@@ -120,13 +120,21 @@ def public_address(text: str) -> str:
     return text
 
 
-def no_other_store(text: str) -> str:
-    """Only the database in the home is supported so far. An address may hold a password: it is not
-    repeated."""
-    if text:
+def store_address(text: str) -> str:
+    """A database of PostgreSQL. An address is shown, so it holds no password."""
+    if not text:
+        return text
+    if not text.startswith(("postgresql://", "postgres://")):
         raise InvalidValue(
-            "must be empty: this version stores everything in SQLite in the home",
-            "remove the key, or set it to an empty text",
+            "must be empty or begin with postgresql://",
+            "an empty one means SQLite in the home",
+        )
+    parts = urlsplit(text)
+    named = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    if ":" in parts.netloc.rpartition("@")[0] or "password" in named:
+        raise InvalidValue(
+            "must hold no password",
+            "put it into a file that PGPASSFILE or passfile=… in the address names",
         )
     return text
 

@@ -161,8 +161,9 @@ class StoreConfig(Section, frozen=True, kw_only=True):
     """Where the truth is kept."""
 
     url: Annotated[Url, Meta(
-        description="empty: the store is SQLite in the home. Any other address is refused"),
-        rules.no_other_store] = ""
+        description="empty: the store is SQLite in the home. `postgresql://…`, without a password: "
+        "the database of one gateway, which needs the extra `koboshi[postgres]`"),
+        rules.store_address] = ""
 
 
 class RetentionConfig(Section, frozen=True, kw_only=True):

@@ -85,6 +85,25 @@ class ListChats(Look, frozen=True, kw_only=True, tag="chats"):
     channel: str = ""
 
 
+class ListActivity(Look, frozen=True, kw_only=True, tag="activity"):
+    """Turns, messages, deliveries and processes together, newest first."""
+
+    kind: str = ""
+    """Some of turn, message, delivery, process, with commas; empty for all."""
+    state: str = ""
+    """open, done, failed, or a state."""
+    channel: str = ""
+    text: str = ""
+    since: int | None = None
+    until: int | None = None
+    limit: int | None = None
+    before: str = ""
+
+
+class GetMinutes(Look, frozen=True, kw_only=True, tag="minutes"):
+    """What the minutes of the last day were like."""
+
+
 class CountHeld(Look, frozen=True, kw_only=True, tag="held"):
     pass
 
@@ -216,6 +235,37 @@ class SayInChat(ControlRequest, frozen=True, kw_only=True, tag="say"):
     choice: str | None = None
 
 
+class SearchChats(ControlRequest, frozen=True, kw_only=True, tag="search"):
+    """The newest messages and answers of a channel with these words."""
+
+    channel: str = ""
+    text: str = ""
+    limit: int | None = None
+
+
+class ChangeChat(ControlRequest, frozen=True, kw_only=True):
+    """Something is done to a chat of a channel. `what` is the chat."""
+
+    channel: str = ""
+    what: str = ""
+
+
+class NameChat(ChangeChat, frozen=True, kw_only=True, tag="chat-name"):
+    """An empty text takes the name back."""
+
+    text: str = ""
+
+
+class MarkChat(ChangeChat, frozen=True, kw_only=True, tag="chat-mark"):
+    """`kind` is pin, unpin, archive or unarchive."""
+
+    kind: str = ""
+
+
+class DeleteChat(ChangeChat, frozen=True, kw_only=True, tag="chat-delete"):
+    """Erase all that was said there, and remove it from the list."""
+
+
 class ListBrowsers(ControlRequest, frozen=True, kw_only=True, tag="browsers"):
     pass
 
@@ -252,6 +302,63 @@ class ApproveForGood(AnswerApproval, frozen=True, kw_only=True, tag="question-al
 
 
 class DenyQuestion(AnswerApproval, frozen=True, kw_only=True, tag="question-deny"):
+    pass
+
+
+class ListSchedules(ControlRequest, frozen=True, kw_only=True, tag="schedules-list"):
+    pass
+
+
+class ShowSchedule(ControlRequest, frozen=True, kw_only=True, tag="schedule-show"):
+    what: str = ""
+
+
+class AddSchedule(ControlRequest, frozen=True, kw_only=True, tag="schedule-add"):
+    """`what` is the session, s1; `text` is what a person writes behind `/cron add`."""
+
+    what: str = ""
+    text: str = ""
+
+
+class MoveTimed(ControlRequest, frozen=True, kw_only=True):
+    """Something is done to a schedule, c1, or to a goal, g1."""
+
+    what: str = ""
+
+
+class PauseSchedule(MoveTimed, frozen=True, kw_only=True, tag="schedule-pause"):
+    pass
+
+
+class ResumeSchedule(MoveTimed, frozen=True, kw_only=True, tag="schedule-resume"):
+    pass
+
+
+class RunScheduleNow(MoveTimed, frozen=True, kw_only=True, tag="schedule-run"):
+    pass
+
+
+class RemoveSchedule(MoveTimed, frozen=True, kw_only=True, tag="schedule-remove"):
+    pass
+
+
+class ListGoals(ControlRequest, frozen=True, kw_only=True, tag="goals-list"):
+    pass
+
+
+class PauseGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-pause"):
+    pass
+
+
+class ResumeGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-resume"):
+    pass
+
+
+class FinishGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-done"):
+    pass
+
+
+class ClearGoal(MoveTimed, frozen=True, kw_only=True, tag="goal-clear"):
     pass
 
 
@@ -305,7 +412,8 @@ def _text_or_nothing(value: object) -> str:
 
 
 def _number_or_none(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+    """True and false are whole numbers to Python, and words of their own to JSON."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 _READ: Mapping[str, Callable[[object], object]] = {
@@ -325,6 +433,9 @@ _READ: Mapping[str, Callable[[object], object]] = {
     "limit": _number_or_none,
     "chars": _number_or_none,
     "keep": _number_or_none,
+    "since": _number_or_none,
+    "until": _number_or_none,
+    "state": _text_or_nothing,
     "open": lambda value: value is True,
 }
 """How each field is read, whichever request it is of."""

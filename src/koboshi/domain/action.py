@@ -55,7 +55,7 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunCommand:
+class RunOwnCommand:
     """A schedule runs a command without a model: the gateway itself makes the one call."""
 
     command: str
@@ -75,7 +75,7 @@ class Fail:
     reason: str
 
 
-Action: TypeAlias = CallModel | RunCalls | RunCommand | Ask | Finish | Nudge | Fail
+Action: TypeAlias = CallModel | RunCalls | RunOwnCommand | Ask | Finish | Nudge | Fail
 
 
 def next_action(
@@ -119,7 +119,7 @@ def _without_model(steps: Sequence[Step]) -> Action | None:
     )
     replies = [place for place, body in enumerate(said) if isinstance(body, Reply)]
     if command and not replies:
-        return RunCommand(command=command)
+        return RunOwnCommand(command=command)
     if not replies:
         return None
     last, after = said[replies[-1]], said[replies[-1] + 1 :]

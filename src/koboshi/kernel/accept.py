@@ -25,7 +25,7 @@ from functools import partial
 
 from koboshi.domain import phrases
 from koboshi.domain.approver import APPROVAL_NEEDS_PERSON, may_answer_approval
-from koboshi.domain.command import Command, OperatorAction
+from koboshi.domain.command import Command
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
@@ -33,26 +33,27 @@ from koboshi.domain.retry import Retried
 from koboshi.domain.session import Busy, CutKind, Listen, Session
 from koboshi.kernel.accounts import assign_unclaimed, bind_account, is_new_to
 from koboshi.kernel.admission import apply_admission
+from koboshi.kernel.approval_answers import answers_approval
 from koboshi.kernel.approvals import revoke_rule
-from koboshi.kernel.approver import answers_approval
 from koboshi.kernel.commands import command_facts
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, first_text, words_of
 from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.erasure import erase_person
 from koboshi.kernel.filing import drop_waiting, grant_wish, offer_again
-from koboshi.kernel.keys import channel_key, chat_key, lock_found, lock_session
-from koboshi.kernel.operator_action import apply_will, cut_session
+from koboshi.kernel.keys import lock_found, lock_session
+from koboshi.kernel.moved_chats import move_chat
+from koboshi.kernel.operator_action import cut_session, will_of_person
 from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
 from koboshi.kernel.pairing import as_kept, forget_strangers, meet_stranger
-from koboshi.kernel.places import move_places, read_watermarks
+from koboshi.kernel.places import keys_of, move_places, read_watermarks
 from koboshi.kernel.questions import rule_on_approval
 from koboshi.kernel.record import ask_end, ask_restart
 from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.retry import retry_entry, retry_turn
 from koboshi.kernel.rows import EntryRow, TurnRow, find_entry, find_session, read_open_turn
-from koboshi.kernel.sessions import find_or_make_session, known_as_private, move_chat, set_session
-from koboshi.kernel.transaction import Keys, Readers, Transaction, Value, Writer
+from koboshi.kernel.sessions import find_or_make_session, known_as_private, set_session
+from koboshi.kernel.transaction import Readers, Transaction, Value, Writer
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
@@ -132,7 +133,7 @@ class InboxVerbs:
             take_in = partial(_accept_one, tx, self._context, respond, account)
             return tuple(take_in(arrival) for arrival in arrivals)
 
-        keys = _keys_of(channel, arrivals, moves=cursor is not None or bool(watermarks))
+        keys = keys_of(channel, arrivals, moves=cursor is not None or bool(watermarks))
         return await self._writer.write("inbox.accept", operation, keys)
 
     async def drop(self, entry_id: EntryId) -> bool:
@@ -148,18 +149,6 @@ class InboxVerbs:
             return retried
 
         return await self._writer.write("inbox.retry", operation)
-
-
-def _keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, moves: bool) -> Keys:
-    """The keys of the chats with arrivals, and of the chats that they move to."""
-    chats = {(each.inbound.route.channel, each.inbound.route.chat) for each in arrivals}
-    moved = {
-        (each.inbound.route.channel, each.inbound.moved_to)
-        for each in arrivals
-        if each.inbound.moved_to
-    }
-    keys = [chat_key(*place) for place in sorted(chats | moved)]
-    return Keys(chats=(*keys, channel_key(channel)) if moves else tuple(keys))
 
 
 def _accept_one(
@@ -384,7 +373,7 @@ def _carry_out(
         set_session(tx, session.session_id, response.settings)
     if response.will is not None:
         assert open_row is not None, "a will without an open turn"
-        _apply_will(tx, context, open_row, inbound, response.will)
+        will_of_person(tx, context, open_row, inbound, response.will)
     if response.retry is not None:
         asked = retry_turn(tx, context, session, inbound.sender, words, response.retry)
         apply_admission(tx, context, session, asked.entry, apply_verdict)
@@ -392,13 +381,3 @@ def _carry_out(
         ask_end(tx, response.end_process)
     if response.revokes is not None:
         revoke_rule(tx, response.revokes, inbound.sender)
-
-
-def _apply_will(
-    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: OperatorAction
-) -> None:
-    """The person who resumes a turn becomes its person, and the answer refers to their message."""
-    if will is OperatorAction.RESUME:
-        anchor = inbound.words.anchor
-        tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
-    apply_will(tx, context, turn, will, "the person")

@@ -208,7 +208,7 @@ def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
     turn = read_turn(tx, claim.turn_id)
     assert turn is not None
     cause = f"outage:{claim.turn_id}:{tx.number('turn_request', **turn.span)}"
-    if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
+    if tx.row("delivery_of_turn_by_cause", turn_id=claim.turn_id, cause=cause) is None:
         enqueue_delivery(
             tx,
             claim.session_id,

@@ -1,4 +1,4 @@
-"""The outbox: what is owed is sent by one worker at a time, in order, and settled once.
+"""The outbox: a delivery is sent by one worker at a time, in order, and settled once.
 
 Theory of operation. A delivery is committed as OWED together with the fact that it tells. A worker
 claims the oldest delivery of a session (SENDING, one more attempt), sends it, and settles it. So at
@@ -42,11 +42,11 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import file_of, first_number, first_text, number, text, texts
 from koboshi.kernel.delivery_rows import due_of, read_owed
 from koboshi.kernel.keys import lock_found, of_sessions
+from koboshi.kernel.moved_chats import move_session
 from koboshi.kernel.moves import move, move_from, move_one
 from koboshi.kernel.notices import tell_of_loss
 from koboshi.kernel.record import settle_turn
 from koboshi.kernel.rows import is_gone
-from koboshi.kernel.sessions import move_session
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Value, Writer
 from koboshi.ports.outbox import Due
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
@@ -233,7 +233,7 @@ def _settle_turn(tx: Transaction, delivery: Delivery) -> None:
     if delivery.turn_id is not None:
         # The delivery may have moved to another session.
         lock_found(tx, "turn_key", turn_id=delivery.turn_id)
-        settle_turn(tx, delivery.session_id, delivery.turn_id)
+        settle_turn(tx, delivery.turn_id)
 
 
 def _settle(
@@ -264,9 +264,9 @@ def _settle(
             if change.is_chat_wide:
                 session_id, wait_ms = delivery.session_id, change.wait_ms
                 tx.change("quiet_set", session_id=session_id, wait_ms=wait_ms, now=tx.now_ms)
-        case Reroute(chat=chat):
+        case Reroute(chat=chat, wait_ms=wait_ms):
             follow = Postpone(
-                wait_ms=0,
+                wait_ms=wait_ms,
                 is_ambiguous=delivery.is_ambiguous,
                 reason=f"the chat moved to {chat}",
             )
@@ -336,10 +336,10 @@ def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:
     tx.change("gaps_settle", now=tx.now_ms)
     # The deliveries behind it are due now, and a turn that owed nothing else is done.
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
-    session_id, turn_id = row
+    _, turn_id = row
     if turn_id is not None:
         lock_found(tx, "turn_key", turn_id=turn_id)
-        settle_turn(tx, SessionId(number(session_id)), TurnId(number(turn_id)))
+        settle_turn(tx, TurnId(number(turn_id)))
     return True
 
 

@@ -186,9 +186,11 @@ def _is_heard(turn: TurnRow, waiting: EntryRow) -> bool:
 
 
 def _message_behind(tx: Reading, context: VerbContext, session: Session) -> bool:
-    """Whether a message of an allowed person waits, at whatever time it was accepted."""
+    """Whether a message of an allowed person waits, at whatever time it was accepted. A choice
+    never does: it answers a question, and opens no turn."""
     return any(
         waiting.kind == EntryKind.MESSAGE
+        and words_of(waiting.body).question is None
         and context.allows(tx, session.route.channel, waiting.sender)
         for waiting in read_waiting(tx, session.session_id)
     )

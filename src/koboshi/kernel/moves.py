@@ -61,6 +61,7 @@ MOVES: Mapping[str, Move] = MappingProxyType(
         "deliveries_abandon": _from_any(outbox.MACHINE, DeliveryEvent.WITHDRAWN),
         "progress_abandon": _from_any(outbox.MACHINE, DeliveryEvent.WITHDRAWN),
         "queued_notice_abandon": _from_any(outbox.MACHINE, DeliveryEvent.WITHDRAWN),
+        "deliveries_said_there": _from_any(outbox.MACHINE, DeliveryEvent.WITHDRAWN),
         "farewell_abandon": _from_any(outbox.MACHINE, DeliveryEvent.OUTLIVED),
         "deliveries_release": _from_any(outbox.MACHINE, DeliveryEvent.RELEASED),
         "outbox_hold": _from_any(outbox.MACHINE, DeliveryEvent.HELD),

@@ -32,6 +32,7 @@ from koboshi.kernel.rows import (
 )
 from koboshi.kernel.telling import tell_ends
 from koboshi.kernel.transaction import Reading, Transaction
+from koboshi.ports.channel import Inbound
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
 
 
@@ -57,6 +58,16 @@ def apply_will(
             _resume(tx, context, turn, by)
         case OperatorAction.DROP:
             _drop(tx, context, turn, by)
+
+
+def will_of_person(
+    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: OperatorAction
+) -> None:
+    """The person who resumes a turn becomes its person, and the answer refers to their message."""
+    if will is OperatorAction.RESUME:
+        anchor = inbound.words.anchor
+        tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
+    apply_will(tx, context, turn, will, "the person")
 
 
 def will_of_operator(
@@ -132,5 +143,5 @@ def _stop_answers(tx: Transaction, context: VerbContext, session_id: SessionId) 
     for turn_id in map(TurnId, numbers(tx.rows("turns_answered", session_id=session_id))):
         abandon_deliveries(tx, session_id, turn_id, "stopped by the person")
         tell_ends(tx, context, session_id, turn_id)
-        settle_turn(tx, session_id, turn_id)
+        settle_turn(tx, turn_id)
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))

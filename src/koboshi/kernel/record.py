@@ -259,10 +259,9 @@ def abandon_deliveries(
     )
 
 
-def settle_turn(tx: Transaction, session_id: SessionId, turn_id: TurnId) -> None:
-    """Close an answered turn, if all its deliveries are settled."""
-    values = {"session_id": session_id, "turn_id": turn_id, "now": tx.now_ms}
-    move(tx, "turn_settle", TurnEvent.SETTLED, **values)
+def settle_turn(tx: Transaction, turn_id: TurnId) -> None:
+    """Close an answered turn, if all its deliveries are settled, in whatever session they are."""
+    move(tx, "turn_settle", TurnEvent.SETTLED, turn_id=turn_id, now=tx.now_ms)
 
 
 def ask_end(tx: Transaction, process_id: ProcessId) -> None:

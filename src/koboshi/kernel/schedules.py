@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 from koboshi.domain import time_words
+from koboshi.domain.due import NotATime
 from koboshi.domain.ids import ChannelName, ScheduleId, SessionId, TurnId
+from koboshi.domain.ordering import read_order
 from koboshi.domain.schedule import ScheduleState
-from koboshi.domain.wish import TimedWish, WishOutcome, WishStatus, next_times
+from koboshi.domain.wish import MakeSchedule, TimedWish, WishOutcome, WishStatus, next_times
 from koboshi.domain.worker import Breaker
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_number, number, numbers, text
@@ -15,7 +17,7 @@ from koboshi.kernel.filing import FILING, channels_known, fire_one
 from koboshi.kernel.keys import lock_found, lock_session, of_sessions
 from koboshi.kernel.occasions import next_due
 from koboshi.kernel.owners import owner_chats
-from koboshi.kernel.rows import read_session, read_turn
+from koboshi.kernel.rows import read_session, read_turn, turn_of
 from koboshi.kernel.timed_rows import SCHEDULE_COLUMNS, occasion_of, read_schedule, schedule_of
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Writer
 from koboshi.kernel.wishes import grant, wisher_in, zone_of_person
@@ -45,8 +47,8 @@ class ScheduleVerbs:
 
         return await self._readers.read(look)
 
-    async def begin(self) -> None:
-        rules = self._context.zone_rules
+    async def begin(self, rules: str | None = None) -> None:
+        rules = self._context.zone_rules if rules is None else rules
         await self._writer.write(
             "schedules.begin", lambda tx: tx.change("schedules_outdated", zone_rules=rules)
         )
@@ -84,6 +86,23 @@ class ScheduleVerbs:
             return outcome
 
         return await self._writer.write("schedules.wish", operation, of_sessions(session_id))
+
+    async def order(self, session_id: SessionId, text: str, by: str) -> WishOutcome:
+        def operation(tx: Transaction) -> WishOutcome:
+            context = self._context
+            session = read_session(tx, session_id)
+            channel = session.route.channel
+            newest = tx.row("turn_newest", session_id=session_id, limit=1)
+            person = session.person if newest is None else turn_of(newest).person
+            wisher = wisher_in(tx, context, channel, person, is_operator=True)
+            zone = zone_of_person(tx, channel, person)
+            try:
+                order = read_order(text, tx.now_ms, context.zone_named(zone), zone)
+            except NotATime as error:
+                return WishOutcome(status=WishStatus.REFUSED, words=str(error))
+            return grant(tx, context, session, wisher, MakeSchedule(order=order), by, FILING)
+
+        return await self._writer.write("schedules.order", operation, of_sessions(session_id))
 
     async def views(
         self, session_id: SessionId | None = None, *, limit: int, occasions: int = 0
@@ -192,5 +211,5 @@ def _view(
         route=session.route,
         occasions=tuple(map(occasion_of, rows)),
         times=times,
-        zone=order.zone,
+        rule=time_words.rule_of(schedule, context.zone_named(order.zone)),
     )

@@ -107,11 +107,16 @@ def _summed_up(request: Request) -> str:
 
 
 def _verdict(request: Request) -> str:
-    """A goal is reached when the newest answer says DONE, and blocked when it says BLOCKED."""
+    """A goal is reached when the newest answer says DONE, and goes on when it says MORE. Of any
+    other answer this model cannot tell, and the person is asked."""
     case = "".join(step.body.text for step in request.steps if isinstance(step.body, Message))
     _, _, answer = case.rpartition("[answer] ")
-    said = next((word for word in ("DONE", "BLOCKED") if word in answer), "CONTINUE").lower()
-    return msgspec.json.encode({"verdict": said, "reason": f"the answer says {said}"}).decode()
+    known = {"DONE": "done", "MORE": "continue"}
+    said = next((known[word] for word in known if word in answer), "blocked")
+    reason = (
+        f"the answer says {said}" if said != "blocked" else "an offline model cannot judge this"
+    )
+    return msgspec.json.encode({"verdict": said, "reason": reason}).decode()
 
 
 def _says(text: str) -> ModelReply:

@@ -29,8 +29,8 @@ class ScheduleView:
     """The newest first."""
     times: tuple[int, ...] = ()
     """The next due times, at most three."""
-    zone: str = ""
-    """The zone that its times are told in."""
+    rule: str = ""
+    """When it comes, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +58,9 @@ class Schedules(Protocol):
         """How long until the next schedule is due; None if there is none."""
         ...
 
-    async def begin(self) -> None:
-        """At the start of a boot: due times that were reckoned by other rules of zones than ours
-        are to be reckoned again."""
+    async def begin(self, rules: str | None = None) -> None:
+        """At the start of a boot: due times that were reckoned by other rules of zones than these
+        are to be reckoned again. Without rules: than those that the store was opened with."""
         ...
 
     async def reckon(self, limit: int) -> int:
@@ -79,6 +79,10 @@ class Schedules(Protocol):
     ) -> WishOutcome:
         """Do what is wished for. `by` is its key: a second time it changes nothing. With a turn,
         its agent wishes: for its person, with its role, and the chat is told what was done."""
+        ...
+
+    async def order(self, session_id: SessionId, text: str, by: str) -> WishOutcome:
+        """The operator orders something in a chat, in words as behind `/cron add`."""
         ...
 
     async def views(

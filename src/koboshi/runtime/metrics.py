@@ -18,6 +18,7 @@ from typing import Protocol
 
 from anyio import Lock
 
+from koboshi.domain.schedule import OccasionVerdict
 from koboshi.domain.standing import STANDS
 from koboshi.domain.timing import Timing
 from koboshi.domain.turn import TurnState
@@ -34,6 +35,7 @@ DATABASE_NAME = "koboshi.db"
 _SLUG = re.compile(r"[a-z][a-z-]{0,39}")
 _TOOL = re.compile(r"[a-z0-9_]{1,64}")
 
+_VERDICTS = frozenset(OccasionVerdict)
 COUNTERS = (
     "koboshi_inbox_received_total",
     "koboshi_inbox_refused_total",
@@ -48,6 +50,8 @@ COUNTERS = (
     "koboshi_turn_quarantines_total",
     "koboshi_tool_unknown_outcomes_total",
     "koboshi_approvals_total",
+    "koboshi_occasions_total",
+    "koboshi_goal_moves_total",
 )
 """Counted from what is stored."""
 _TAKEN = {
@@ -198,8 +202,9 @@ class Metrics:
 
     def _files(self) -> Iterator[Metric]:
         path = self.home / DATABASE_NAME
-        yield one("koboshi_db_size_bytes", _size(path))
-        yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
+        if path.exists():
+            yield one("koboshi_db_size_bytes", _size(path))
+            yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
         newest = self.store.backups.newest_ms()
         if newest is not None:
             yield one("koboshi_db_backup_age_seconds", _age_s(newest, self.clock.now_ms()))
@@ -244,6 +249,10 @@ def counted_as(each: Happened) -> Iterator[tuple[str, Labels]]:
             yield "koboshi_outbox_postponed_total", labelled(platform=name)
         case "process", "ended":
             yield "koboshi_jobs_total", labelled(outcome=each.after or "")
+        case "schedule", verdict if verdict in _VERDICTS:
+            yield "koboshi_occasions_total", labelled(verdict=verdict)
+        case "goal", state:
+            yield "koboshi_goal_moves_total", labelled(state=state)
         case _:
             return
 

@@ -23,7 +23,7 @@ from koboshi.domain.action import (
     Finish,
     Nudge,
     RunCalls,
-    RunCommand,
+    RunOwnCommand,
     TurnLimits,
     next_action,
 )
@@ -48,7 +48,7 @@ from koboshi.ports.model import CallRequest, ModelReply
 from koboshi.ports.store import NO_SIZES, Loaded, Store
 from koboshi.ports.tool import Tool, Tools, TurnSetDown, need_of
 from koboshi.ports.wakeups import Wakeups, claim_topic
-from koboshi.runtime.approvals import ApprovalCards
+from koboshi.runtime.approval_cards import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
@@ -158,7 +158,7 @@ class TurnRunner:
             if isinstance(action, CallModel):
                 await slot.take()
             is_leaving = self.drain.ends_steps or slot.is_closed
-            if is_leaving and isinstance(action, CallModel | RunCalls | RunCommand | Nudge):
+            if is_leaving and isinstance(action, CallModel | RunCalls | RunOwnCommand | Nudge):
                 await self._release(claim)
                 return
             match action:
@@ -187,7 +187,7 @@ class TurnRunner:
                     if asked is None:
                         return
                     loaded = asked
-                case RunCommand(command=command):
+                case RunOwnCommand(command=command):
                     _, loaded = await self._take_reply(claim, loaded, _command_of(command))
                 case Finish(reply=reply, is_silent=is_silent):
                     await self._answer(claim, loaded, reply, is_silent=is_silent)

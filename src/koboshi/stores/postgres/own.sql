@@ -20,6 +20,21 @@ SELECT pg_try_advisory_xact_lock(:key);
 -- A sign of life of this worker, its fence, and the mark of its batch. Gives the clock of the server.
 SELECT beat(:worker_id, :number, :now);
 
+-- name: workers_alive
+-- The other workers that have no end, with what changes when they give a sign of life.
+SELECT worker_id, node, heartbeat_ms, batch FROM workers
+WHERE ended_ms IS NULL AND worker_id <> :worker_id ORDER BY worker_id;
+
+-- name: worker_bury
+-- A worker is dead: it has given no sign since it was seen so. One that is inside a batch is left for later:
+-- the server ends that batch, or it is committed and the worker lives.
+UPDATE workers SET ended_ms = greatest(heartbeat_ms, seen_ms), ended_how = 'killed',
+                   heartbeat_ms = greatest(heartbeat_ms, seen_ms)
+WHERE worker_id IN (
+    SELECT worker_id FROM workers
+    WHERE worker_id = :worker_id AND ended_ms IS NULL AND heartbeat_ms = :heartbeat_ms AND batch = :batch
+    FOR UPDATE SKIP LOCKED);
+
 -- name: batch_mark
 -- The mark of the last batch that was committed. Waits for a transaction that has not ended yet.
 SELECT batch, ended_ms FROM workers WHERE worker_id = :worker_id FOR UPDATE;
@@ -31,6 +46,10 @@ SELECT now_ms();
 -- name: server_safety
 -- Settings without which a commit is not durable.
 SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_encoding');
+
+-- name: other_homes
+-- Whether a gateway of another home has worked on the database.
+SELECT EXISTS (SELECT 1 FROM workers WHERE home <> :home);
 
 -- name: schema_lock
 -- All nodes that look at the tables, or change them, take turns.
@@ -51,3 +70,19 @@ INSERT INTO koboshi_schema (version, oldest_code, shape) VALUES (:version, :olde
 -- name: schema_read
 -- Which version the tables have.
 SELECT version, oldest_code, shape FROM koboshi_schema;
+
+-- name: search_bound
+-- Up to which step all are there that ever will be.
+SELECT search_bound();
+
+-- name: search_add
+-- Index the words of a step.
+INSERT INTO search_words (seq, words) VALUES (:seq, to_tsvector('simple', :words)) ON CONFLICT DO NOTHING;
+
+-- name: search_clear
+-- Forget all words. They are indexed anew.
+DELETE FROM search_words;
+
+-- name: search_find
+-- The newest steps with these words.
+SELECT seq FROM search_words WHERE words @@ to_tsquery('simple', :words) ORDER BY seq DESC LIMIT :limit;

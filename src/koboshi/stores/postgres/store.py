@@ -14,16 +14,21 @@ from koboshi.domain.timing import Timing
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.approval_verbs import ApprovalVerbs
 from koboshi.kernel.browsers import BrowserVerbs
+from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text
-from koboshi.kernel.deliveries import DeliveryVerbs
+from koboshi.kernel.deliveries import DeliveryVerbs, hold_outbox
 from koboshi.kernel.erasure_verbs import ErasureVerbs
 from koboshi.kernel.goals import GoalVerbs
+from koboshi.kernel.keys import lock_found
+from koboshi.kernel.minutes import MinuteVerbs
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
 from koboshi.kernel.schedules import ScheduleVerbs
+from koboshi.kernel.search import SearchVerbs
 from koboshi.kernel.sessions import SessionVerbs
+from koboshi.kernel.transaction import Transaction
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.kernel.views import ViewVerbs
 from koboshi.kernel.workers import WorkerVerbs
@@ -39,7 +44,7 @@ from koboshi.stores.postgres.migrate import bring_up_to_date
 from koboshi.stores.postgres.reader import PostgresReaders
 from koboshi.stores.postgres.statements import statements
 from koboshi.stores.postgres.times import ServerTime, StoreTime
-from koboshi.stores.postgres.wire import Lost, ServerError, Wire
+from koboshi.stores.postgres.wire import Lost, ServerError, Wire, WireRequest
 from koboshi.stores.postgres.writer import PostgresWriter
 
 _UNSAFE = ("off",)
@@ -80,6 +85,9 @@ class PostgresStore:
         self.retention = RetentionVerbs(writer, readers)
         self.schedules = ScheduleVerbs(writer, readers, context)
         self.goals = GoalVerbs(writer, readers, context)
+        self.chats = ChatVerbs(writer, context)
+        self.minutes = MinuteVerbs(writer, readers)
+        self.search = SearchVerbs(writer, readers, _match)
 
     @property
     def trouble(self) -> str | None:
@@ -148,6 +156,7 @@ async def open_postgres(
     options: StoreOptions = StoreOptions(),  # noqa: B008  (frozen)
     on_failure: Callable[[StoreFailed], None] = lambda _: None,
     on_trouble: Callable[[str], None] = lambda _: None,
+    is_shared: bool = False,
     time: StoreTime | None = None,
     connect: Callable[[], Wire] | None = None,
 ) -> PostgresStore:
@@ -156,7 +165,7 @@ async def open_postgres(
     Raises HomeHeld when another process owns the home, StoreRefused when the database is not one
     that may be used, and StoreFailed when it cannot be reached. `on_failure`, and `on_trouble` when
     writes begin to wait, are called from threads of the store. A test may have a `time` that is not
-    the server's, and its own way to `connect`.
+    the server's, and its own way to `connect`. A database that is not shared serves one home.
     """
     lock = await take_lock(
         home, wait_seconds=options.lock_wait_seconds, clock=clock, who=options.who
@@ -164,13 +173,14 @@ async def open_postgres(
     with ExitStack() as undo:
         undo.callback(lock.release)
         crash_point = CrashPoint(options.crash_at)
+        own_id = home_id(home)
         connect = partial(Wire.connect, url, statements(), clock) if connect is None else connect
         engine, server_ms = await to_thread.run_sync(
-            partial(_prepare, connect, accepts_loss=options.accepts_loss)
+            partial(_prepare, connect, options, None if is_shared else own_id)
         )
         undo.pop_all()
     time = ServerTime(clock, server_ms) if time is None else time
-    context = context_of(world, options, home_id(home))
+    context = context_of(world, options, own_id)
     batches = Batches(
         connect,
         time=time,
@@ -188,11 +198,30 @@ async def open_postgres(
         readers=PostgresReaders(connect, time, batches.impatient),
         context=context,
         engine=engine,
+        warnings=await _held(writer, options),
     )
 
 
-def _prepare(connect: Callable[[], Wire], *, accepts_loss: bool) -> tuple[str, int]:
-    """The name of the server and its clock, once its database can be used."""
+async def _held(writer: PostgresWriter, options: StoreOptions) -> tuple[str, ...]:
+    if not options.hold_asked_by:
+        return ()
+    held = await writer.write("outbox.hold_asked", partial(hold_as_asked, options))
+    return (f"{held} owed and held: `koboshi outbox release` sends it",) if held else ()
+
+
+def hold_as_asked(options: StoreOptions, tx: Transaction) -> int:
+    """Hold what is owed, once for each who asked. Returns how many deliveries are held now."""
+    if tx.change("hold_insert", cause=f"asked:{options.hold_asked_by}", gap=None, now=tx.now_ms):
+        lock_found(tx, "keys_of_ages")
+        hold_outbox(tx, "held: asked for at the start")
+    return tx.number("count_held")
+
+
+def _prepare(
+    connect: Callable[[], Wire], options: StoreOptions, only_home: str | None
+) -> tuple[str, int]:
+    """The name of the server and its clock, once its database can be used: by the gateway of this
+    home alone, unless it is shared."""
     try:
         wire = connect()
     except Lost as error:
@@ -202,13 +231,16 @@ def _prepare(connect: Callable[[], Wire], *, accepts_loss: bool) -> tuple[str, i
         bring_up_to_date(wire)
         safety = wire.one("server_safety", within_s=ROUND_SECONDS_MAX).rows[0]
         fsync, commit, encoding = (text(each) for each in safety)
-        if not accepts_loss and (fsync in _UNSAFE or commit in _UNSAFE):
+        may_lose = options.accepts_loss or not options.may_replace
+        if not may_lose and (fsync in _UNSAFE or commit in _UNSAFE):
             raise StoreRefused(
                 f"the server would lose what it acknowledged: fsync is {fsync}, "
                 f"synchronous_commit is {commit}. Both must be on"
             )
         if encoding != "UTF8":
             raise StoreRefused(f"the encoding of the database must be UTF8, not {encoding}")
+        if only_home is not None:
+            _refuse_others(wire, only_home)
         (now,) = wire.one("server_clock", within_s=ROUND_SECONDS_MAX).rows[0]
     except Lost as error:
         raise StoreFailed(f"the database cannot be used now: {error}") from error
@@ -219,6 +251,21 @@ def _prepare(connect: Callable[[], Wire], *, accepts_loss: bool) -> tuple[str, i
     return f"PostgreSQL {major}.{minor}", number(now)
 
 
+def _refuse_others(wire: Wire, home: str) -> None:
+    asked = WireRequest("other_homes", {"home": home})
+    (found,) = wire.round([asked], within_s=ROUND_SECONDS_MAX)
+    if found.rows[0][0]:
+        raise StoreRefused(
+            "a gateway with another home has worked on this database, and one database serves one "
+            "home; use the home that it began with, or a database of its own"
+        )
+
+
 async def _forget_log() -> bool:
     """The log of the server is the server's: nothing of it lies in the home."""
     return True
+
+
+def _match(words: tuple[str, ...]) -> str:
+    """In quotes nothing is an operator. The last word may be half typed."""
+    return " & ".join(f"'{word}'" for word in words) + ":*"

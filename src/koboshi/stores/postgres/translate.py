@@ -41,7 +41,8 @@ LISTS = frozenset({"ids", "turns", "sessions", "bounds_ms"})
 _NUMBERS = frozenset(
     "now limit jump_ms since_ms before_ms spent_ms quiet_ms idle_ms latest_ms begun_ms boot_seq "
     "wrong_max kept kept_max looked_at lines upto newest log_size old_offset old_reports is_heard "
-    "everything died progressed renewed strike may_be_there recovered soon_ms before_turn".split()
+    "batch everything died progressed renewed strike may_be_there recovered soon_ms "
+    "before_turn".split()
 )
 """Parameters that are numbers and not named as a column."""
 
