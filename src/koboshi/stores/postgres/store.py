@@ -266,6 +266,6 @@ async def _forget_log() -> bool:
     return True
 
 
-def _match(words: tuple[str, ...]) -> str:
+def _match(words: tuple[str, ...]) -> tuple[str, ...]:
     """In quotes nothing is an operator. The last word may be half typed."""
-    return " & ".join(f"'{word}'" for word in words) + ":*"
+    return (" & ".join(f"'{word}'" for word in words) + ":*",)
