@@ -135,8 +135,10 @@ dist: environment-dev sbom ## build the wheel into dist/, with the list of parts
 
 .PHONY: clean
 clean: ## remove the environments and everything the tools left behind
-	@rm -rf .venv .venv-audit .venv-bench .venv-ptb .venv-openapi .venv-tools .bench
-	@rm -f .venv.lock .venv-audit.lock .venv-ptb.lock .venv-openapi.lock
+	@rm -rf .venv .venv-audit .venv-bench .venv-discord-clients .venv-ptb .venv-openapi .venv-synapse
+	@rm -rf .venv-tools .bench
+	@rm -f .venv.lock .venv-audit.lock .venv-discord-clients.lock .venv-ptb.lock .venv-openapi.lock
+	@rm -f .venv-synapse.lock
 	@rm -rf .npm-neighbours .npm-neighbours.lock build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests scripts $(wildcard benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -151,6 +153,8 @@ environment-dev:
 # Programs of others that something of ours is checked with. Without npm the last one has none.
 environment-side: environment-dev
 	@scripts/side_environment.sh ptb
+	@scripts/side_environment.sh discord-clients
+	@scripts/side_environment.sh synapse
 	@scripts/side_environment.sh openapi
 	@scripts/side_environment.sh audit
 	@scripts/npm_environment.sh 2>/dev/null || true

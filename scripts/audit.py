@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / ".venv-audit" / "bin" / "pip-audit"
-SHIPPED = ("runtime", "anthropic", "google", "mcp")
+SHIPPED = ("runtime", "anthropic", "google", "mcp", "postgres")
 ALSO_USED = ("installer", "dev")
 SOURCES = ("osv", "pypi")
 SECONDS_MAX = 600

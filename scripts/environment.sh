@@ -19,7 +19,10 @@ main() {
     if [[ $kind == dev ]]; then return; fi
     local extra
     for extra in ${EXTRAS:-}; do
-        case $extra in anthropic | google | mcp) ;; *) stop "unknown extra \"$extra\"; known: anthropic, google, mcp" ;; esac
+        case $extra in
+            anthropic | discord | google | mcp | postgres | slack) ;;
+            *) stop "unknown extra \"$extra\"; known: anthropic, discord, google, mcp, postgres, slack" ;;
+        esac
         is_current "$extra" || install "$extra"
     done
 }

@@ -8,9 +8,9 @@ cd "$(dirname "$0")/.."
 # What the benchmarks compare us with lives in an environment of its own.
 PEERS=benchmarks/peers/requirements.in
 # So do pip itself, and the programs of others that something of ours is checked with.
-SIDE=(installer ptb openapi audit)
+SIDE=(installer ptb discord-clients openapi audit synapse)
 # What a user adds to an installation: each file is whole, the runtime's versions included.
-EXTRAS=(anthropic google mcp)
+EXTRAS=(anthropic discord google mcp postgres slack)
 
 main() {
     local uv

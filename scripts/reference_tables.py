@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from koboshi.cli.main import main
-from koboshi.config.sections import PLATFORMS, Config, McpConfig
+from koboshi.config.platforms import PLATFORMS
+from koboshi.config.sections import Config, McpConfig
 from koboshi.config.values import keys_of, sections_of
 from koboshi.runtime.metric_table import METRICS
 

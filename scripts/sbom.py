@@ -19,7 +19,7 @@ from koboshi import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements"
-EXTRAS = ("anthropic", "google", "mcp")
+EXTRAS = ("anthropic", "discord", "google", "mcp", "postgres", "slack")
 BUILT_WITH = ("hatchling", "editables")
 ITSELF = "koboshi"
 _PIN = re.compile(r"(?P<name>[a-z0-9.\-]+)==(?P<version>[^\s;]+)(?: ; (?P<marker>.+))?")

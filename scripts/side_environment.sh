@@ -2,7 +2,9 @@
 # Make .venv-<name>, or bring it up to date: a program of others that our tests check something with.
 #
 #   ptb      python-telegram-bot, for our fake Telegram
+#   discord-clients  discord.py and hikari, for our fake Discord
 #   openapi  openapi-python-client, for our OpenAPI document
+#   synapse  a homeserver of Matrix, for our Matrix channel
 #   audit    pip-audit, for what we locked, and the schema of CycloneDX, for our list of parts
 #
 # Installs requirements/<name>.txt by hash, with the interpreter of .venv. Says one line when there is
@@ -10,7 +12,7 @@
 set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
-NAME=${1:?which one: ptb, openapi or audit}
+NAME=${1:?which one: ptb, discord-clients, openapi, synapse or audit}
 FOLDER=.venv-$NAME
 REQUIREMENTS=requirements/$NAME.txt
 

@@ -13,6 +13,8 @@ TESTS_NEED=(
     prlimit:util-linux
     systemctl:systemd
     chromium:chromium
+    tmux:tmux
+    postgres:postgresql
     libatomic.so.1:libatomic1 # Playwright's driver
 )
 
@@ -31,6 +33,7 @@ main() {
 
 is_there() {
     case $1 in
+    postgres) command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null ;;
     lib*.so.*) PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null | grep -F "$1" >/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
@@ -44,10 +47,18 @@ install() {
     echo "system packages: installing $*"
     export DEBIAN_FRONTEND=noninteractive
     local said
+    case " $* " in *" postgresql "*) without_cluster ;; esac
     if ! said=$(apt-get update 2>&1 && apt-get install -y --no-install-recommends "$@" 2>&1); then
         printf '%s\n' "$said" "system packages: apt-get could not install $*" >&2
         return 1
     fi
+}
+
+# Debian's package would make a cluster and start it; the tests make their own.
+without_cluster() {
+    apt-get update >/dev/null 2>&1 && apt-get install -y --no-install-recommends postgresql-common >/dev/null 2>&1 || return 0
+    local settings=/etc/postgresql-common/createcluster.conf
+    [[ ! -e $settings ]] || sed -i 's/^#* *create_main_cluster *=.*/create_main_cluster = false/' "$settings"
 }
 
 main "$@"

@@ -1,9 +1,10 @@
 """A gateway without a gateway: what the web channel leans on, in memory, and the channel served on
 a real socket."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import httpx2
 from anyio import Event as Signal
@@ -19,7 +20,7 @@ from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, ProcessId, Sess
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Body, Choice, Message, Past
-from koboshi.ports.channel import Accept, Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Accept, Inbound, Receipt
 from koboshi.ports.views import (
     DeliveryView,
     EntryView,
@@ -101,23 +102,31 @@ class FakeGateway:
     wakeups: FakeWakeups = field(default_factory=FakeWakeups)
     journal: list[Event] = field(default_factory=list)
     stored: dict[str, tuple[Receipt, Inbound]] = field(default_factory=dict)
+    cursor: str | None = None
+    watermarks: dict[str, str] = field(default_factory=dict)
     first_seq: int = 1
     may_commit: Callable[[], object] = lambda: None
     """Called before each commit; may raise."""
     forgotten: Past | None = None
     """What was said in every chat before the lines that are kept."""
     gate: Signal | None = None
-    """Commits wait for it."""
+    """Commits of messages wait for it."""
     on_message: Callable[[Inbound, Receipt], None] = lambda inbound, receipt: None
 
     async def accept(
-        self, batch: Sequence[Inbound], cursor: str | None = None
+        self,
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
-        if not batch and cursor is None:
+        if not batch and cursor is None and not watermarks:
             return ()  # it is connected; there is nothing to commit
-        if self.gate is not None:
+        if self.gate is not None and batch:
             await self.gate.wait()
         self.may_commit()
+        if cursor is not None:
+            self.cursor = cursor
+        self.watermarks |= watermarks
         return tuple(self._store(inbound) for inbound in batch)
 
     def _store(self, inbound: Inbound) -> Receipt:
@@ -364,6 +373,7 @@ def web_channel(
     clock: FakeClock | None = None,
     pages: Pages = NO_PAGES,
     browsers: FakeBrowsers | None = None,
+    home: Path | None = None,
 ) -> WebChannel:
     clock = clock or FakeClock()
     return WebChannel(
@@ -378,6 +388,7 @@ def web_channel(
         clock=clock,
         pages=pages,
         limits=limits or WebLimits(poll_s=0.05),
+        home=home,
     )
 
 

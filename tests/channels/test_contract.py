@@ -1,6 +1,6 @@
 """What every channel promises, whatever its platform. A new channel adds its rig to RIGS."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -15,10 +15,16 @@ from koboshi.domain.errors import StoreFailed
 from koboshi.domain.ids import DeliveryId, SessionId, TurnId
 from koboshi.domain.outbox import Delivery, Near, Sent
 from koboshi.domain.route import Route
-from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Receipt
+from tests.channels.discord_rig import discord_rig_at
 from tests.channels.fakes import FakeGateway, client_of, until, web_channel
+from tests.channels.matrix_rig import rig_at as matrix_rig_at
+from tests.channels.slack_rig import slack_rig_at
 from tests.channels.telegram_rig import rig_at
+from tests.fakes.discord.server import serving_discord
+from tests.fakes.slack.server import serving as serving_slack
 from tests.fakes.telegram.server import serving
+from tests.harness.synapse import shared_homeserver
 
 NOTHING_NEAR = Near(before=(), known=(), is_alone=True)
 
@@ -87,7 +93,33 @@ async def telegram_rig() -> AsyncIterator[Rig]:
         yield rig
 
 
-RIGS: dict[str, MakeRig] = {"web": web_rig, "telegram": telegram_rig}
+@asynccontextmanager
+async def discord_rig() -> AsyncIterator[Rig]:
+    async with serving_discord() as fake, discord_rig_at(fake) as rig:
+        yield rig
+
+
+@asynccontextmanager
+async def matrix_rig() -> AsyncIterator[Rig]:
+    server = shared_homeserver()
+    await server.ready()
+    async with matrix_rig_at(server) as rig:
+        yield rig
+
+
+@asynccontextmanager
+async def slack_rig() -> AsyncIterator[Rig]:
+    async with serving_slack() as fake, slack_rig_at(fake) as rig:
+        yield rig
+
+
+RIGS: dict[str, MakeRig] = {
+    "web": web_rig,
+    "telegram": telegram_rig,
+    "matrix": matrix_rig,
+    "discord": discord_rig,
+    "slack": slack_rig,
+}
 
 
 @pytest.fixture(params=RIGS.values(), ids=list(RIGS))
@@ -101,9 +133,14 @@ async def test_a_message_is_acknowledged_only_after_it_is_stored(make_rig: MakeR
     gateway = FakeGateway(gate=Signal())
     reached, told = Signal(), Signal()
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
-        reached.set()
-        receipts = await gateway.accept(batch, cursor)
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
+        if batch:
+            reached.set()
+        receipts = await gateway.accept(batch, cursor, watermarks)
         assert not told.is_set()
         return receipts
 
@@ -127,7 +164,11 @@ async def test_a_message_is_acknowledged_only_after_it_is_stored(make_rig: MakeR
 async def test_a_message_that_could_not_be_stored_is_not_acknowledged(make_rig: MakeRig) -> None:
     """S162, S166: the platform keeps it, or the person knows; and the error reaches the gateway."""
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
         if not batch:
             return ()
         raise StoreFailed("the outcome of a commit is unknown")
@@ -152,9 +193,13 @@ async def test_a_message_that_comes_twice_has_the_same_id_twice(make_rig: MakeRi
     batches: list[Inbound] = []
     gateway = FakeGateway()
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
         batches.extend(batch)
-        return await gateway.accept(batch, cursor)
+        return await gateway.accept(batch, cursor, watermarks)
 
     async with make_rig() as rig, receiving(rig, accept):
         for number in (1, 1, 2):
@@ -259,4 +304,5 @@ def delivery(route: Route) -> Delivery:
         created_ms=0,
         is_ambiguous=False,
         may_be_duplicate=False,
+        send_key="0123456789-7",
     )

@@ -7,7 +7,7 @@ import sys
 
 TALK = """
 import json, sys
-import koboshi.app.telegram
+import koboshi.channels.telegram.channel
 from koboshi.channels.telegram.codec import UpdateReader
 from koboshi.channels.telegram.messages import message_of, parts_of
 from koboshi.channels.telegram.types import User

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,9 +11,10 @@ import pytest
 from anyio import Event, create_task_group, fail_after
 from structlog.testing import capture_logs
 
+from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.telegram import receiving as module
 from koboshi.channels.telegram.channel import TelegramChannel
-from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
+from koboshi.channels.telegram.client import BotApi
 from koboshi.channels.telegram.options import TelegramOptions
 from koboshi.channels.telegram.receiving import place_of
 from koboshi.domain.errors import ChannelUnusable
@@ -21,7 +22,7 @@ from koboshi.domain.ids import EntryId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import Sent
 from koboshi.http_pool import HttpPool
-from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from tests.channels.fakes import NOW_MS, FakeClock, FakeGateway, until
 from tests.channels.telegram_rig import MAIN, YES_NO, a_channel, owed, receiving, route_of
 from tests.fakes.telegram import server
@@ -41,9 +42,12 @@ class Inbox:
     state: EntryState | None = None
 
     async def accept(
-        self, batch: Sequence[Inbound], cursor: str | None = None
+        self,
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
-        receipts = await self.gateway.accept(batch, cursor)
+        receipts = await self.gateway.accept(batch, cursor, watermarks)
         if batch:
             self.batches.append(list(batch))
         if cursor is not None:

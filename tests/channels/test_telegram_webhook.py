@@ -1,6 +1,6 @@
 """Where Telegram calls us: with the secret, one at a time, answered after the commit."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -9,7 +9,7 @@ from anyio import Event, create_task_group, fail_after
 
 from koboshi.channels.telegram.receiving import secret_of
 from koboshi.domain.errors import ChannelUnusable, StoreFailed
-from koboshi.ports.channel import Accept, Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Accept, Inbound, Receipt
 from tests.channels.fakes import FakeGateway, until
 from tests.channels.telegram_rig import a_channel, receiving
 from tests.fakes.telegram.server import FakeTelegram
@@ -113,7 +113,11 @@ async def test_what_could_not_be_stored_is_brought_again(fake: FakeTelegram) -> 
 async def test_a_failed_store_reaches_the_gateway(fake: FakeTelegram) -> None:
     """The outcome of a commit is unknown: this process has to end."""
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
         if not batch:
             return ()
         raise StoreFailed("the outcome of a commit is unknown")

@@ -1,6 +1,6 @@
 """Posting to the web channel, over a real socket."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 
 import httpx2
@@ -11,7 +11,7 @@ from anyio import connect_tcp, create_task_group, fail_after
 from koboshi.channels.web.limits import WebLimits
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
-from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from tests.channels.fakes import TOKEN, WEB, FakeGateway, client_of, serving, until, web_channel
 
 PATH = "/api/v1/sessions/room/messages"
@@ -153,10 +153,12 @@ async def test_a_client_that_leaves_does_not_take_its_message_along(gateway: Fak
     reached = Signal()
 
     async def accept_slowly(
-        batch: Sequence[Inbound], cursor: str | None = None
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
         reached.set()
-        return await gateway.accept(batch, cursor)
+        return await gateway.accept(batch, cursor, watermarks)
 
     async with serving(web_channel(gateway), accept_slowly) as url, client_of(url) as client:
         async with create_task_group() as tasks:

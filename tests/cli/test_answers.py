@@ -14,7 +14,7 @@ from koboshi.domain.outbox import DeliveryState, Postpone, Settle
 from koboshi.domain.recovery import Policy, RecoveryPolicy
 from koboshi.ports.store import Arrival
 from tests.harness.asked_owner import asked, jobs
-from tests.harness.backends import BACKENDS, Limits
+from tests.harness.backends import Limits, SqliteBackend
 from tests.harness.fake_time import HOUR_MS, SECOND_MS, FakeClock, RecordingWakeups
 from tests.harness.homes import Home, a_world
 
@@ -22,7 +22,7 @@ from tests.harness.homes import Home, a_world
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
     one = Home(
-        backend=BACKENDS["sqlite"](tmp_path),
+        backend=SqliteBackend(tmp_path),
         clock=FakeClock(),
         wakeups=RecordingWakeups(),
         world=a_world(),

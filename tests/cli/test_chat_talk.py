@@ -1,7 +1,7 @@
 """The chat client against a gateway that is killed and comes back, over real sockets."""
 
 import io
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from koboshi.cli.chat.talk import Screen, Talk
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.route import Route
 from koboshi.domain.transcript import Choice
-from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from tests.channels.fakes import TOKEN, WEB, FakeGateway, serving, until, web_channel
 from tests.channels.proxy import Wire, wire
 
@@ -187,10 +187,14 @@ async def test_a_store_in_trouble_is_waited_for(gateway: FakeGateway) -> None:
     """S166: 503 says that the outcome is unknown; the message goes out again with its key."""
     troubles = iter([True, True])
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
         if next(troubles, False):
             return ()
-        return await gateway.accept(batch, cursor)
+        return await gateway.accept(batch, cursor, watermarks)
 
     async with serving(web_channel(gateway), accept) as url, talking(Person(url)) as person:
         person.type("hello")

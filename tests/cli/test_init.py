@@ -15,7 +15,7 @@ import pytest
 from anyio import to_thread
 
 from koboshi.cli.init.text import Answers, Telegram, render
-from koboshi.config import TelegramConfig, load
+from koboshi.config import MatrixConfig, TelegramConfig, load
 from tests.cli.process import KOBOSHI, Ended, environment, koboshi
 from tests.fakes.model_servers import openai_form as form
 from tests.fakes.model_servers.server import serving as serving_model
@@ -299,3 +299,32 @@ async def test_the_model_is_asked_for_a_word(home: Path, is_good: bool) -> None:
         assert made.code == 1
         assert "the model does not work, and nothing was written" in made.err
         assert not home.exists()
+
+
+# ── other platforms ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_account_on_another_platform_is_added_by_options(home: Path) -> None:
+    made = koboshi(
+        *("init", "--yes", "--no-check", "--add", "matrix"),
+        *("--key", "matrix.homeserver=http://127.0.0.1:9", "--key", "matrix.user=@bot:example.org"),
+        *("--key", "matrix.allow=@ann:example.org,@bob:example.org"),
+        home=home,
+    )
+
+    assert made.code == 0, made.err
+    assert "set MATRIX_ACCESS_TOKEN before the start" in made.out
+    config = load(home, None, {"MATRIX_ACCESS_TOKEN": "t"})
+    (account,) = [each for each in config.enabled_channels if isinstance(each, MatrixConfig)]
+    assert (account.homeserver, account.user) == ("http://127.0.0.1:9", "@bot:example.org")
+    assert account.allow == ("@ann:example.org", "@bob:example.org")
+
+
+def test_at_a_terminal_it_asks_for_what_the_platform_needs(home: Path) -> None:
+    typed = "\n\nMY_TOKEN\nhttp://127.0.0.1:9\n@bot:example.org\n-\n"
+    code, seen = at_terminal(home, typed, "--no-check", "--add", "matrix")
+
+    assert code == 0, seen
+    text = (home / "koboshi.toml").read_text()
+    assert 'user = "@bot:example.org"\n' in text
+    assert 'token_env = "MY_TOKEN"\n' in text

@@ -20,7 +20,7 @@ from koboshi.ports.views import Page
 from tests.harness.asked_owner import asked, jobs
 from tests.harness.asked_page import asked as asked_of_page
 from tests.harness.asked_page import dashboard
-from tests.harness.backends import BACKENDS
+from tests.harness.backends import SqliteBackend
 from tests.harness.fake_time import FakeClock, RecordingWakeups
 from tests.harness.homes import Home, a_world
 
@@ -30,7 +30,7 @@ ALL = Page(limit=10, before=1 << 62)
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
     one = Home(
-        backend=BACKENDS["sqlite"](tmp_path),
+        backend=SqliteBackend(tmp_path),
         clock=FakeClock(),
         wakeups=RecordingWakeups(),
         world=a_world(),

@@ -17,14 +17,14 @@ from koboshi.domain.outbox import DeliveryState, Postpone, Settle
 from koboshi.ports.views import Page, Trace
 from tests.cli.process import gateway, koboshi
 from tests.harness.asked_owner import jobs
-from tests.harness.backends import BACKENDS
+from tests.harness.backends import SqliteBackend
 from tests.harness.fake_time import HOUR_MS
 from tests.harness.homes import Home
 
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    one = Home(backend=BACKENDS["sqlite"](tmp_path))
+    one = Home(backend=SqliteBackend(tmp_path))
     await one.boot()
     yield one
     await one.store.close()

@@ -44,6 +44,7 @@ KEYS = [
     "gap",
     "turns_unheard",
     "unreached",
+    "heard",
     "neighbours",
     "restart",
     "home",

@@ -147,8 +147,8 @@ def test_every_key_is_accepted_and_arrives(machine: Machine) -> None:
         ("[gateway]\nfresh_seconds = 1", 'line 2: unknown key "gateway.fresh_seconds"; '
          'did you mean "recovery.fresh_seconds"?'),
         ("[store]\nzzzzzz = 1", 'line 2: unknown key "store.zzzzzz"; known here: url'),
-        ("[channels.discord.main]", 'line 1: unknown key "channels.discord"; '
-         "known here: telegram, web"),
+        ("[channels.pigeons.main]", 'line 1: unknown key "channels.pigeons"; '
+         "known here: telegram"),
         ("[channels.telegram.main]\ntokenfile = 1", 'unknown key '
          '"channels.telegram.main.tokenfile"; did you mean "channels.telegram.main.token_file"?'),
         ('[channels.web]\nport = 1', "line 2: channels.web.port belongs to no account; "
@@ -181,8 +181,8 @@ def test_every_key_is_accepted_and_arrives(machine: Machine) -> None:
         ('[model]\nname = "a\\u001b[2J"', "model.name must be one line of text"),
         ('[model]\nbase_url = "ftp://x"', "must be an address that begins with https://"),
         ('[model]\nbase_url = "http://[x"', "must be an address that begins with https://"),
-        ('[store]\nurl = "mysql://x"', "line 2: store.url must be empty: this version stores "
-         "everything in SQLite in the home; remove the key, or set it to an empty text"),
+        ('[store]\nurl = "mysql://x"', "line 2: store.url must be empty or begin with "
+         "postgresql://; an empty one means SQLite in the home"),
         ('[gateway]\nworkdir = "a\\u0000b"', "workdir must be a path"),
         ("[channels.telegram.main]\nallow = 5", "allow must be a list of ids"),
         ('[channels.telegram.main]\nallow = ["7"]', "write 7 without quotes"),
@@ -366,13 +366,33 @@ def test_a_wrong_variable_is_named(
     assert complaint in complaints[0]
 
 
-@pytest.mark.parametrize("url", ["postgresql://me:canary@host/db", "mysql://x", "koboshi.db", " "])
-def test_a_store_that_is_not_there_yet_is_refused(machine: Machine, url: str) -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://koboshi@db1,db2/koboshi?target_session_attrs=read-write",
+        "postgresql:///koboshi?host=/run/postgresql",
+    ],
+)
+def test_a_database_of_postgresql_is_a_store(machine: Machine, url: str) -> None:
+    assert machine.load(f'[store]\nurl = "{url}"').store.url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://me:canary@host/db", "postgres://host/db?password=canary"]
+)
+def test_a_password_has_no_place_in_an_address(machine: Machine, url: str) -> None:
+    (told,) = machine.complaints(f'[store]\nurl = "{url}"')
+
+    assert "store.url must hold no password" in told
+    assert "canary" not in told
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "koboshi.db", " "])
+def test_a_store_that_is_not_there_is_refused(machine: Machine, url: str) -> None:
     """Issue 14: any address was accepted and ignored. The message names the key and the remedy, and
     does not repeat the password."""
     refused = (
-        "store.url must be empty: this version stores everything in SQLite in the home; "
-        "remove the key, or set it to an empty text"
+        "store.url must be empty or begin with postgresql://; an empty one means SQLite in the home"
     )
 
     assert machine.complaints(f'[store]\nurl = "{url}"') == [f"koboshi.toml line 2: {refused}"]

@@ -1,11 +1,12 @@
 """What any store must hold: every test of this folder runs on every store that there is.
 
-A new store is one class in `tests/harness/backends.py` and one name in its `BACKENDS`.
+A new store is one class beside `tests/harness/backends.py` and one name in `both_stores.py`.
 """
 
 import pytest
 
-from tests.harness.backends import BACKENDS, NewBackend
+from tests.harness.backends import NewBackend
+from tests.harness.both_stores import BACKENDS
 from tests.harness.store_fixtures import hints_are_dropped, home, keys_are_named, open_home
 
 __all__ = ["hints_are_dropped", "home", "keys_are_named", "open_home"]

@@ -85,7 +85,7 @@ async def test_an_edit_concerns_a_message_to_the_same_account(home: Home) -> Non
 
 
 async def test_a_new_account_knows_no_message_of_the_old_one(home: Home) -> None:
-    """Issue 12, A6: what is owed answers none, and a send of unknown outcome cannot be looked for,
+    """Issue 12, A6: a delivery answers none, and a send of unknown outcome cannot be looked for,
     also when the new account has said something before it."""
     await speak_as(home, OLD)
     await hear(home, OLD, "hello", "10")
@@ -163,7 +163,7 @@ async def test_what_is_said_again_by_hand_answers_no_message_of_the_old_account(
     assert answer.anchor == ""
 
 
-async def test_a_refused_account_adopts_nothing(home: Home) -> None:
+async def test_a_refused_account_is_assigned_nothing(home: Home) -> None:
     """Issue 12, A6: what is from before accounts were known waits for one that connects."""
     await home.say("hello", key="1", cursor="100")
     inbox = home.store.inbox

@@ -17,7 +17,7 @@ from koboshi.domain.inbox import EntryState
 from koboshi.domain.notes import ENDED
 from koboshi.domain.outbox import Delivery
 from koboshi.domain.recovery import BootConfig, Policy
-from koboshi.domain.transcript import Effect, Message, Need
+from koboshi.domain.transcript import Choice, Effect, Message, Need
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import claim_topic
@@ -174,7 +174,36 @@ async def test_a_button_of_such_a_question_is_answered_and_allows_nothing(home: 
 
     assert receipt.state is EntryState.DROPPED
     assert not await home.claims()
-    assert (await home.view(claim.turn_id)).state == "stopped"
+    assert (await home.view(claim.turn_id)).state == "waiting"
+
+
+@pytest.mark.parametrize("choice", ["yes", "no"])
+async def test_a_choice_is_no_message_that_waits_so_the_turn_keeps_its_question(
+    home: Home, choice: str
+) -> None:
+    """Red before: the press ended the turn, no one heard that, and the person who pressed was told
+    that they came too late."""
+    await let_in(home)
+    await writes(home, "eve", "work")
+    claim = await home.claim()
+    offered = (Choice(choice_id="yes", label="Yes"), Choice(choice_id="no", label="No"))
+    await home.ask(claim, choices=offered)
+    (asked,) = await home.deliver(ROOM, FRONT)
+    await revoke(home)
+
+    pressed = await home.say(
+        choice, person="ann", chat=ROOM, channel=FRONT, question=asked.question, choice=choice
+    )
+
+    assert (await home.entry(pressed)).reason == "person-not-allowed"
+    assert (await home.view(claim.turn_id)).state == "waiting"
+    (told,) = await home.deliver(ROOM, FRONT)
+    assert told.text.startswith("I do not go on with «work»: a person who wrote in it may not")
+    await let_in(home, "eve", 2)
+    await home.say(
+        choice, person="eve", chat=ROOM, channel=FRONT, question=asked.question, choice=choice
+    )
+    assert (await home.claim()).turn_id == claim.turn_id
 
 
 # ── several people in one turn ───────────────────────────────────────────────────────────────────

@@ -383,6 +383,7 @@ async def _check(backend: Backend, history: list[Plan]) -> None:
             assert len(await home.notes(turn.turn_id, ENDED)) == has_note, turn
     finally:
         await home.store.close()
+        backend.done()
 
 
 @settings(max_examples=40, deadline=None)

@@ -296,7 +296,32 @@ async def stopped_gateway(life: Lives, chat: str) -> None:
     await person.hears("carried over")
 
 
+async def reminder(life: Lives, chat: str) -> None:
+    """A reminder is told once, whenever the gateway dies; a schedule that the agent made is run by
+    hand."""
+    person = life.person(chat)
+    await person.say("/remind in 1 second echo tea is ready", "1")
+    await until(lambda: "tea is ready" in person.answered(), "the reminder is told")
+    order = {"action": "create", "name": "news", "when": "every 2 hours", "prompt": "echo the news"}
+    made: dict[str, object] = {"calls": [{"tool": "schedule", "arguments": order}]}
+    await person.say(script(made, {"text": "it is made"}), "2")
+    await person.hears("it is made")
+    await person.say("/cron run c2", "3")
+    await until(lambda: "the news" in person.answered(), "it is run by hand")
+    assert sorted(person.answered()) == ["it is made", "tea is ready", "the news"]
+
+
+async def standing_goal(life: Lives, chat: str) -> None:
+    """A goal is worked on, judged and reached, once."""
+    person = life.person(chat)
+    await person.say("/goal echo all is DONE", "1")
+    await person.hears("is reached")
+    assert person.answered() == ["all is DONE"]
+
+
 STORIES = {
+    "reminder": Story(reminder, is_repeatable=False),
+    "standing-goal": Story(standing_goal, is_repeatable=False),
     "echo": Story(echo),
     "two-tools": Story(two_tools),
     "tool-and-job": Story(tool_and_job, is_repeatable=False),

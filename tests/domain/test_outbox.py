@@ -296,6 +296,29 @@ def test_an_unknown_outcome_is_resolved_by_the_best_that_the_platform_allows(
     assert best is resolution
 
 
+@pytest.mark.parametrize(
+    "age_ms, finds_sent, resolution",
+    [
+        (59_999, True, Resolution.REPEAT),
+        (60_000, True, Resolution.FIND),
+        (60_000, False, Resolution.LABEL),
+    ],
+)
+def test_a_key_that_the_platform_has_forgotten_is_not_relied_on(
+    age_ms: int, finds_sent: bool, resolution: Resolution
+) -> None:
+    """Issue 17: a late repeat under a forgotten key would be said twice."""
+    best = resolution_of(
+        is_idempotent=True,
+        finds_sent=finds_sent,
+        holds=False,
+        age_ms=age_ms,
+        repeat_within_ms=60_000,
+    )
+
+    assert best is resolution
+
+
 WORD = st.integers(0, 150).map(lambda length: "x" * length)
 MARK = st.sampled_from(["\n\n", "\n", ". ", " "])
 LONG_TEXT = st.lists(WORD | MARK | st.text(max_size=20), max_size=20).map("".join)
@@ -383,4 +406,4 @@ def test_unreadably_short_parts_are_refused() -> None:
 def test_a_chat_that_keeps_moving_is_followed_with_pauses() -> None:
     delivery = replace(DELIVERY, attempts=MOVES_MAX)
 
-    assert isinstance(after_send(delivery, Moved(chat="x"), LIMITS), Postpone)
+    assert after_send(delivery, Moved(chat="x"), LIMITS) == Reroute(chat="x", wait_ms=1_000)

@@ -152,6 +152,7 @@ def test_those_who_keep_a_turn_from_running_are_named_as_the_configuration_names
         ("message", "inbox-full", True),
         ("message", "by-hand", True),
         ("message", "question-closed", False),
+        ("message", "person-not-allowed", False),
         ("report", "cut", False),
         ("report", "already-read", False),
     ],

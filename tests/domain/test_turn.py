@@ -40,6 +40,7 @@ parked       queued, running                      -> suspended
 cleared      queued, running, waiting, suspended  -> stopped
 cleared      answered                             -> done
 gave-up      queued, running, suspended           -> failed
+silenced     answered                             -> done
 """
 """The table of section 6 of the design, once more and in other words."""
 
@@ -60,8 +61,8 @@ def test_there_are_exactly_eight_states() -> None:
     assert len(TurnState) == 8
 
 
-def test_there_are_exactly_nineteen_events() -> None:
-    assert len(TurnEvent) == 19
+def test_there_are_exactly_twenty_events() -> None:
+    assert len(TurnEvent) == 20
 
 
 def test_the_transitions_are_those_of_the_design() -> None:

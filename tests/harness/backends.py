@@ -2,7 +2,7 @@
 
 The suite speaks to `ports.store` only. What differs between stores (where the data is, how a worker
 dies, how rows are read past the store) is a `Backend`. A second store is one more class here and
-one more name in `BACKENDS`.
+one more name in `tests/harness/both_stores.py`.
 """
 
 import shutil
@@ -61,6 +61,34 @@ class Backend(Protocol):
         Returns the rows of the last one."""
         ...
 
+    def done(self) -> None:
+        """The test is over, and its stores are closed."""
+        ...
+
+
+def options_of(base: StoreOptions, limits: Limits, new_code: Callable[[], str]) -> StoreOptions:
+    return replace(
+        base,
+        waiting_max=limits.waiting_max,
+        question_age_ms_max=limits.question_age_ms_max,
+        context_steps_max=limits.context_steps_max,
+        notify=limits.notify,
+        report_limits=limits.reports,
+        pairing=limits.pairing,
+        new_code=new_code,
+    )
+
+
+class Codes:
+    """The pairing codes of a home, one after the other."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self) -> str:
+        self._count += 1
+        return nth_code(self._count)
+
 
 class SqliteBackend:
     """The first life is in `folder`, each later one in a folder beside it."""
@@ -69,7 +97,7 @@ class SqliteBackend:
         self._folder = folder
         self._options = options
         self._lives = 1
-        self._codes = 0
+        self._codes = Codes()
         folder.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -86,28 +114,14 @@ class SqliteBackend:
         limits: Limits,
         on_failure: Callable[[StoreFailed], None],
     ) -> SqliteStore:
-        options = replace(
-            self._options,
-            waiting_max=limits.waiting_max,
-            question_age_ms_max=limits.question_age_ms_max,
-            context_steps_max=limits.context_steps_max,
-            notify=limits.notify,
-            report_limits=limits.reports,
-            pairing=limits.pairing,
-            new_code=self._next_code,
-        )
         return await open_store(
             self.path,
             world=world,
             clock=clock,
             wakeups=wakeups,
-            options=options,
+            options=options_of(self._options, limits, self._codes),
             on_failure=on_failure,
         )
-
-    def _next_code(self) -> str:
-        self._codes += 1
-        return nth_code(self._codes)
 
     async def kill(self, store: Store) -> None:
         """The next life begins with the files as they are now, log and all: neither the last
@@ -125,6 +139,9 @@ class SqliteBackend:
 
     def sql(self, *statements: str) -> list[tuple[object, ...]]:
         return run_sql(self.path, statements)
+
+    def done(self) -> None:
+        """The files go with the folder of the test."""
 
 
 def run_sql(home: Path, statements: Sequence[str]) -> list[tuple[object, ...]]:
@@ -145,4 +162,3 @@ def nth_code(number: int) -> str:
 
 
 NewBackend: TypeAlias = Callable[[Path], Backend]
-BACKENDS: dict[str, NewBackend] = {"sqlite": SqliteBackend}

@@ -28,7 +28,7 @@ from koboshi.processes.ends import ProcessEnds
 from koboshi.processes.runners import LocalRunners
 from koboshi.processes.supervise import ProcessRetention, Supervise
 from koboshi.processes.watch import WatchLogs
-from koboshi.runtime.approvals import ApprovalCards
+from koboshi.runtime.approval_cards import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.deliver import Deliver
@@ -36,11 +36,13 @@ from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.drafts import Drafts
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.gateway import Gateway
+from koboshi.runtime.goals import GoalLoop
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.model_caller import ModelCaller
 from koboshi.runtime.progress import Progress
 from koboshi.runtime.rescue import Rescue
+from koboshi.runtime.schedules import ScheduleLoop
 from koboshi.runtime.shipping import Shipping
 from koboshi.runtime.slots import CommandSlots, Slots
 from koboshi.runtime.turn import TurnRunner
@@ -163,6 +165,15 @@ def compose(
             open_turns_max=bounds.open_turns_max,
             poll_seconds=5,
             drain=drain,
+        ),
+        schedules=ScheduleLoop(store=store, wakeups=wakeups, drain=drain, poll_seconds=5),
+        goals=GoalLoop(
+            store=store,
+            model=model,
+            wakeups=wakeups,
+            worker_id=worker_id,
+            drain=drain,
+            poll_seconds=5,
         ),
         deliver=Deliver(
             store=store,

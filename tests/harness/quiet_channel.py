@@ -4,6 +4,7 @@ from pathlib import Path
 
 from koboshi.domain.errors import FileNotHad
 from koboshi.domain.files import Attachment
+from koboshi.domain.hearing import NOT_LISTENING, Hearing
 from koboshi.domain.ids import TurnId
 from koboshi.domain.route import Route
 from koboshi.domain.splitting import split_text
@@ -16,6 +17,10 @@ class QuietChannel:
     @property
     def account(self) -> str:
         return ""
+
+    @property
+    def hearing(self) -> Hearing:
+        return NOT_LISTENING
 
     def split(self, text: str) -> tuple[str, ...]:
         return split_text(text, self.text_max)

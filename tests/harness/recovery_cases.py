@@ -84,6 +84,8 @@ def is_impossible(facts: TurnFacts) -> bool:
     is_of_old_generation = facts.state is not TurnState.ANSWERED and not facts.is_current
     is_untouched = facts.state in (TurnState.QUEUED, TurnState.SUSPENDED)
     is_untouched = is_untouched and facts.tail is Tail.TRIGGER
+    # An occasion that is too late begins with a question of the gateway.
+    is_untouched = is_untouched or facts.asked_by is Author.GATEWAY
     has_history = bool(facts.recoveries or facts.crash_streak)
     is_unclaimed_work = (has_history or not is_untouched) and not facts.is_claimed_before
     is_set_down = facts.state is TurnState.QUEUED and facts.is_claimed_before

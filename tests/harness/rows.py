@@ -26,6 +26,7 @@ ORDERED_BY = {
     "journal": "seq",
     "cursors": "channel",
     "accounts": "channel",
+    "watermarks": "chat",
 }
 FILES = ("koboshi.db", "koboshi.db-wal", "koboshi.db-journal")
 """The logs are part of the truth: the second is there while a new file is made. The file of shared
@@ -52,6 +53,7 @@ class Rows:
     journal: list[Row]
     cursors: list[Row]
     accounts: list[Row]
+    watermarks: list[Row]
     damage: list[str]
     """What SQLite finds wrong with the file; nothing, if it is whole."""
 

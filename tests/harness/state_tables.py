@@ -1,8 +1,10 @@
 """Which table holds the states of which machine."""
 
+from koboshi.domain.goal import GoalState
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.process import ProcessState
+from koboshi.domain.schedule import ScheduleState
 from koboshi.domain.turn import TurnState
 from koboshi.domain.watch import WatcherState
 
@@ -12,6 +14,8 @@ TABLES = {
     "outbox": DeliveryState,
     "processes": ProcessState,
     "watchers": WatcherState,
+    "schedules": ScheduleState,
+    "goals": GoalState,
 }
 TABLE_OF = {
     "turn": "turns",
@@ -19,4 +23,6 @@ TABLE_OF = {
     "delivery": "outbox",
     "process": "processes",
     "watcher": "watchers",
+    "schedule": "schedules",
+    "goal": "goals",
 }

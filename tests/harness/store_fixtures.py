@@ -56,6 +56,7 @@ async def open_home(new_backend: NewBackend, tmp_path: Path) -> AsyncIterator[Op
     yield open_one
     for home in homes:
         await home.store.close()
+        home.backend.done()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from koboshi.domain.command import ActionStanding, OperatorAction
 from koboshi.domain.ids import TurnId
 from koboshi.domain.recovery import RecoveryPolicy
 from koboshi.domain.session import Busy, Settings
+from koboshi.domain.transcript import Reply
 from koboshi.domain.turn import TurnEvent, TurnState
 from tests.harness.fake_time import DAY_MS, HOUR_MS
 from tests.harness.homes import HOOK, WEB, Home, a_world
@@ -53,6 +54,12 @@ async def expired(home: Home) -> TurnId:
 async def answered(home: Home) -> TurnId:
     claim = await home.work_on()
     await home.answer(claim)
+    return claim.turn_id
+
+
+async def silenced(home: Home) -> TurnId:
+    claim = await home.work_on()
+    await home.store.turns.answer(claim, Reply(text="nothing new"), (), is_silent=True)
     return claim.turn_id
 
 
@@ -264,6 +271,7 @@ STORIES: dict[tuple[TurnState, TurnEvent], Story] = {
     (S.WAITING, E.EXPIRED): expired,
     (S.RUNNING, E.ANSWERED): answered,
     (S.ANSWERED, E.SETTLED): settled,
+    (S.ANSWERED, E.SILENCED): silenced,
     (S.RUNNING, E.RELEASED): released,
     (S.RUNNING, E.POSTPONED): postponed,
     (S.RUNNING, E.INTERRUPTED): interrupted,

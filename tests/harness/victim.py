@@ -33,6 +33,7 @@ from tests.harness.backends import IMPATIENT, SqliteBackend
 from tests.harness.fake_time import DAY_MS
 from tests.harness.homes import FRONT, SILENT, Home, a_call
 from tests.harness.victim_people import with_approvals, with_strangers
+from tests.harness.victim_time import with_time
 
 
 async def open_here(
@@ -113,6 +114,8 @@ async def story(home: Home) -> AsyncIterator[str]:
     yield "inbox.bind"
     async for verb in with_old_rows(home):
         yield verb
+    async for verb in with_time(home):
+        yield verb
     async for verb in with_the_end(home):
         yield verb
 
@@ -150,7 +153,7 @@ async def with_a_process(home: Home, claim: Claim, call_id: CallId) -> AsyncIter
 
 
 async def with_an_operator(home: Home) -> AsyncIterator[str]:
-    """A turn that no worker holds is dropped; what is owed is dropped and then owed again."""
+    """A turn that no worker holds is dropped; a delivery is dropped and then owed again."""
     await home.say("two")
     yield "inbox.accept"
     claim = await home.claim()

@@ -18,7 +18,7 @@ from koboshi.domain.ids import ProcessId
 from koboshi.ports.runners import Seen
 from koboshi.processes.runners import LocalRunners
 from tests.channels.fakes import TOKEN
-from tests.harness.backends import BACKENDS, Limits
+from tests.harness.backends import Limits, SqliteBackend
 from tests.harness.homes import Home, a_world
 from tests.hostile.whole_api import WholeApi
 from tests.hostile.wild import JSON, NUMBERS, TEXTS, fuzzed, objects
@@ -51,7 +51,7 @@ QUESTIONS = objects(
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
     """One with a session, a turn that waits, a message and a delivery."""
-    one = Home(backend=BACKENDS["sqlite"](tmp_path), world=a_world(), limits=Limits())
+    one = Home(backend=SqliteBackend(tmp_path), world=a_world(), limits=Limits())
     await one.boot()
     await one.ask(await one.work_on("hello"))
     yield one
@@ -77,6 +77,7 @@ def jobs(home: Home) -> ControlContext:
 @fuzzed(80)
 @example({"ask": "list", "kind": "turn", "limit": 10**40, "before": "t9223372036854775807"})
 @example({"ask": "process-log", "what": "p1", "chars": -(10**40)})
+@example({"ask": "process-log", "chars": False})
 @example({"ask": "list", "kind": "session", "chat": "half \ud800"})
 @example({"ask": "pairing-revoke", "what": "\ud800", "person": "\ud800"})
 @example({"ask": "explain", "what": "\0"})

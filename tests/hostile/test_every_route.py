@@ -13,7 +13,7 @@ import koboshi
 from koboshi.channels.web.guard import SAFE_HEADERS
 from koboshi.channels.web.openapi import document
 from tests.channels.fakes import TOKEN
-from tests.harness.backends import BACKENDS, Limits
+from tests.harness.backends import Limits, SqliteBackend
 from tests.harness.homes import Home, a_world
 from tests.hostile.whole_api import ADDRESS, WholeApi
 
@@ -29,7 +29,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 @pytest.fixture
 async def whole(tmp_path: Path) -> AsyncIterator[WholeApi]:
-    home = Home(backend=BACKENDS["sqlite"](tmp_path), world=a_world(), limits=Limits())
+    home = Home(backend=SqliteBackend(tmp_path), world=a_world(), limits=Limits())
     await home.boot()
     yield WholeApi(home)
     await home.store.close()

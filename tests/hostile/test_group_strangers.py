@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from koboshi.channels.telegram.codec import UpdateReader, press_of
+from koboshi.channels.common.choices import press_of
+from koboshi.channels.telegram.codec import UpdateReader
 from koboshi.channels.telegram.types import User
 from koboshi.commands.run import respond
 from koboshi.domain.ids import ChannelName
@@ -23,7 +24,7 @@ from koboshi.domain.transcript import Need
 from koboshi.domain.turn import Claim
 from koboshi.ports.store import Arrival
 from koboshi.runtime.intake import Intake
-from tests.harness.backends import BACKENDS, nth_code
+from tests.harness.backends import SqliteBackend, nth_code
 from tests.harness.homes import Home, a_call
 
 BOT = ChannelName("telegram:main")
@@ -144,7 +145,7 @@ async def room(tmp_path: Path) -> AsyncIterator[Room]:
         channels={BOT: True},
         is_allowed=lambda _channel, person: person == str(OWNER),
     )
-    home = Home(backend=BACKENDS["sqlite"](tmp_path / "home"), world=world)
+    home = Home(backend=SqliteBackend(tmp_path / "home"), world=world)
     await home.boot()
     made = Room(home)
     await made.send(made.message("hello", OWNER, chat=OWNER, name=OWNERS_NAME))

@@ -12,7 +12,7 @@ from koboshi.domain.files import OutFile, Parcel, safe_name
 from koboshi.domain.outbox import DeliveryState
 from koboshi.domain.transcript import Result, ResultStatus
 from tests.channels.fakes import TOKEN
-from tests.harness.backends import BACKENDS, Limits
+from tests.harness.backends import Limits, SqliteBackend
 from tests.harness.homes import Home, a_call, a_world
 from tests.harness.rows import read_rows
 from tests.hostile.whole_api import WholeApi
@@ -23,7 +23,7 @@ CONTENT = b"<script>alert(1)</script>\x00\xff"
 
 @pytest.fixture
 async def whole(tmp_path: Path) -> AsyncIterator[WholeApi]:
-    home = Home(backend=BACKENDS["sqlite"](tmp_path), world=a_world(), limits=Limits())
+    home = Home(backend=SqliteBackend(tmp_path), world=a_world(), limits=Limits())
     await home.boot()
     (tmp_path / "files").mkdir(mode=0o700)
     yield WholeApi(home, folder=tmp_path)
@@ -182,7 +182,7 @@ async def test_a_file_of_another_chat_is_not_given(whole: WholeApi) -> None:
 async def test_words_without_a_file_and_a_file_that_was_not_delivered_are_not_given(
     whole: WholeApi,
 ) -> None:
-    """Issue 13, B15: what is owed still, or was given up, was sent to no one."""
+    """Issue 13, B15: what is still owed, or was given up, was sent to no one."""
     (whole.folder / "files" / "kept").write_bytes(CONTENT)
     number = await owe(whole, OutFile(path="files/kept", name="kept", size=len(CONTENT)))
     rows = read_rows(whole.folder).of("outbox")

@@ -115,6 +115,8 @@ def test_a_row_begins_in_a_state_in_which_its_machine_begins() -> None:
         "delivery_again": {"owed"},
         "process_insert": {"starting"},
         "watcher_insert": {"armed"},
+        "schedule_insert": {"armed"},
+        "goal_insert": {"active"},
     }
 
 

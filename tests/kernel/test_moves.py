@@ -29,6 +29,8 @@ KEYS = {
     "outbox": "delivery_id",
     "processes": "process_id",
     "watchers": "watcher_id",
+    "schedules": "schedule_id",
+    "goals": "goal_id",
 }
 # What a statement is told beside the row that it is for.
 TOLD: dict[str, Value] = {
@@ -41,10 +43,38 @@ TOLD: dict[str, Value] = {
 SAME = {"old_offset": "log_offset", "old_reports": "reports"}
 
 
+def add_timed(connection: apsw.Connection) -> None:
+    """Schedules and goals in every state: version 1 had none."""
+    for number, state in enumerate(TABLES["schedules"], start=1):
+        due = "1" if state == "armed" else "NULL"
+        connection.execute(
+            "INSERT INTO schedules (session_id, person, name, kind, expression, zone, prompt, "
+            "command, place, late, overlap, quiet, state, due_ms, created_by, created_ms, "
+            f"changed_ms) VALUES (1, 'ann', 'n', 'every', '60', '', 'p', '', 'here', 'skip', "
+            f"'skip', 0, '{state}', {due}, 'k{number}', 1, 1)"
+        )
+    sessions = connection.execute("SELECT session_id FROM sessions").fetchall()
+    for number, state in enumerate(TABLES["goals"], start=1):
+        if number > len(sessions):
+            connection.execute(
+                "INSERT INTO sessions (channel, chat, thread, created_ms, changed_ms) "
+                f"VALUES ('web:main', 'goal-{number}', '', 1, 1)"
+            )
+            sessions.append((connection.last_insert_rowid(),))
+        wait = "1" if state == "waiting" else "NULL"
+        connection.execute(
+            "INSERT INTO goals (session_id, generation, person, text, state, steps_max, "
+            "tokens_max, wait_until_ms, created_by, created_ms, changed_ms) VALUES "
+            f"({sessions[number - 1][0]}, 1, 'ann', 't', '{state}', 20, 1, {wait}, 'k{number}', "
+            "1, 1)"
+        )
+
+
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[apsw.Connection]:
     lay_out_every_state(tmp_path)
     opened = open_writer(tmp_path / "koboshi.db")
+    add_timed(opened)
     yield opened
     opened.close()
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from koboshi.app.probe import ProbeFailed, try_model
+from koboshi.app.platforms.platform import ProbeFailed
+from koboshi.app.probe import try_model
 from koboshi.config import Config, ModelConfig, Secret
 from tests.models.asking import KEY
 from tests.models.conftest import Place

@@ -1,6 +1,6 @@
 """What is timed and counted where it happens; what was asked for happens as without it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -9,7 +9,7 @@ from koboshi.domain.ids import ChannelName, EntryId, SessionId, TurnId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent, Unsure
 from koboshi.domain.route import Route
-from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Abilities, Accept, Inbound, Receipt
 from koboshi.ports.model import ModelReply, OnText, Request
 from koboshi.runtime.heartbeat import THAW_SECONDS, SuspendDetector
 from koboshi.runtime.measured import MeasuredChannel, MeasuredModel
@@ -98,7 +98,11 @@ async def test_accepting_is_timed_and_repeats_and_reconnections_are_counted() ->
     clock, meter = FakeClock(), Meter()
     channel = MeasuredChannel(Platform(clock), meter, clock)
 
-    async def accept(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
+    async def accept(
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
+    ) -> tuple[Receipt, ...]:
         clock.passed_s += 1
         first = Receipt(entry_id=EntryId(1), state=EntryState.ATTACHED, is_duplicate=False)
         again = Receipt(entry_id=EntryId(1), state=EntryState.ATTACHED, is_duplicate=True)

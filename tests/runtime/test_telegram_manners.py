@@ -2,13 +2,14 @@
 
 from anyio import create_task_group
 
-from koboshi.channels.telegram import rate_limiter as module
+from koboshi.channels.common import pacing as module
+from koboshi.channels.common.pacing import RateLimiter
 from koboshi.channels.telegram.rate_limiter import (
     CHAT_AT_ONCE,
     CHAT_PER_SECOND,
     GROUP_AT_ONCE,
     GROUP_PER_SECOND,
-    RateLimiter,
+    telegram_limiter,
 )
 from tests.harness.virtual import VirtualClock
 
@@ -30,7 +31,7 @@ def most_within(said: list[float], seconds: float) -> int:
 
 async def test_a_person_hears_a_little_at_once_and_then_steadily() -> None:
     clock = VirtualClock()
-    said = await speak(RateLimiter(clock, 30), clock, "7", 100)
+    said = await speak(telegram_limiter(clock, 30), clock, "7", 100)
 
     assert said[CHAT_AT_ONCE - 1] == 0
     assert most_within(said, 60) <= 60 * CHAT_PER_SECOND + CHAT_AT_ONCE
@@ -39,14 +40,14 @@ async def test_a_person_hears_a_little_at_once_and_then_steadily() -> None:
 
 async def test_a_group_hears_twenty_in_a_minute() -> None:
     clock = VirtualClock()
-    said = await speak(RateLimiter(clock, 30), clock, "-100200", 100)
+    said = await speak(telegram_limiter(clock, 30), clock, "-100200", 100)
 
     assert most_within(said, 60) <= 60 * GROUP_PER_SECOND + GROUP_AT_ONCE
 
 
 async def test_all_chats_together_hear_no_more_than_is_allowed() -> None:
     clock = VirtualClock()
-    manners, said = RateLimiter(clock, 30), list[float]()
+    manners, said = telegram_limiter(clock, 30), list[float]()
 
     async def talk(chat: str) -> None:
         said.extend(await speak(manners, clock, chat, 4))
@@ -62,7 +63,7 @@ async def test_all_chats_together_hear_no_more_than_is_allowed() -> None:
 
 async def test_one_chat_does_not_hold_up_the_others() -> None:
     clock = VirtualClock()
-    manners = RateLimiter(clock, 30)
+    manners = telegram_limiter(clock, 30)
     await speak(manners, clock, "7", 20)
     before = clock.monotonic()
 
@@ -72,12 +73,12 @@ async def test_one_chat_does_not_hold_up_the_others() -> None:
 async def test_without_limits_of_our_own_no_one_waits() -> None:
     clock = VirtualClock()
 
-    assert set(await speak(RateLimiter(clock, 0), clock, "7", 1_000)) == {0.0}
+    assert set(await speak(telegram_limiter(clock, 0), clock, "7", 1_000)) == {0.0}
 
 
 async def test_what_passes_is_not_shown_where_quiet_is_asked_for() -> None:
     clock = VirtualClock()
-    manners = RateLimiter(clock, 30)
+    manners = telegram_limiter(clock, 30)
     manners.pause_until("7", 10)
 
     assert not manners.may_show("7")
@@ -89,7 +90,7 @@ async def test_what_passes_is_not_shown_where_quiet_is_asked_for() -> None:
 
 async def test_chats_are_not_remembered_without_end() -> None:
     clock = VirtualClock()
-    manners = RateLimiter(clock, 1_000_000)
+    manners = telegram_limiter(clock, 1_000_000)
     for number in range(module.CHATS_MAX + 100):
         await manners.wait_for_chat(f"{number}")
 

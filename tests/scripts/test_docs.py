@@ -18,7 +18,7 @@ from koboshi.domain.turn import TurnState
 from koboshi.domain.watch import WatcherState
 from koboshi.runtime.metric_table import METRICS
 from scripts import reference_tables, rules_table, state_diagrams
-from tests.fakes.plugins.installing import EXAMPLE
+from tests.fakes.plugins.installing import EXAMPLE, EXAMPLE_CHANNEL
 
 PAGES = {
     "state-machines": (state_diagrams.PAGE, state_diagrams.render),
@@ -88,10 +88,18 @@ def test_every_rule_on_the_page_has_a_verdict(rule: Rule) -> None:
     assert everywhere != {"—"}
 
 
-@pytest.mark.parametrize("name", ["koboshi_jot.py", "pyproject.toml"])
-def test_the_example_of_a_tool_is_the_one_that_is_tested(name: str) -> None:
-    page = (state_diagrams.PAGE.parent / "writing-a-tool.md").read_text(encoding="utf-8")
-    example = (EXAMPLE / name).read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    "page_name, file",
+    [
+        ("writing-a-tool.md", EXAMPLE / "koboshi_jot.py"),
+        ("writing-a-tool.md", EXAMPLE / "pyproject.toml"),
+        ("writing-a-channel.md", EXAMPLE_CHANNEL / "koboshi_folder.py"),
+        ("writing-a-channel.md", EXAMPLE_CHANNEL / "pyproject.toml"),
+    ],
+)
+def test_the_example_of_a_plug_in_is_the_one_that_is_tested(page_name: str, file: Path) -> None:
+    page = (state_diagrams.PAGE.parent / page_name).read_text(encoding="utf-8")
+    example = file.read_text(encoding="utf-8")
 
     assert f"\n{example}```\n" in page
 

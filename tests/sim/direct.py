@@ -17,9 +17,9 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.store import Store
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
+from koboshi.stores.lock import HomeLock, take_lock
 from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
-from koboshi.stores.sqlite.lock import HomeLock, take_lock
 from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.stores.sqlite.transaction import SqliteReading
@@ -173,6 +173,9 @@ class DirectBackend:
 
     def sql(self, *statements: str) -> list[tuple[object, ...]]:
         return run_sql(self.path, statements)
+
+    def done(self) -> None:
+        """The files go with the folder of the test."""
 
     def _next_code(self) -> str:
         self._codes += 1

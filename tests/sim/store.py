@@ -24,9 +24,9 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.transaction import NO_KEYS, Keys, Reading, Transaction
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
+from koboshi.stores.lock import take_lock
 from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_reader, open_writer
-from koboshi.stores.sqlite.lock import take_lock
 from koboshi.stores.sqlite.reader import SqliteReaders
 from koboshi.stores.sqlite.store import SqliteStore
 from koboshi.stores.sqlite.transaction import SqliteReading

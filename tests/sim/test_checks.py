@@ -62,6 +62,7 @@ def some_rows(*, unclean: int, asked_by: str, accepted_by: int) -> Rows:
         watchers=none,
         journal=none,
         cursors=none,
+        watermarks=none,
         accounts=none,
         damage=[],
     )

@@ -202,6 +202,25 @@ async def test_a_restore_keeps_what_was_there_and_holds_what_is_owed(tmp_path: P
     await again.store.close()
 
 
+async def test_a_restore_gives_sends_other_keys(tmp_path: Path) -> None:
+    """Issue 17: ids of deliveries begin again there, and a platform that knows the old key would
+    give the old message for the new answer."""
+    home = await with_an_answer_owed(tmp_path)
+    file = await backed_up(home)
+    before = await home.take_delivery("ann")
+    assert len(before.send_key) <= 25
+    await home.store.close()
+    await restore_backup(tmp_path, file, clock=home.clock)
+    home = await open_home(tmp_path)
+    await home.store.outbox.release(None)
+
+    after = await home.take_delivery("ann")
+    assert after.delivery_id == before.delivery_id
+    assert after.send_key != before.send_key
+    assert after.send_key.endswith(f"-{after.delivery_id}")
+    await home.store.close()
+
+
 async def test_what_is_released_is_owed_again_and_says_that_it_may_be_a_duplicate(
     tmp_path: Path,
 ) -> None:

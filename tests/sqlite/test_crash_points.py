@@ -30,7 +30,11 @@ VERBS = frozenset(
     "erasures.erase erasures.files_gone erasures.finished "
     "people.approve people.deny people.revoke people.set_role people.tell_of_roles "
     "browsers.make browsers.use browsers.revoke browsers.revoke_all "
+    "chats.delete chats.mark chats.name minutes.note search.clear search.index "
     "retention.forget_deliveries retention.forget_lines "
+    "goals.claim goals.judged goals.move goals.unjudged goals.wake "
+    "schedules.begin schedules.fire schedules.forget schedules.order schedules.reckon "
+    "schedules.wish "
     "turns.answer turns.append turns.ask turns.claim turns.expire turns.fail "
     "turns.finish_call turns.note turns.postpone turns.recover turns.release turns.retry_model "
     "turns.start_call turns.summarise turns.tell_progress turns.will "
@@ -68,9 +72,12 @@ def content_of(path: Path) -> str:
     connection = apsw.Connection(str(path / "koboshi.db"))
     tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1")
     rows = [(name, connection.execute(f"SELECT * FROM {name}").get) for (name,) in tables]
+    random_ids = connection.execute("SELECT random FROM send_ids").fetchall()
     assert connection.pragma("integrity_check") == "ok"
     connection.close()
     told = repr(rows).replace((path / ID_NAME).read_text().strip(), "this home")
+    for (random,) in random_ids:
+        told = told.replace(str(random), "this database")
     return hashlib.sha256(told.encode()).hexdigest()
 
 

@@ -61,3 +61,15 @@ async def test_the_id_of_a_home_stays_and_is_made_anew_where_it_is_none(
     assert file.stat().st_mode & 0o777 == 0o600
     homes = home.sql("SELECT DISTINCT home FROM workers")
     assert homes == [(file.read_text().strip(),)]
+
+
+async def test_the_next_open_ends_the_workers_of_every_home(home: Home) -> None:
+    """Issue 14, 2: what the database in a home has of another home was brought there."""
+    home.sql(
+        "INSERT INTO workers (worker_id, host, pid, birth, version, started_ms, heartbeat_ms, "
+        "node, home) VALUES (77, 'b', 1, 'x/1', '0.1', 1, 1, 'b', 'elsewhere')"
+    )
+    await home.reopen()
+
+    (end,) = home.sql("SELECT ended_how FROM workers WHERE worker_id = 77")
+    assert end == ("killed",)

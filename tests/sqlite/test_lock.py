@@ -13,7 +13,7 @@ from anyio import create_task_group, move_on_after
 
 from koboshi.clock import SystemClock
 from koboshi.domain.errors import HomeHeld, StoreRefused
-from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
+from koboshi.stores.lock import LOCK_NAME, HomeLock, take_lock
 from tests.harness.fake_time import FakeClock
 from tests.harness.polling import until
 from tests.harness.victim import open_here

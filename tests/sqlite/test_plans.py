@@ -9,7 +9,6 @@ import pytest
 from koboshi.kernel.queries import QUERIES
 
 MAY_SCAN: dict[str, set[str]] = {
-    "view_tables": {"SCAN sqlite_master"},
     # What has no index of its own: a bounded number of kept processes.
     "view_processes": {"SCAN processes"},
     # One row each, found by going from one name to the next.

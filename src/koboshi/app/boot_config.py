@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from koboshi.app.tokens import kept_token
-from koboshi.config import Config, TelegramConfig, secrets_of
+from koboshi.config import Config, PlatformConfig, secrets_of
 from koboshi.domain.errors import ModelUnusable
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.outage import Patience
@@ -40,7 +40,7 @@ def boot_config_of(config: Config) -> BootConfig:
         listen={
             ChannelName(bot.name): bot.groups
             for bot in config.channels
-            if isinstance(bot, TelegramConfig)
+            if isinstance(bot, PlatformConfig)
         },
         is_owner=named_by(config),
         owned=_owned(config),
@@ -96,7 +96,7 @@ def _lists(config: Config) -> dict[str, frozenset[str]]:
     return {
         channel.name: frozenset(str(person) for person in channel.allow)
         for channel in config.channels
-        if isinstance(channel, TelegramConfig)
+        if isinstance(channel, PlatformConfig)
     }
 
 

@@ -10,7 +10,7 @@ from koboshi.boundary.enclosure import ON_HOST, Enclosure, Exceptions
 from koboshi.boundary.port_guard import PortGuard
 from koboshi.boundary.probe import REMEDY, Probe, probe
 from koboshi.boundary.program_files import files_of
-from koboshi.config import Config, McpConfig, TelegramConfig, WebConfig
+from koboshi.config import Config, McpConfig
 from koboshi.config.problems import NOWHERE
 from koboshi.domain.sandbox import Boundary, Sandbox
 from koboshi.stores.home_id import home_id
@@ -184,16 +184,8 @@ NAMES = {Boundary.BUBBLEWRAP: "bubblewrap", Boundary.LANDLOCK: "Landlock", Bound
 
 def guard_of(config: Config) -> PortGuard:
     """What keeps programs off our own ports. A port that the system chooses cannot be guarded."""
-    ports = set[int]()
-    for channel in config.enabled_channels:
-        match channel:
-            case WebConfig(port=port):
-                ports.add(port)
-            case TelegramConfig(webhook_url=url, webhook_port=port) if url:
-                ports.add(port)
-            case _:
-                continue
-    return PortGuard(frozenset(ports - {0}))
+    places = [channel.listens_at for channel in config.enabled_channels]
+    return PortGuard(frozenset(place[1] for place in places if place and place[1]))
 
 
 def _hidden(config: Config) -> Iterator[str]:
@@ -201,9 +193,11 @@ def _hidden(config: Config) -> Iterator[str]:
     yield str(config.home)
     if config.file is not None:
         yield str(config.file)
-    for section in (*config.channels, *config.mcp):
-        if section.token_file is not None:
-            yield str(section.token_file)
+    for channel in config.channels:
+        yield from map(str, channel.secret_files)
+    for server in config.mcp:
+        if server.token_file is not None:
+            yield str(server.token_file)
     if credentials := os.environ.get("CREDENTIALS_DIRECTORY"):
         yield credentials
 

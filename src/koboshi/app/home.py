@@ -13,7 +13,8 @@ from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.read import ReadRequests
 from koboshi.control.replies import Done
-from koboshi.control.requests import ControlRequest, Look, cleaned
+from koboshi.control.request_wire import cleaned
+from koboshi.control.requests import ControlRequest, Look
 from koboshi.stores.sqlite.idle_home import idle_home_views
 
 Outcome = TypeVar("Outcome")
@@ -24,7 +25,7 @@ WHO = "the koboshi command line"
 def answer_from_home(config: Config, request: ControlRequest) -> Done:
     """What a gateway would answer. Raises HomeHeld when another process owns the home."""
     request = cleaned(request)
-    if isinstance(request, Look):
+    if isinstance(request, Look) and not config.store.url:
         return _looked(config, request)
     import anyio
 

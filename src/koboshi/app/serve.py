@@ -28,6 +28,7 @@ from koboshi.app.builders.control import (
     PROCESSES_NAME,
     backlog_limits,
     erasing_of,
+    goal_limits,
     pairing_limits,
     report_limits,
 )
@@ -36,6 +37,8 @@ from koboshi.app.builders.shared import Shared
 from koboshi.app.plugins import load_plugins
 from koboshi.app.servers import keep_connected
 from koboshi.app.start_check import usable_model, workdir_warnings
+from koboshi.app.stores import GatewayStore, open_configured
+from koboshi.app.zone import zone_rules, zones_of
 from koboshi.boundary.control_groups import ControlGroups
 from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.channels.web.channel import WebChannel
@@ -55,7 +58,9 @@ from koboshi.processes.installed import INSTALLED
 from koboshi.processes.runners import LocalRunners
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.host import Surroundings
+from koboshi.runtime.indexing import Indexing
 from koboshi.runtime.memory import count_kills
+from koboshi.runtime.minutes import NoteMinutes
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.opening import Opening
 from koboshi.runtime.outgoing_files import Parcels
@@ -63,7 +68,7 @@ from koboshi.runtime.retention import Forgetting
 from koboshi.runtime.status_notifier import StatusNotifier
 from koboshi.runtime.wakeups import LocalWakeups
 from koboshi.stores import faults
-from koboshi.stores.sqlite.store import SqliteStore, StoreOptions, open_store
+from koboshi.stores.options import StoreOptions
 
 log = structlog.get_logger()
 
@@ -148,7 +153,7 @@ async def _serve(config: Config, options: RunOptions, model: Model) -> bool:
 
 
 @asynccontextmanager
-async def _refusal_booked(store: SqliteStore, worker: Worker) -> AsyncIterator[None]:
+async def _refusal_booked(store: GatewayStore, worker: Worker) -> AsyncIterator[None]:
     """A start that could not be is said to be one: without a word it would pass for a kill."""
     try:
         yield
@@ -178,6 +183,9 @@ async def _live(shared: Shared, options: RunOptions) -> None:
         tasks.start_soon(_close_home, config)
         tasks.start_soon(_inside_folders(shared).keep_sweeping)
         tasks.start_soon(_forgetting(shared).keep_forgetting)
+        tasks.start_soon(_minutes(shared).keep_noting)
+        indexing = Indexing(search=shared.store.search, wakeups=shared.wakeups)
+        tasks.start_soon(indexing.keep_indexing)
         tasks.start_soon(erasing_of(config, shared.store).keep_erasing, shared.wakeups)
         # What is not needed to accept messages comes after it.
         before = [opening.is_known] if built.web else []
@@ -220,9 +228,9 @@ async def _open(
     world: BootConfig,
     clock: SystemClock,
     wakeups: LocalWakeups,
-) -> SqliteStore:
-    return await open_store(
-        config.home,
+) -> GatewayStore:
+    return await open_configured(
+        config,
         world=world,
         clock=clock,
         wakeups=wakeups,
@@ -238,6 +246,10 @@ async def _open(
             report_limits=report_limits(config),
             pairing=pairing_limits(config),
             backlog=backlog_limits(config),
+            zone_named=zones_of(config),
+            zone_rules=zone_rules(config),
+            goal_limits=goal_limits(config),
+            schedules_max=config.limits.schedules_per_member_max,
         ),
         on_failure=lambda failure: log.error("store_failed", error=str(failure)),
         on_trouble=lambda trouble: log.warning("store_waits", reason=trouble),
@@ -279,6 +291,7 @@ def _forgetting(shared: Shared) -> Forgetting:
         worker_id=shared.worker.worker_id,
         journal_days=retention.journal_days,
         deliveries_days=retention.deliveries_days,
+        occasions_days=shared.config.limits.occasions_kept_days,
     )
 
 
@@ -323,8 +336,17 @@ def _reload(drain: Drain, wrong: str) -> None:
 
 
 def _asked_by(options: RunOptions, clock: SystemClock) -> str:
-    """The process that was told to hold what is owed. It stays the same when a parent starts us
-    again, or when we start ourselves again: what is owed since is not held."""
+    """The process that was told to hold owed deliveries. It stays the same when a parent starts us
+    again, or when we start ourselves again: later deliveries are not held."""
     pid = os.getppid() if options.is_supervised else os.getpid()
     birth = birth_of(pid)
     return f"{pid}/{birth}" if birth != UNKNOWN else f"{pid}/{clock.now_ms()}"
+
+
+def _minutes(shared: Shared) -> NoteMinutes:
+    return NoteMinutes(
+        minutes=shared.store.minutes,
+        meter=shared.meter,
+        database=shared.config.home / "koboshi.db",
+        model=shared.config.model.name,
+    )

@@ -17,7 +17,7 @@ from koboshi.channels.common.listening import (
     web_place,
     webhook_place,
 )
-from koboshi.config import Config, TelegramConfig, WebConfig
+from koboshi.config import ChannelConfig, Config, WebConfig
 from koboshi.config.home_paths import check_folder_to_make, check_home
 from koboshi.config.problems import ConfigError, InvalidValue
 from koboshi.domain.errors import KeyMissing, ModelUnusable, ToolUnusable, Unusable
@@ -105,11 +105,9 @@ def _unbuilt(config: Config, *, needs_secrets: bool) -> tuple[str, ...]:
     return ()
 
 
-def _places(channel: TelegramConfig | WebConfig) -> Iterator[ListenAddress]:
-    match channel:
-        case WebConfig(name=name, host=host, port=port, public_url=public_url):
-            yield web_place(name, host, port, is_public=bool(public_url))
-        case TelegramConfig(webhook_url=url, webhook_host=host, webhook_port=port) if url:
-            yield webhook_place(host, port)
-        case _:
-            return
+def _places(channel: ChannelConfig) -> Iterator[ListenAddress]:
+    if isinstance(channel, WebConfig):
+        is_public = bool(channel.public_url)
+        yield web_place(channel.name, channel.host, channel.port, is_public=is_public)
+    elif channel.listens_at is not None:
+        yield webhook_place(*channel.listens_at)

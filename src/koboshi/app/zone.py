@@ -1,8 +1,16 @@
 """The zone that times are told in."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 
 from koboshi.config import Config
+from koboshi.stores.zones import zone_of_name
+
+_RULES = Path("/usr/share/zoneinfo/tzdata.zi")
+"""Where most machines say which edition of the rules they have."""
 
 
 def zone_of(config: Config) -> tzinfo:
@@ -34,3 +42,26 @@ class _MachineZone(tzinfo):
 
     def tzname(self, moment: datetime | None) -> str | None:
         return None if moment is None else moment.replace(tzinfo=None).astimezone().tzname()
+
+
+def zones_of(config: Config) -> Callable[[str], tzinfo]:
+    """The zone of a name; of the empty name that of the gateway. Raises LookupError."""
+    own = zone_of(config)
+
+    @cache
+    def named(name: str) -> tzinfo:
+        return zone_of_name(name) if name else own
+
+    return named
+
+
+def zone_rules(config: Config) -> str:
+    """By which rules of zones times are reckoned. Another text means: reckon them again."""
+    try:
+        with _RULES.open(encoding="ascii") as file:
+            edition = file.readline(100).strip()
+    except (OSError, ValueError):
+        edition = ""
+    if not edition:
+        edition = version("tzdata")
+    return f"{edition} {config.gateway.zone or 'machine'}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Shape = TypeVar("Shape")
 
 SOCKET_NAME = "control.sock"
+DATABASE_NAME, ID_NAME = "koboshi.db", "home-id"
 SOCKET_PATH_BYTES_MAX = 100
 ANSWER_SECONDS = 15.0
 OWN_SECONDS = 10.0
@@ -47,7 +48,7 @@ def ask_owner(config: "Config", request: ControlRequest) -> dict[str, object]:
     Raises CommandFailure where no owner can be asked (no home, no permission, a gateway that is
     stuck), and where the owner has no answer.
     """
-    _check_home(config.home)
+    _check_home(config)
     return _answered(ask_gateway(config.home, request) or _ask_home(config, request))
 
 
@@ -70,7 +71,7 @@ def look(home: Path | None, config_file: Path | None, request: ControlRequest) -
     answer = ask_gateway(place, request) if _has_socket(place) else None
     if answer is None:
         config = loaded(home, config_file)
-        _check_home(place)
+        _check_home(config)
         answer = _ask_home(config, request)
     return Looked(home=place, answer=_answered(answer))
 
@@ -145,10 +146,11 @@ def _has_socket(home: Path) -> bool:
         return False
 
 
-def _check_home(home: Path) -> None:
+def _check_home(config: "Config") -> None:
     """Raises CommandFailure if there is no home to ask about."""
+    home, sign = config.home, ID_NAME if config.store.url else DATABASE_NAME
     try:
-        is_home, is_file = (home / "koboshi.db").exists(), home.is_file()
+        is_home, is_file = (home / sign).exists(), home.is_file()
     except OSError as error:
         raise _unusable(home, error) from error
     if is_file:
@@ -235,7 +237,8 @@ def unreadable() -> CommandFailure:
 
 def _unusable(home: Path, error: OSError) -> CommandFailure:
     said = (error.strerror or str(error)).lower()
-    return CommandFailure(WRONG_SETUP, "home", f"the home {home} cannot be used: {said}")
+    named = "" if error.filename in (None, str(home)) else f": {escaped(str(error.filename))}"
+    return CommandFailure(WRONG_SETUP, "home", f"the home {home} cannot be used: {said}{named}")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from koboshi.cli.backup_words import made_lines, restored_lines
 from koboshi.cli.groups import NearGroup
 from koboshi.cli.options import (
     FAILED,
+    WRONG_SETUP,
     CommandFailure,
     failures_told,
     home_options,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 KEPT = 14
 _FILE = click.Path(path_type=Path)
+NOT_IN_HOME = (
+    "the store is PostgreSQL: restore it with its own tools, then start with --hold-outbox once"
+)
 
 
 @click.group(cls=NearGroup)
@@ -128,6 +132,8 @@ def restore(file: Path, home: Path | None, config_file: Path | None, as_json: bo
 
     with failures_told(as_json):
         config = loaded(home, config_file)
+        if config.store.url:
+            raise CommandFailure(WRONG_SETUP, "not-in-home", NOT_IN_HOME)
         with bar(not as_json) as show, owner_failures(config.home):
             prepare_home(config.home)
             done = anyio.run(restored, config.home, file, lambda: show("checking", 0, 0))
@@ -182,7 +188,7 @@ def _made_here(config: Config, file: str, keep: int, show: Show) -> "BackupStand
     from koboshi.app.backups import backup_from_home
     from koboshi.domain.errors import HomeHeld
 
-    if not (config.home / "koboshi.db").exists():
+    if not config.store.url and not (config.home / "koboshi.db").exists():
         words = f"no gateway has run in {config.home} yet; there is nothing to copy"
         raise CommandFailure(FAILED, "no-home", words)
     with owner_failures(config.home, HomeHeld):

@@ -99,6 +99,9 @@ def render_status(answer: Mapping[str, object], now_ms: int, zone: tzinfo | None
         is_ours = each.name in ("model", "boundary")
         name = each.name if is_ours else f"server     {escaped(each.name)}"
         lines.append(f"{name:<10} {'' if each.ok else 'trouble: '}{escaped(each.reason)}")
+    for name, words in said.heard.items():
+        if name not in said.unreached:
+            lines.append(f"channel    {escaped(name)}: {escaped(words)}")
     held_back = BREAKER_WORDS.get(Breaker(said.breaker))
     trouble = said.trouble or _silence(said, now_ms) or held_back
     if trouble:

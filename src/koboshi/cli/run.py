@@ -21,7 +21,14 @@ from koboshi.cli.options import OK, RESTART, STORAGE_FAILED, WRONG_SETUP, home_o
 from koboshi.cli.supervise import stop_without_parent, supervise_gateway
 from koboshi.config import Config, ConfigError, load, prepare_home, secrets_of
 from koboshi.config.secret_places import secret_variables_of
-from koboshi.domain.errors import HomeHeld, KoboshiError, StoreFailed, StoreRefused, Unusable
+from koboshi.domain.errors import (
+    Buried,
+    HomeHeld,
+    KoboshiError,
+    StoreFailed,
+    StoreRefused,
+    Unusable,
+)
 from koboshi.domain.resource_exhaustion import shortage_in
 
 if TYPE_CHECKING:
@@ -277,6 +284,8 @@ def _ending_of_one(
 ) -> tuple[int, str] | None:
     missing = shortage_in(error)
     match error:
+        case Buried():
+            return RESTART, f"{error}; start me again"
         case StoreFailed():
             return STORAGE_FAILED, f"{error}; start me again"
         case _ if missing is not None:

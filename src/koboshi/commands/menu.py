@@ -18,12 +18,20 @@ _LINES = {
     CommandName.DENY: "do not allow it; you can say what you want instead",
     CommandName.RULES: "what you allowed for good in this chat",
     CommandName.RESUME_POLICY: "whether I go on by myself after an interruption",
+    CommandName.REMIND: "tell you something later: in 2 hours tea",
+    CommandName.CRON: "what I do at set times",
+    CommandName.GOAL: "keep at something until it is done",
     CommandName.RESTART: "start the gateway again; nothing is lost",
     CommandName.LISTEN: "what I hear in a group: all, or what is said to me",
     CommandName.WHOAMI: "who you are to me",
     CommandName.FORGET: "erase everything you said to me; I ask first",
     CommandName.HELP: "all of this at length",
 }
+
+
+def command_lines() -> tuple[tuple[str, str], ...]:
+    """Every command as it is typed, and what it does."""
+    return tuple((str(name), line) for name, line in _LINES.items())
 
 
 def menu() -> tuple[tuple[str, str], ...]:

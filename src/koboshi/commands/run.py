@@ -8,6 +8,8 @@ from koboshi.commands.jobs import jobs
 from koboshi.commands.operator_action import NOT_ALLOWED, drop, resume, retry
 from koboshi.commands.rules import rules
 from koboshi.commands.settings import busy, forget, listen, resume_policy, whoami
+from koboshi.commands.time import cron, goal, remind
+from koboshi.domain import time_words
 from koboshi.domain.command import (
     Command,
     CommandName,
@@ -19,6 +21,7 @@ from koboshi.domain.command import (
     TurnGlance,
 )
 from koboshi.domain.durations import ago
+from koboshi.domain.goal import GoalState
 from koboshi.domain.ids import shown
 from koboshi.domain.phrases import ALWAYS, NO_RULING, excerpt, failure, too_long_here
 from koboshi.domain.reasons import Reason, why_asked, why_closed
@@ -46,6 +49,9 @@ HELP = """\
 /rules – what you allowed for good in this chat; /rules revoke r1 takes one back
 /restart – start the gateway again; nothing is lost
 /listen – what I hear in a group: all, or what is said to me (mention)
+/remind – in 2 hours tea; Friday 9:00 the report: I tell you then
+/cron – what I do at set times; /cron add every weekday at 7:00 send me the news
+/goal – keep at something until it is done; /goal alone tells how it stands
 /whoami – who you are to me
 /forget me – erase everything you said to me; I ask first
 /help – this list
@@ -78,7 +84,8 @@ def _unknown(command: Command, _facts: SessionFacts) -> Response:
 
 def _stop(command: Command, facts: SessionFacts) -> Response:
     ends_processes = command.argument.casefold().strip(" .,!") == "all"
-    has_work = facts.open_turn is not None or facts.waiting > 0 or facts.unsent > 0
+    has_goal = facts.goal is not None and facts.goal.state is not GoalState.PAUSED
+    has_work = facts.open_turn is not None or facts.waiting > 0 or facts.unsent > 0 or has_goal
     if ends_processes and (has_work or facts.running_processes):
         sentences = [*_stopped(facts), *_ending(facts.running_processes)]
         return Response(reply=" ".join(sentences), cut=CutKind.STOP_ALL)
@@ -106,6 +113,8 @@ def _status(_command: Command, facts: SessionFacts) -> Response:
         lines.append(f"Waiting behind it: {_counted(facts.waiting, 'message')}.")
     if facts.owed:
         lines.append(f"On the way to you: {_counted(facts.owed, 'message')}.")
+    if facts.goal is not None:
+        lines.append(f"Goal: {time_words.goal_status(facts.goal, facts.now_ms)}")
     if facts.running_processes:
         lines.append(f"Running in the background: {_named(facts.running_processes)}.")
     return Response(reply="\n".join(lines))
@@ -242,6 +251,9 @@ _DOES: dict[CommandName | None, Callable[[Command, SessionFacts], Response]] = {
     CommandName.WHOAMI: whoami,
     CommandName.FORGET: forget,
     CommandName.RULES: rules,
+    CommandName.CRON: cron,
+    CommandName.REMIND: remind,
+    CommandName.GOAL: goal,
 }
 
 
@@ -259,6 +271,15 @@ def _stopped(facts: SessionFacts) -> list[str]:
         )
         if facts.on_the_way:
             sentences.append(f"{_counted(facts.on_the_way, 'part')} may still arrive.")
+    return [*sentences, *_taken_away(facts)]
+
+
+def _taken_away(facts: SessionFacts) -> list[str]:
+    """Occasions of schedules that waited, and a goal that was under way."""
+    names = ", ".join(f"«{excerpt(name, 60)}»" for name in facts.calendar.waiting)
+    sentences = [f"Not done this time: {names}."] if names else []
+    if facts.goal is not None and facts.goal.state is not GoalState.PAUSED:
+        sentences.append(f"The goal «{excerpt(facts.goal.text)}» does not go on by itself.")
     return sentences
 
 

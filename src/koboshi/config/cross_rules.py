@@ -9,15 +9,15 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from koboshi.config.platforms import ChannelConfig, WebConfig
 from koboshi.config.problems import Origin, Problems
 from koboshi.config.rules import NamedSecrets
 from koboshi.config.secret import Secret
-from koboshi.config.sections import ChannelConfig, McpConfig, TelegramConfig, WebConfig
+from koboshi.config.sections import McpConfig
 from koboshi.config.values import quoted
 
-TOKEN_KEYS = ("token", "token_env", "token_file")
 _KEYS_OF_PROGRAMS = ("args", "env", "env_vars")
-_KEYS_OF_ADDRESSES = ("headers", *TOKEN_KEYS)
+_KEYS_OF_ADDRESSES = ("headers", "token", "token_env", "token_file")
 _EVERYWHERE = ("0.0.0.0", "::")
 _SAME = {"localhost": "127.0.0.1"}
 
@@ -31,17 +31,24 @@ class Written(Struct, frozen=True, kw_only=True):
     origin: Origin
     keys: Origins
 
-    @property
-    def tokens(self) -> Origins:
-        return {name: origin for name, origin in self.keys.items() if name in TOKEN_KEYS}
+    def ways(self, secret: str = "token") -> Origins:
+        """The keys that name a secret."""
+        keys = keys_of_secret(secret)
+        return {name: origin for name, origin in self.keys.items() if name in keys}
 
 
-def has_one_token(written: Written, problems: Problems) -> bool:
-    """Whether at most one key names the token of a channel or server."""
-    if len(written.tokens) <= 1:
+def keys_of_secret(secret: str) -> tuple[str, str, str]:
+    """The three keys that can name a secret, of which one rules."""
+    return secret, f"{secret}_env", f"{secret}_file"
+
+
+def has_one_way(written: Written, problems: Problems, secret: str = "token") -> bool:
+    """Whether at most one key names a secret of a channel or server."""
+    ways = written.ways(secret)
+    if len(ways) <= 1:
         return True
-    *_, last = written.tokens.values()
-    message = f"{written.section} has {' and '.join(written.tokens)}; only one of them can rule"
+    *_, last = ways.values()
+    message = f"{written.section} has {' and '.join(ways)}; only one of them can rule"
     problems.add(written.section, message, origin=last)
     return False
 
@@ -93,6 +100,10 @@ def check_channels(
             message = f"{key} must be a loopback address, not {quoted(channel.host)}"
             problems.add(key, message, hint=hint, origin=origins[section])
     enabled = {section: channel for section, channel in channels.items() if channel.enabled}
+    for section, channel in enabled.items():
+        for key, complaint in channel.complaints():
+            name = f"{section}.{key}"
+            problems.add(name, f"{name} {complaint}", origin=origins[section])
     for (first, one), (second, other) in combinations(enabled.items(), 2):
         for what in _shared(one, other):
             problems.add(second, f"{second} and {first} use {what}", origin=origins[second])
@@ -113,29 +124,16 @@ def _complaints(server: McpConfig, written: Written) -> Iterator[tuple[str, str]
             yield key, f"{section}.{key} is for servers with a {wanted}"
     if any(name in server.env_vars for name, _ in server.env):
         yield "env_vars", f"{section} has a variable in env and in env_vars; only one can rule"
-    if written.tokens and any(name.lower() == "authorization" for name, _ in server.headers):
+    if written.ways() and any(name.lower() == "authorization" for name, _ in server.headers):
         message = f"{section} has a token and a header Authorization; only one of them can rule"
         yield "headers", message
 
 
 def _shared(one: ChannelConfig, other: ChannelConfig) -> Iterator[str]:
-    if isinstance(one, TelegramConfig) and isinstance(other, TelegramConfig):
-        is_same = (one.token, one.api_base) == (other.token, other.api_base)
-        if one.token is not None and is_same:
-            yield "the same bot token"
-    mine, theirs = _listens_at(one), _listens_at(other)
-    if mine is not None and theirs is not None and mine[1] == theirs[1]:
+    if one.shares is not None and one.platform == other.platform and one.shares == other.shares:
+        yield f"the same {one.shares[0]}"
+    mine, theirs = one.listens_at, other.listens_at
+    if mine is not None and theirs is not None and mine[1] == theirs[1] != 0:
         hosts = {_SAME.get(host, host) for host, _ in (mine, theirs)}
         if len(hosts) == 1 or not hosts.isdisjoint(_EVERYWHERE):
             yield f"the same port {mine[1]}"
-
-
-def _listens_at(channel: ChannelConfig) -> tuple[str, int] | None:
-    """Host and port; None if it does not listen, or on any free port."""
-    match channel:
-        case WebConfig(host=host, port=port) if port:
-            return host, port
-        case TelegramConfig(webhook_url=url, webhook_host=host, webhook_port=port) if url and port:
-            return host, port
-        case _:
-            return None

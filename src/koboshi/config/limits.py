@@ -51,6 +51,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     reply_chars_max: int = 4_000_000  # text, thoughts and arguments of one reply
     question_age_ms: int = _DAY_MS  # a question without an answer expires
 
+    # Schedules and goals.
+    schedule_poll_seconds: float = 30.0  # between two looks at what is due, if no hint comes
+    schedules_per_member_max: int = 20
+    goal_steps_max: int = 20  # steps that a goal begins by itself
+    goal_tokens_max: int = 2_000_000  # of its turns and of its judge together
+    occasions_kept_days: int = 90  # what became of due times
+
     # Processes in the background.
     background_seconds_max: int = 7 * 86_400  # a command that was left running
     background_per_session_max: Annotated[int, Meta(ge=1, le=1_000,

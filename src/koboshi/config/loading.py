@@ -1,6 +1,6 @@
 """From files and environment to one `Config`, or to everything that is wrong with them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -9,21 +9,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from koboshi.config.cross_rules import (
-    TOKEN_KEYS,
     Written,
     check_channels,
     check_server_names,
-    has_one_token,
+    has_one_way,
     is_one_server,
+    keys_of_secret,
     passed_variables,
 )
 from koboshi.config.home_paths import Places, expand, find_places, is_there, read_config_text
 from koboshi.config.line_numbers import KeyPath
+from koboshi.config.platforms import ChannelConfig, config_of_platform
 from koboshi.config.problems import NOWHERE, InvalidValue, Origin, Problems
 from koboshi.config.read import ConfigValues, Setting, parse_toml, read_environ, read_tree
-from koboshi.config.schema import dotted
+from koboshi.config.schema import dotted, know_platforms
 from koboshi.config.secret import Secret
-from koboshi.config.sections import PLATFORMS, ChannelConfig, Config, McpConfig, ModelConfig
+from koboshi.config.sections import Config, McpConfig, ModelConfig
 from koboshi.config.tokens import find_token
 from koboshi.config.values import fit_secret, keys_of, sections_of
 from koboshi.config.warn import warnings_about
@@ -52,6 +53,7 @@ def load(
     settings = ConfigValues(problems)
     text = read_config_text(places, problems)
     tree = parse_toml(text, places.file, problems) if text is not None else None
+    know_platforms(_platforms_in(tree, environ))
     if text is not None and tree is not None:
         read_tree(tree, text, places.file, settings)
     read_environ(environ, settings)
@@ -170,15 +172,17 @@ class _Draft(Struct, kw_only=True):
 
     def _channel(self, path: KeyPath) -> ChannelConfig:
         _, platform, account = path
-        kind = PLATFORMS[platform]
+        kind = config_of_platform(platform)
         values, written = self._written(kind, path, self.settings.channels[path])
         channel = kind(name=f"{platform}:{account}", **values)
-        judged = [dotted((*path, name)) for name in ("enabled", *TOKEN_KEYS)]
-        is_clear = not self.problems.concern(judged) and has_one_token(written, self.problems)
-        if not is_clear or not channel.enabled:
-            return channel
-        token = self._token(channel, written, is_needed=platform == "telegram")
-        return replace(channel, token=token)
+        found: dict[str, Secret | None] = {}
+        for secret in filter(channel.uses, kind.secret_names):
+            judged = [dotted((*path, name)) for name in ("enabled", *keys_of_secret(secret))]
+            is_clear = not self.problems.concern(judged)
+            if is_clear and has_one_way(written, self.problems, secret) and channel.enabled:
+                is_needed = secret in kind.secrets_needed
+                found[secret] = self._secret(channel, written, secret, is_needed=is_needed)
+        return replace(channel, **found)
 
     def _server(self, path: KeyPath) -> McpConfig:
         values, written = self._written(McpConfig, path, self.settings.servers[path])
@@ -186,10 +190,12 @@ class _Draft(Struct, kw_only=True):
         if self.problems.concern_section(written.section):
             return server
         is_clear = is_one_server(server, written, self.problems)
-        if not is_clear or not has_one_token(written, self.problems) or not server.enabled:
+        if not is_clear or not has_one_way(written, self.problems) or not server.enabled:
             return server
         passed = passed_variables(server, written, self.environ, self._problems_of_secrets())
-        token = self._token(server, written, is_needed=False) if server.url else server.token
+        token = (
+            self._secret(server, written, "token", is_needed=False) if server.url else server.token
+        )
         return replace(server, passed=passed, token=token)
 
     def _written(
@@ -203,28 +209,39 @@ class _Draft(Struct, kw_only=True):
             if (*path, name) in settings and value not in ("", ())
         }
         written = Written(section=dotted(path), origin=origin, keys=keys)
-        if written.tokens and "token_env" not in keys:
-            values["token_env"] = ""  # the default steps aside
+        for secret in getattr(kind, "secret_names", ("token",)):
+            if written.ways(secret) and f"{secret}_env" not in keys:
+                values[f"{secret}_env"] = ""  # the default steps aside
         return values, written
 
-    def _token(
-        self, holder: ChannelConfig | McpConfig, written: Written, *, is_needed: bool
+    def _secret(
+        self, holder: ChannelConfig | McpConfig, written: Written, name: str, *, is_needed: bool
     ) -> Secret | None:
         section = written.section
-        found = find_token(holder, written, self.environ, self._problems_of_secrets())
+        found = find_token(holder, written, self.environ, self._problems_of_secrets(), name)
         if found is not None:
-            self.sources[f"{section}.token"] = found.source
+            self.sources[f"{section}.{name}"] = found.source
             return found.secret
-        names = [section, *(f"{section}.{name}" for name in TOKEN_KEYS)]
+        names = [section, *(f"{section}.{key}" for key in keys_of_secret(name))]
         if is_needed and self.needs_secrets and not self.problems.concern(names):
-            hint = "set token_env or token_file"
-            message = f"{section} needs a token"
+            hint = f"set {name}_env or {name}_file"
+            message = f"{section} needs a {name}"
             self.problems.add(section, message, hint=hint, origin=written.origin)
         return None
 
     def _problems_of_secrets(self) -> Problems:
         """Where a missing secret is noted; nowhere, if it is not needed."""
         return self.problems if self.needs_secrets else Problems()
+
+
+def _platforms_in(tree: dict[str, object] | None, environ: Mapping[str, str]) -> Iterator[str]:
+    """The platforms that are named, ours or not."""
+    channels = (tree or {}).get("channels")
+    yield from channels if isinstance(channels, dict) else ()
+    for variable in environ:
+        parts = variable.lower().split("__")
+        if parts[:2] == ["koboshi", "channels"] and len(parts) > 3:
+            yield parts[2]
 
 
 def _by_section(named: Mapping[KeyPath, Origin]) -> dict[str, Origin]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from koboshi.config.problems import InvalidValue, shown
 from koboshi.config.secret import Secret
@@ -120,13 +120,21 @@ def public_address(text: str) -> str:
     return text
 
 
-def no_other_store(text: str) -> str:
-    """Only the database in the home is supported so far. An address may hold a password: it is not
-    repeated."""
-    if text:
+def store_address(text: str) -> str:
+    """A database of PostgreSQL. An address is shown, so it holds no password."""
+    if not text:
+        return text
+    if not text.startswith(("postgresql://", "postgres://")):
         raise InvalidValue(
-            "must be empty: this version stores everything in SQLite in the home",
-            "remove the key, or set it to an empty text",
+            "must be empty or begin with postgresql://",
+            "an empty one means SQLite in the home",
+        )
+    parts = urlsplit(text)
+    named = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    if ":" in parts.netloc.rpartition("@")[0] or "password" in named:
+        raise InvalidValue(
+            "must hold no password",
+            "put it into a file that PGPASSFILE or passfile=… in the address names",
         )
     return text
 
@@ -234,6 +242,29 @@ def _person(entry: object) -> int | str:
     raise InvalidValue(f'must hold whole numbers or "*", not {quoted(entry)}', hint)
 
 
+def read_ids(raw: object) -> People:
+    """Stable ids of people on any platform, as texts, or "*" for everyone; each once."""
+    if not isinstance(raw, list):
+        raise InvalidValue(f'must be a list of ids, as in ["an-id"] or ["*"], not {quoted(raw)}')
+    check_count(raw, _PEOPLE_MAX)
+    return tuple(dict.fromkeys(_any_id(entry) for entry in raw))
+
+
+def _any_id(entry: object) -> str:
+    if isinstance(entry, int) and not isinstance(entry, bool) and abs(entry) < _ID_MAX:
+        return str(entry)  # some platforms have long numbers, which people write without quotes
+    if not isinstance(entry, str) or not re.fullmatch(r"[^\s\x00-\x1f]{1,255}", entry):
+        raise InvalidValue(f'must hold ids without spaces, or "*", not {quoted(entry)}')
+    return entry
+
+
+def matrix_user(text: str) -> str:
+    """The id of a user of Matrix, with its server."""
+    if text and not re.fullmatch(r"@[^\s:]{1,200}:[^\s@]{1,200}", text):
+        raise InvalidValue(f'must be an id such as "@bot:example.org", not {quoted(text)}')
+    return text
+
+
 def read_switch_or_names(raw: object) -> bool | tuple[str, ...]:
     """true for all, false for none, or a list of names."""
     if isinstance(raw, bool):
@@ -251,16 +282,26 @@ def read_free_tables(raw: object) -> NamedSecrets:
     if not isinstance(raw, dict) or not all(isinstance(each, dict) for each in raw.values()):
         raise InvalidValue("must be a table of tables, one for each plug-in")
     check_count(raw, _ENTRIES_MAX)
-    found: list[tuple[str, Secret]] = []
-    for name, table in raw.items():
-        try:
-            text = json.dumps(table, ensure_ascii=False, allow_nan=False)
-        except (TypeError, ValueError, RecursionError):
-            # TOML has dates and times, NaN and infinities.
-            message = f'"{shown(str(name))}" must hold texts, numbers, switches and lists only'
-            raise InvalidValue(message) from None
-        found.append((str(name), Secret(require_text(text, _PLUGIN_CHARS_MAX))))
-    return tuple(found)
+    return tuple(
+        (str(name), _as_json(table, f'"{shown(str(name))}" ')) for name, table in raw.items()
+    )
+
+
+def read_free_table(raw: object) -> Secret:
+    """A table whose keys only a plug-in knows, as JSON."""
+    if not isinstance(raw, dict):
+        raise InvalidValue(f"must be a table, not {kind_of(raw)}")
+    return _as_json(raw, "")
+
+
+def _as_json(table: object, whose: str) -> Secret:
+    try:
+        text = json.dumps(table, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        # TOML has dates and times, NaN and infinities.
+        message = f"{whose}must hold texts, numbers, switches and lists only"
+        raise InvalidValue(message) from None
+    return Secret(require_text(text, _PLUGIN_CHARS_MAX))
 
 
 def read_variables(raw: object) -> NamedSecrets:

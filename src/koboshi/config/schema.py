@@ -8,8 +8,9 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from koboshi.config.line_numbers import KeyPath
+from koboshi.config.platforms import PLATFORMS, PluginChannelConfig, foreign_platforms
 from koboshi.config.problems import shown
-from koboshi.config.sections import PLATFORMS, Config, McpConfig
+from koboshi.config.sections import Config, McpConfig
 from koboshi.config.values import Key, keys_of, sections_of
 
 _ACCOUNT = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
@@ -32,11 +33,20 @@ def _table(section: type[Struct]) -> Table:
     return {**keys_of(section), **inner}
 
 
+_CHANNELS: Table = {name: Accounts(_table(section)) for name, section in PLATFORMS.items()}
 SCHEMA: Table = {
     **_table(Config),
-    "channels": {name: Accounts(_table(section)) for name, section in PLATFORMS.items()},
+    "channels": _CHANNELS,
     "mcp": Accounts(_table(McpConfig), noun="server", example="github"),
 }
+
+
+def know_platforms(named: Iterable[str]) -> None:
+    """Know the keys of those platforms among `named` that another distribution brings. What is
+    installed is looked at only for a name that is not known."""
+    for name in named:
+        if name not in _CHANNELS and name in foreign_platforms():
+            _CHANNELS[name] = Accounts(_table(PluginChannelConfig))
 
 
 def is_account(name: str) -> bool:

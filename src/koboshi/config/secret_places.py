@@ -10,8 +10,8 @@ _ENDINGS = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 
 def secret_files_of(config: Config, environ: Mapping[str, str]) -> tuple[Path, ...]:
     """Files that no tool may open: token files, the configuration, and what systemd hands over."""
-    holders = (*config.channels, *config.mcp)
-    files = [file for each in holders if (file := getattr(each, "token_file", None)) is not None]
+    files = [file for channel in config.channels for file in channel.secret_files]
+    files += [server.token_file for server in config.mcp if server.token_file is not None]
     credentials = environ.get("CREDENTIALS_DIRECTORY", "")
     return (
         *files,
@@ -22,7 +22,7 @@ def secret_files_of(config: Config, environ: Mapping[str, str]) -> tuple[Path, .
 
 def secret_variables_of(config: Config, names: Iterable[str]) -> frozenset[str]:
     """Those of the variables that hold a secret."""
-    holders = (*config.channels, *config.mcp)
-    named = {str(getattr(each, "token_env", "")) for each in holders} | {config.model.api_key_env}
+    named = {variable for channel in config.channels for variable in channel.secret_variables}
+    named |= {server.token_env for server in config.mcp} | {config.model.api_key_env}
     written = {name for name in names if name.startswith("KOBOSHI__") and name.endswith(_ENDINGS)}
     return frozenset((named & set(names)) | written)

@@ -2,48 +2,38 @@
 
 A field with a description is a key; `docs/reference.md` is made of these. `values.py` checks the
 written values against them. The other fields are filled in by `load`: names, and resolved secrets.
+The keys of channels are in `platforms.py`.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from koboshi.config import rules
 from koboshi.config.limits import Limits
-from koboshi.config.rules import NamedSecrets, People, is_loopback
+from koboshi.config.platforms import ChannelConfig
+from koboshi.config.rules import NamedSecrets
 from koboshi.config.secret import Secret
+from koboshi.config.section import (
+    SECONDS_MAX,
+    TOKEN_ENV,
+    TOKEN_FILE,
+    Seconds,
+    SecondsFrom1,
+    Section,
+    Url,
+    VariableName,
+)
 from koboshi.config.values import SECRET_CHARS_MAX, ReadBy
 
-# Long enough to mean "for ever", short enough to stay a plain number of milliseconds.
-_SECONDS_MAX = 1_000_000_000
-
-Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=_SECONDS_MAX)]
-SecondsFrom1: TypeAlias = Annotated[float, Meta(ge=1, le=_SECONDS_MAX)]
 Days: TypeAlias = Annotated[int, Meta(ge=0, le=36_500, title=rules.DAYS), rules.no_short_time]
-Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
-Host: TypeAlias = Annotated[str, Meta(max_length=256)]
-Url: TypeAlias = Annotated[str, Meta(max_length=2_048)]
-VariableName: TypeAlias = Annotated[str, Meta(max_length=SECRET_CHARS_MAX), rules.variable_name]
 Approval: TypeAlias = Literal["never", "dangerous", "always"]
 _Name: TypeAlias = Annotated[str, Meta(max_length=256)]
 _Argument: TypeAlias = Annotated[str, Meta(max_length=32_000)]
 _FullPath: TypeAlias = Annotated[str, Meta(max_length=4_096)]
 _Variable: TypeAlias = Annotated[str, Meta(max_length=SECRET_CHARS_MAX)]
-
-_TOKEN = "the secret itself; allowed, and warned about"
-_TOKEN_ENV = "the variable that holds it"
-_TOKEN_FILE = "a file that holds it, readable by its owner only"
-
-
-class Section(Struct, frozen=True, kw_only=True):
-    """A table of the file. An address may hold a password, so that its repr leaves it out."""
-
-    def __repr__(self) -> str:
-        values = {name: getattr(self, name) for name in self.__struct_fields__}
-        told = [f"{name}={value!r}" for name, value in values.items() if "://" not in str(value)]
-        return f"{type(self).__name__}({', '.join(told)})"
 
 
 # One key is one statement, and its words are most of it.
@@ -104,7 +94,7 @@ class RecoveryConfig(Section, frozen=True, kw_only=True):
 
     policy: Annotated[Literal["auto", "ask", "off"], Meta(
         description="`auto`, `ask` or `off`; a chat can override it (`/resume-policy`)")] = "auto"
-    fresh_seconds: Annotated[float, Meta(ge=-_SECONDS_MAX, le=_SECONDS_MAX,
+    fresh_seconds: Annotated[float, Meta(ge=-SECONDS_MAX, le=SECONDS_MAX,
         description="idle for longer is stale; 0 or less: never")] = 3_600
     attempts: Annotated[int, Meta(ge=1, le=100,
         description="deaths without progress before a turn is given up")] = 3
@@ -171,8 +161,9 @@ class StoreConfig(Section, frozen=True, kw_only=True):
     """Where the truth is kept."""
 
     url: Annotated[Url, Meta(
-        description="empty: the store is SQLite in the home. Any other address is refused"),
-        rules.no_other_store] = ""
+        description="empty: the store is SQLite in the home. `postgresql://…`, without a password: "
+        "the database of one gateway, which needs the extra `koboshi[postgres]`"),
+        rules.store_address] = ""
 
 
 class RetentionConfig(Section, frozen=True, kw_only=True):
@@ -184,64 +175,6 @@ class RetentionConfig(Section, frozen=True, kw_only=True):
     deliveries_days: Annotated[Days, Meta(
         description="the same for deliveries that have ended; never shorter than the journal, "
         "whose lines show their words")] = 90
-
-
-class TelegramConfig(Section, frozen=True, kw_only=True):
-    """One Telegram bot."""
-
-    platform: ClassVar[str] = "telegram"
-
-    name: str  # "telegram:main"
-    enabled: Annotated[bool, Meta(description="whether the bot is used")] = True
-    token: Annotated[Secret | None, Meta(
-        description=f"the token of the [bot](telegram.md): {_TOKEN}")] = None
-    token_env: Annotated[VariableName, Meta(description=_TOKEN_ENV)] = "TELEGRAM_BOT_TOKEN"
-    token_file: Annotated[Path | None, Meta(description=_TOKEN_FILE)] = None
-    api_base: Annotated[Url, Meta(description="any server of the Bot API"),
-        rules.web_address, rules.no_slash_at_end] = "https://api.telegram.org"
-    allow: Annotated[People, Meta(
-        description='stable ids of those who may use the gateway, or `["*"]`; others get access by '
-        "[pairing](people.md)"), ReadBy(rules.read_people)] = ()
-    ambiguous: Annotated[Literal["probe", "label", "hold"], Meta(
-        description="a send of unknown outcome: `probe` (look for it, else label), `label`, or "
-        "`hold` until `koboshi outbox retry`")] = "probe"
-    groups: Annotated[Literal["mention", "all"], Meta(
-        description="what of a group is for the agent: `mention` (what is said to it) or `all`; a "
-        "chat can override it (`/listen`)")] = "mention"
-    rate_per_second: Annotated[float, Meta(ge=0, le=10_000,
-        description="messages to all chats together; 0 = no limit of our own")] = 30
-    webhook_url: Annotated[Url, Meta(
-        description="where Telegram calls us; empty = we ask for updates"),
-        rules.web_address_or_none, rules.no_slash_at_end] = ""
-    webhook_host: Annotated[Host, Meta(description="where a proxy passes these calls on to"),
-        rules.loopback_host] = "127.0.0.1"
-    webhook_port: Annotated[Port, Meta(description="its port")] = 8_443
-
-
-class WebConfig(Section, frozen=True, kw_only=True):
-    """One web chat and dashboard."""
-
-    platform: ClassVar[str] = "web"
-
-    name: str  # "web:main"
-    enabled: Annotated[bool, Meta(
-        description="whether there is a web channel; without a section, `main` is")] = True
-    token: Annotated[Secret | None, Meta(
-        description=f"the secret of programs: {_TOKEN}. Without any, one is made in "
-        "`<home>/web-token`")] = None
-    token_env: Annotated[VariableName, Meta(description=_TOKEN_ENV)] = ""
-    token_file: Annotated[Path | None, Meta(description=_TOKEN_FILE)] = None
-    host: Annotated[Host, Meta(
-        description="loopback only, unless `public_url` states a proxy"),
-        rules.listening_host] = "127.0.0.1"
-    port: Annotated[Port, Meta(description="0 = any that is free")] = 8_642
-    public_url: Annotated[Url, Meta(
-        description="where people reach it through a proxy, over TLS"), rules.public_address] = ""
-
-    @property
-    def is_reached_safely(self) -> bool:
-        """Whether only this machine can connect, or a proxy that encrypts the traffic of others."""
-        return is_loopback(self.host) or bool(self.public_url)
 
 
 class McpConfig(Section, frozen=True, kw_only=True):
@@ -277,8 +210,8 @@ class McpConfig(Section, frozen=True, kw_only=True):
     token: Annotated[Secret | None, Meta(
         description="a secret that is sent as `Authorization: Bearer …`; systemd credential "
         "`mcp_<name>_token`")] = None
-    token_env: Annotated[VariableName, Meta(description=_TOKEN_ENV)] = ""
-    token_file: Annotated[Path | None, Meta(description=_TOKEN_FILE)] = None
+    token_env: Annotated[VariableName, Meta(description=TOKEN_ENV)] = ""
+    token_file: Annotated[Path | None, Meta(description=TOKEN_FILE)] = None
     trust_hints: Annotated[bool, Meta(
         description="believe the server about tools that do no harm")] = False
     approval: Annotated[Approval, Meta(
@@ -290,14 +223,6 @@ class McpConfig(Section, frozen=True, kw_only=True):
         rules.names] = None
     passed: NamedSecrets = ()  # the variables of `env_vars`, with their values
 # fmt: on
-
-
-ChannelConfig: TypeAlias = TelegramConfig | WebConfig
-
-PLATFORMS: Mapping[str, type[TelegramConfig] | type[WebConfig]] = {
-    "telegram": TelegramConfig,
-    "web": WebConfig,
-}
 
 
 class Config(Struct, frozen=True, kw_only=True):

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from koboshi.config.platforms import ChannelConfig
 from koboshi.config.problems import escaped
 from koboshi.config.secret import Secret
-from koboshi.config.sections import ChannelConfig, Config, McpConfig
+from koboshi.config.sections import Config, McpConfig
 from koboshi.config.values import keys_of
 
 _UNSET = "(not set)"
@@ -31,11 +32,13 @@ def describe(config: Config) -> list[tuple[str, str, str]]:
 
 def secrets_of(config: Config) -> tuple[str, ...]:
     """Every secret text the configuration holds, for the log to redact."""
-    tokens = [channel.token for channel in config.channels]
-    known = [secret.reveal() for secret in (config.model.api_key, *tokens) if secret]
+    held = [secret for channel in config.channels for secret in channel.secrets]
+    known = [secret.reveal() for secret in (config.model.api_key, *held) if secret]
     for server in config.mcp:
         known.extend(_secrets_of_server(server))
-    for _, settings in config.tools.settings:
+    free = [settings for _, settings in config.tools.settings]
+    free += [channel.free_table for channel in config.channels if channel.free_table]
+    for settings in free:
         known.extend(_secrets_of_plugin(json.loads(settings.reveal())))
     for _, value in _keys(config):
         if isinstance(value, str):
@@ -50,7 +53,7 @@ def is_secret_variable(name: str) -> bool:
 
 def section_of(channel: ChannelConfig) -> str:
     """The section of a channel: "channels.telegram.main" for "telegram:main"."""
-    return f"channels.{channel.name.replace(':', '.', 1)}"
+    return channel.section
 
 
 def passwords_in(url: str) -> tuple[str, ...]:

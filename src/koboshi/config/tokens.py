@@ -6,11 +6,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from koboshi.config.cross_rules import Written
+from koboshi.config.cross_rules import Written, keys_of_secret
 from koboshi.config.home_paths import is_there, read_secret_text
+from koboshi.config.platforms import ChannelConfig
 from koboshi.config.problems import InvalidValue, Origin, Problems
 from koboshi.config.secret import Secret
-from koboshi.config.sections import ChannelConfig, McpConfig
+from koboshi.config.sections import McpConfig
 from koboshi.config.values import fit_secret
 
 
@@ -26,30 +27,44 @@ def find_token(
     written: Written,
     environ: Mapping[str, str],
     problems: Problems,
+    name: str = "token",
 ) -> Token | None:
-    """The token of an enabled channel or server, or None if none is named.
+    """The named secret of an enabled channel or server, or None if no key names it.
 
-    A token that is named and cannot be read is noted as a problem.
+    A secret that is named and cannot be read is noted as a problem.
     """
-    key = next(iter(written.tokens), "token_env" if holder.token_env else "")
-    origin = written.tokens.get(key, written.origin)
+    ways = _ways_of(holder, name)
+    key = next(iter(written.ways(name)), f"{name}_env" if ways.variable else "")
+    origin = written.ways(name).get(key, written.origin)
     try:
-        return _from_credential(holder, written.section, environ) or _from_key(
-            key, holder, origin, environ
+        return _from_credential(ways, written.section, environ) or _from_key(
+            key, ways, origin, environ
         )
     except InvalidValue as error:
-        name = f"{written.section}.{key}" if key else written.section
-        problems.add(name, f"{name}: {error.message}", hint=error.hint, origin=origin)
+        place = f"{written.section}.{key}" if key else written.section
+        problems.add(place, f"{place}: {error.message}", hint=error.hint, origin=origin)
         return None
 
 
-def _from_credential(
-    holder: ChannelConfig | McpConfig, section: str, environ: Mapping[str, str]
-) -> Token | None:
+class _Ways(Struct, frozen=True, kw_only=True):
+    """What the three keys of a secret say."""
+
+    name: str
+    written: Secret | None
+    variable: str
+    file: Path | None
+
+
+def _ways_of(holder: ChannelConfig | McpConfig, name: str) -> _Ways:
+    written, variable, file = (getattr(holder, key) for key in keys_of_secret(name))
+    return _Ways(name=name, written=written, variable=variable, file=file)
+
+
+def _from_credential(ways: _Ways, section: str, environ: Mapping[str, str]) -> Token | None:
     folder = environ.get("CREDENTIALS_DIRECTORY", "")
     # "telegram_main_token" and "mcp_github_token"
-    own_name = f"{section.removeprefix('channels.').replace('.', '_')}_token"
-    for name in (own_name, holder.token_file.name if holder.token_file else ""):
+    own_name = f"{section.removeprefix('channels.').replace('.', '_')}_{ways.name}"
+    for name in (own_name, ways.file.name if ways.file else ""):
         if folder and name and is_there(Path(folder, name)):
             # systemd grants access by ACL, which shows as a group bit: the mode says nothing here.
             text = read_secret_text(Path(folder, name), must_be_private=False)
@@ -57,20 +72,19 @@ def _from_credential(
     return None
 
 
-def _from_key(
-    key: str, holder: ChannelConfig | McpConfig, origin: Origin, environ: Mapping[str, str]
-) -> Token | None:
-    if key == "token" and holder.token is not None:
-        return Token(holder.token, str(origin))
-    if key == "token_file" and holder.token_file is not None:
-        text = read_secret_text(holder.token_file, must_be_private=True)
-        return _token(text, "the file", f"file {os.fspath(holder.token_file)}")
-    if key == "token_env":
-        text = environ.get(holder.token_env, "").strip()
+def _from_key(key: str, ways: _Ways, origin: Origin, environ: Mapping[str, str]) -> Token | None:
+    as_text, by_variable, by_file = keys_of_secret(ways.name)
+    if key == as_text and ways.written is not None:
+        return Token(ways.written, str(origin))
+    if key == by_file and ways.file is not None:
+        text = read_secret_text(ways.file, must_be_private=True)
+        return _token(text, "the file", f"file {os.fspath(ways.file)}")
+    if key == by_variable:
+        text = environ.get(ways.variable, "").strip()
         if not text:
-            hint = f"set {holder.token_env}, or use token_file"
-            raise InvalidValue(f"the environment variable {holder.token_env} is not set", hint)
-        return _token(text, holder.token_env, f"variable {holder.token_env}")
+            hint = f"set {ways.variable}, or use {by_file}"
+            raise InvalidValue(f"the environment variable {ways.variable} is not set", hint)
+        return _token(text, ways.variable, f"variable {ways.variable}")
     return None
 
 

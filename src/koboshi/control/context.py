@@ -41,6 +41,8 @@ class ControlContext:
     """Stores what a person at the terminal says in a chat of the web channel."""
     channels: Callable[[], Mapping[str, str | None]] = dict
     """The channels that have to be reached, and why one cannot be."""
+    heard: Callable[[], Mapping[str, str]] = dict
+    """How well they hear their platforms, in words."""
     neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
     finish_erasures: Callable[[], Awaitable[bool]] = lambda: _not_finished()
     """Deletes the files of people who were erased; False if something was in the way."""

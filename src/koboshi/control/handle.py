@@ -6,7 +6,7 @@ a `type` for programs and a `message` for people.
 
 from collections.abc import Mapping
 
-from koboshi.control import approvals, backups, browsers
+from koboshi.control import approval_acts, backups, browsers, chats, schedules
 from koboshi.control import pairing as people
 from koboshi.control.act import RowChange
 from koboshi.control.context import LOG_CHARS_MAX, ControlContext
@@ -20,9 +20,12 @@ from koboshi.control.replies import (
     encoded,
     refusal,
 )
+from koboshi.control.request_wire import readable, request_of
 from koboshi.control.requests import (
+    AddSchedule,
     AnswerApproval,
     ApprovePairing,
+    ChangeChat,
     ChangeRow,
     ControlRequest,
     CreateBackup,
@@ -34,17 +37,20 @@ from koboshi.control.requests import (
     GetBackup,
     GetLogin,
     ListBrowsers,
+    ListGoals,
     ListPairings,
     ListRules,
+    ListSchedules,
     Look,
+    MoveTimed,
     ReadProcessLog,
     RevokeBrowser,
     RevokePairing,
     RevokeRule,
     SayInChat,
+    SearchChats,
     SetRole,
-    readable,
-    request_of,
+    ShowSchedule,
 )
 from koboshi.domain.shutdown import Leave
 from koboshi.processes.installed import INSTALLED
@@ -70,6 +76,8 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await _seen(jobs).answer(request)
         case ChangeRow():
             return await RowChange(store=store, request=request).answer()
+        case SearchChats() | ChangeChat():
+            return await chats.answer(jobs, request)
         case EndGateway():
             return await _leave(jobs, request)
         case ReadProcessLog(what=what, chars=chars):
@@ -99,15 +107,15 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
         case RevokeBrowser(what=browser):
             return await browsers.revoke(store, browser)
         case ListRules():
-            return await approvals.listed(store)
+            return await approval_acts.listed(store)
         case RevokeRule(what=rule):
-            return await approvals.revoke(store, rule)
+            return await approval_acts.revoke(store, rule)
         case AnswerApproval():
-            return await approvals.answer(store, request)
-        case CreateBackup(what=file, keep=keep):
-            return backups.begun(store, file, keep)
-        case GetBackup():
-            return backups.standing(store)
+            return await approval_acts.answer(store, request)
+        case MoveTimed() | ListSchedules() | ShowSchedule() | AddSchedule() | ListGoals():
+            return await schedules.answer(store, request)
+        case CreateBackup() | GetBackup():
+            return backups.answer(store, request)
         case other:
             raise AssertionError(f"nothing answers {type(other).__name__}")
 
@@ -118,6 +126,7 @@ def _seen(jobs: ControlContext) -> ReadRequests:
         is_running=jobs.is_running,
         trouble=jobs.store.trouble,
         channels=jobs.channels(),
+        heard=jobs.heard(),
         neighbours=jobs.neighbours(),
         restart=INSTALLED.look() if jobs.is_running else None,
     )

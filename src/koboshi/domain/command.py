@@ -1,8 +1,10 @@
 """What a person can tell the gateway itself, what it must know for that, and what it then does."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC
 from enum import StrEnum
 
+from koboshi.domain.goal import Goal
 from koboshi.domain.ids import ProcessId, TurnId
 from koboshi.domain.process import ProcessState
 from koboshi.domain.reasons import Reason
@@ -11,6 +13,7 @@ from koboshi.domain.role import NoRuling, Role
 from koboshi.domain.rule import ApprovalRule, RuleId
 from koboshi.domain.session import Busy, CutKind, Listen, Session, Settings
 from koboshi.domain.turn import TurnState
+from koboshi.domain.wish import Calendar, TimedWish
 
 
 class CommandName(StrEnum):
@@ -34,6 +37,9 @@ class CommandName(StrEnum):
     WHOAMI = "whoami"
     FORGET = "forget"
     RULES = "rules"
+    CRON = "cron"
+    REMIND = "remind"
+    GOAL = "goal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +169,9 @@ class SessionFacts:
     """Why the sender does not decide about the open approval."""
     rules: tuple[ApprovalRule, ...] = ()
     """What was allowed for good in this chat, newest first."""
+    calendar: Calendar = field(default_factory=lambda: Calendar(zone=UTC))
+    goal: Goal | None = None
+    """The goal of the session, if it has one that has not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,3 +243,5 @@ class Response:
     """Everything that the sender said is erased, before the reply is owed."""
     revokes: RuleId | None = None
     """This rule is in force no more."""
+    wish: TimedWish | None = None
+    """What is wanted of schedules or goals. What became of it is added to the reply."""

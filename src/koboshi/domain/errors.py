@@ -30,6 +30,10 @@ class StoreFailed(KoboshiError):
     """The outcome of a commit is unknown: end this process, the next one reads what is there."""
 
 
+class Buried(StoreFailed):
+    """Another node has ended this worker: what it held may be in other hands by now."""
+
+
 class StoreRefused(KoboshiError):
     """The home or its database is not usable as it is; nothing was changed, a person decides."""
 

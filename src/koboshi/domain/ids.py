@@ -9,6 +9,8 @@ DeliveryId = NewType("DeliveryId", int)
 ProcessId = NewType("ProcessId", int)
 WatcherId = NewType("WatcherId", int)
 WorkerId = NewType("WorkerId", int)
+ScheduleId = NewType("ScheduleId", int)
+GoalId = NewType("GoalId", int)
 
 CallId = NewType("CallId", str)
 """`<seq of the reply>.<place in it>`: ours, so that it is unique whatever a provider sends."""
@@ -27,6 +29,8 @@ PREFIXES = {
     "delivery": "d",
     "process": "p",
     "browser": "b",
+    "schedule": "c",
+    "goal": "g",
 }
 
 

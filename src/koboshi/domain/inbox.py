@@ -7,6 +7,7 @@ from typing import TypeAlias
 from koboshi.domain.files import Attachment
 from koboshi.domain.ids import EntryId, Generation, ProcessId, Seq, SessionId, TurnId, shown
 from koboshi.domain.machine import Machine, transitions_of
+from koboshi.domain.schedule import Trigger
 from koboshi.domain.session import Busy
 from koboshi.domain.transcript import Choice, Question
 from koboshi.domain.turn import TurnState
@@ -18,6 +19,12 @@ class EntryKind(StrEnum):
     COMMAND = "command"
     REPORT = "report"
     IGNORED = "ignored"  # kept so that the cursor moves and `trace` can tell
+    OCCASION = "occasion"  # a due time of a schedule
+    GOAL = "goal"  # the next step of a standing goal
+
+
+TIMED = frozenset({EntryKind.OCCASION, EntryKind.GOAL})
+"""What the gateway itself puts in: no person says it now, so it steers and interrupts nothing."""
 
 
 class EntryState(StrEnum):
@@ -73,6 +80,8 @@ class Words:
     name: str = ""
     is_forwarded: bool = False
     """Another person wrote them, elsewhere: they command nothing and approve nothing."""
+    trigger: Trigger | None = None
+    """Time made the entry, and the words are those of a schedule or a goal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,15 +187,19 @@ def admit(
     busy: Busy,
     is_exit_read: bool = False,
     is_boundary: bool = False,
+    is_moved: bool = False,
 ) -> Admission:
-    """What becomes of `entry` now; only messages and reports are ever asked about.
+    """What becomes of `entry` now; commands and ignored entries are never asked about.
 
     A message meets a WAITING turn here only when it arrives: one that was accepted before the
     question stays where it is, because admission is not repeated until the turn has closed.
     `generation` is the session's, `is_boundary` says that the claim holder of the open turn asks,
     with every call of its last reply resolved; `is_exit_read` that the model already knows how the
     reporting process ended. Words sent with `/queue` or `/steer` never answer a question.
+    `is_moved` says that the schedule or the goal of an entry was changed since.
     """
+    if entry.kind in TIMED:
+        return _admit_timed(entry, generation, open_turn, is_moved=is_moved)
     if entry.kind not in (EntryKind.MESSAGE, EntryKind.REPORT):
         raise ValueError(f"a {entry.kind} never becomes input of a turn")
     is_report = entry.kind is EntryKind.REPORT
@@ -220,6 +233,17 @@ def admit(
             return Hold() if is_report else Redecide()
         case closed:
             raise ValueError(f"a turn that is {closed} is not open")
+
+
+def _admit_timed(
+    entry: Entry, generation: Generation, open_turn: OpenTurn | None, *, is_moved: bool
+) -> Admission:
+    """An occasion or a step of a goal has a turn of its own, and waits for it."""
+    if is_moved:
+        return Drop(reason="goal-moved" if entry.kind is EntryKind.GOAL else "schedule-changed")
+    if entry.generation != generation:
+        return Drop(reason="cut")
+    return Open() if open_turn is None else Hold()
 
 
 def _is_for_person(entry: Entry, generation: Generation) -> bool:

@@ -21,6 +21,9 @@ MOVED_ON = "moved-on"
 WAITED = "waited"
 """The cause of the one note about how long a turn lay in the queue before its first claim."""
 
+TIMED = "timed"
+"""The cause of the note before words of a schedule or a goal."""
+
 BACKLOG = "backlog"
 """The cause of the one note to a turn that answers several messages of a backlog."""
 

@@ -29,7 +29,7 @@ class DeliveryEvent(StrEnum):
     HELD = "held"
     RELEASED = "released"
     GAVE_UP = "gave-up"
-    WITHDRAWN = "withdrawn"  # what it speaks of is over: its turn, or the wait of a message
+    WITHDRAWN = "withdrawn"  # what it speaks of is over, or it is said already
     OUTLIVED = "outlived"  # its boot is over, and it spoke of that boot only
     DROPPED = "dropped"
 
@@ -70,7 +70,9 @@ LACK_MS = 5_000
 """The pause while something is missing on our side. It does not grow: that says nothing about the
 platform, and it is over when it is over."""
 MOVES_MAX = 20
-"""A chat that moved so often is followed with pauses."""
+"""After so many attempts a chat that moves is followed with pauses: two may name each other."""
+SAID_THERE = "it is said in the chat that this one moved to"
+"""Why a delivery is withdrawn whose cause has a delivery in the other chat already."""
 UNDELIVERED = "undelivered:"
 """How the cause of a notice begins that tells of deliveries that were given up."""
 
@@ -108,6 +110,9 @@ class Delivery:
     """How many of these had it while the channel's other sends were accepted."""
     waited_ms: int = 0
     """How long the last pause was before this attempt."""
+    send_key: str = ""
+    """What a platform tells a repeat by, in at most 25 characters: a random id of this database,
+    which a restore renews, and the delivery's id. The same for every attempt."""
     literal: tuple[int, int] | None = None
     """Which characters of the text a person decides about: shown letter by letter, on every
     platform. Then nothing of the text is Markdown."""
@@ -227,7 +232,10 @@ class Postpone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reroute:
+    """Owed in another chat, after `wait_ms`."""
+
     chat: str
+    wait_ms: int = 0
 
 
 DeliveryChange: TypeAlias = Settle | Postpone | Reroute
@@ -278,11 +286,7 @@ def after_send(
                 may_be_there=isinstance(outcome, Unsure),
             )
         case Moved(chat=chat):
-            return Postpone(
-                wait_ms=_later_ms(delivery, limits),
-                is_ambiguous=delivery.is_ambiguous,
-                reason=f"the chat moved to {chat}",
-            )
+            return Reroute(chat=chat, wait_ms=_later_ms(delivery, limits))
         case Later(is_lack=True, reason=reason):
             is_ambiguous = delivery.is_ambiguous
             return Postpone(wait_ms=LACK_MS, is_ambiguous=is_ambiguous, reason=reason)
@@ -364,9 +368,18 @@ class Resolution(StrEnum):
     LABEL = "label"  # send again, saying that it may be a duplicate
 
 
-def resolution_of(*, is_idempotent: bool, finds_sent: bool, holds: bool) -> Resolution:
-    """The best that the platform and its owner allow."""
-    if is_idempotent:
+def resolution_of(
+    *,
+    is_idempotent: bool,
+    finds_sent: bool,
+    holds: bool,
+    age_ms: int = 0,
+    repeat_within_ms: int | None = None,
+) -> Resolution:
+    """The best that the platform and its owner allow for a delivery of that age. A platform that
+    remembers keys for a while only would take a late repeat for something new."""
+    is_remembered = repeat_within_ms is None or age_ms < repeat_within_ms
+    if is_idempotent and is_remembered:
         return Resolution.REPEAT
     if finds_sent:
         return Resolution.FIND

@@ -141,6 +141,13 @@ def no_such_choice() -> str:
     return "That question has no such choice; it is still open."
 
 
+def no_choice_now(request: str) -> str:
+    return (
+        f"I do not go on with «{excerpt(request)}»: a person who wrote in it may not use me any "
+        "more. Nothing has changed; write what you want of it, and I go on with that."
+    )
+
+
 def set_aside(request: str) -> str:
     return (
         f"I have set «{excerpt(request)}» aside: a person who wrote in it may not use me any more. "

@@ -55,7 +55,7 @@ class Policy:
     recoveries_max: int = 10
     backoff_ms: tuple[int, ...] = (2_000, 30_000)
     has_breaker: bool = False
-    """Whether a gateway that dies again and again resumes less, and then nothing."""
+    """Whether a gateway that keeps dying resumes less, and then nothing."""
 
     def not_before(self, crash_streak: int, worked_ms: int) -> int:
         """When a turn that died may be tried again: counted from the last sign of life, so that a
@@ -381,7 +381,9 @@ def contradiction_in(facts: TurnFacts) -> str | None:
         "died without ever having been claimed": (facts.crash_streak > 0 or facts.recoveries > 0)
         and not facts.is_claimed_before,
         "worked on without ever having been claimed": not facts.is_claimed_before
-        and (facts.tail is not Tail.TRIGGER or facts.state is TurnState.WAITING),
+        and facts.tail is not Tail.TRIGGER
+        # An occasion that is too late begins with a question of the gateway.
+        and not (waiting and facts.asked_by is Author.GATEWAY),
         "a message waits since the death, and none waits": facts.message_waits
         and not facts.message_behind,
         "postponed without waiting in the queue": facts.is_postponed

@@ -22,6 +22,7 @@ class Again(StrEnum):
     ANSWERED = "answered"
     COMMAND = "command"
     REPORT = "report"
+    TIMED = "timed"  # a schedule or a goal made it
     PRESSED = "pressed"  # a button of a question that is closed
     NOTHING_KEPT = "nothing-kept"  # it was not for us, and its words were not stored
     CUT_SHORT = "cut-short"  # a stranger's, of which only the beginning is stored
@@ -78,6 +79,8 @@ def _by_fate(facts: EntryFacts) -> Again:
             return Again.COMMAND
         case EntryKind.REPORT:
             return Again.REPORT
+        case EntryKind.OCCASION | EntryKind.GOAL:
+            return Again.TIMED
         case EntryKind.IGNORED:
             return _of_stranger(facts) if facts.reason == NOT_ALLOWED else Again.NOTHING_KEPT
         case EntryKind.MESSAGE:
@@ -119,6 +122,7 @@ WHY_NOT = {
     Again.ANSWERED: "it was answered; what has not arrived is in the outbox",
     Again.COMMAND: "a command is carried out when it arrives; it has to be sent again",
     Again.REPORT: "what a process reports is not asked again",
+    Again.TIMED: "a schedule or a goal made it; /cron run and /goal resume do it again",
     Again.PRESSED: "it pressed a button of a question that is closed",
     Again.NOTHING_KEPT: "it was not for the gateway, and its words were not kept",
     Again.CUT_SHORT: "only its beginning was kept, as of every stranger; they can write it again",

@@ -70,3 +70,7 @@ class RoleStanding:
     """The least of all whose words it holds."""
     folder: str = ""
     """The work folder of its chat, below the configured one; empty for that one itself."""
+    is_scheduled: bool = False
+    """A schedule began it, and no person reads along."""
+    is_quiet: bool = False
+    """The model may say that there is nothing to report."""

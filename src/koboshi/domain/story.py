@@ -11,7 +11,8 @@ from typing import Protocol
 from koboshi.domain.action import EMPTY_REPLY
 from koboshi.domain.boot import ENDED_WORDS
 from koboshi.domain.ids import shown
-from koboshi.domain.notes import BACKLOG, ENDED, MOVED_ON, RECOVERY, RETRY
+from koboshi.domain.notes import BACKLOG, ENDED, MOVED_ON, RECOVERY, RETRY, TIMED
+from koboshi.domain.occasion import rule_words
 from koboshi.domain.phrases import failure
 from koboshi.domain.worker import EndedHow
 
@@ -35,6 +36,7 @@ _TURN = {
     "parked": "set aside",
     "cleared": "ended",
     "gave-up": "given up",
+    "silenced": "done: there was nothing to report, so no person was told",
 }
 _TAKEN_UP = {
     "crash": "taken up again after the gateway had died",
@@ -48,6 +50,7 @@ _NOTES = {
     MOVED_ON: "the model was told of the request that is not continued",
     BACKLOG: "what else was sent before this boot joined it, and the model was told so",
     EMPTY_REPLY: "the model was asked again, because its reply was empty",
+    TIMED: "time began it: a schedule, or a standing goal",
 }
 _DELIVERY = {
     "delivered": "was delivered",
@@ -115,6 +118,10 @@ def _words(line: Happening, tools: Mapping[str, str]) -> str | None:
             return _with_reason(f"{shown('process', line.number)} {words}", line.reason)
         case "worker":
             return _of_worker(line)
+        case "schedule" | "goal" as kind:
+            name = shown(kind, line.number)
+            why = rule_words(line.rule) if line.rule else line.reason
+            return _with_reason(f"{name} {line.event}", why)
         case _:
             return _with_reason(f"{line.subject} {line.number}: {line.event}", line.reason)
 
@@ -167,7 +174,7 @@ def _of_step(line: Happening, tools: Mapping[str, str]) -> str | None:
             tool = tools.get(call_id)
             return f"the tool {tool} has its result" if tool else f"call {call_id} has its result"
         case "question":
-            asks_itself = cause.startswith("verdict:")
+            asks_itself = cause.startswith("verdict:") or cause == "asked-first"
             who = "the gateway asked the person whether to go on" if asks_itself else ""
             return who or "the model asked the person a question"
         case "note" if cause.startswith("entry:"):

@@ -79,6 +79,8 @@ class Message:
     files: tuple[Attachment, ...] = ()
     name: str = ""
     """What the sender calls themselves, where others write in the same conversation."""
+    command: str = ""
+    """Of a schedule that runs a command without a model: the command."""
 
     @property
     def words(self) -> str:

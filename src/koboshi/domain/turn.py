@@ -42,6 +42,7 @@ class TurnEvent(StrEnum):
     PARKED = "parked"
     CLEARED = "cleared"
     GAVE_UP = "gave-up"
+    SILENCED = "silenced"
 
 
 OPEN = frozenset(
@@ -80,6 +81,8 @@ TRANSITIONS = transitions_of(
             TurnState.ANSWERED: TurnState.DONE,
         },
         TurnEvent.GAVE_UP: dict.fromkeys(sorted(OPEN - {TurnState.WAITING}), TurnState.FAILED),
+        # There was nothing to report: the answer is stored, and no person is told.
+        TurnEvent.SILENCED: {TurnState.ANSWERED: TurnState.DONE},
     }
 )
 

@@ -7,7 +7,7 @@ every moment:
 * What the platform believes that we have is durable. What it does not believe comes again: source,
   account and external id are a unique key, so the second arrival changes nothing and gets the
   receipt of the first.
-* The cursor is never ahead of the rows that it stands for, because they are one commit.
+* Cursor and watermarks are never ahead of the rows that they stand for: they are one commit.
 * A stored message is in a turn, waits behind an open turn, or has an end with a reason. None waits
   in an idle session: the admission opens a turn in the same transaction.
 * A command is stored as handled, with its effect and its reply. A `/stop` that is delivered twice
@@ -25,33 +25,36 @@ from functools import partial
 
 from koboshi.domain import phrases
 from koboshi.domain.approver import APPROVAL_NEEDS_PERSON, may_answer_approval
-from koboshi.domain.command import Command, OperatorAction
+from koboshi.domain.command import Command
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.inbox import Entry, EntryKind, EntryState, Words
 from koboshi.domain.people import NOT_ALLOWED
 from koboshi.domain.retry import Retried
 from koboshi.domain.session import Busy, CutKind, Listen, Session
-from koboshi.kernel.accounts import adopt_unclaimed, bind_account, is_new_to
+from koboshi.kernel.accounts import assign_unclaimed, bind_account, is_new_to
 from koboshi.kernel.admission import apply_admission
+from koboshi.kernel.approval_answers import answers_approval
 from koboshi.kernel.approvals import revoke_rule
-from koboshi.kernel.approver import answers_approval
 from koboshi.kernel.commands import command_facts
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded, first_text, words_of
 from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.erasure import erase_person
-from koboshi.kernel.keys import channel_key, chat_key, lock_found, lock_session
-from koboshi.kernel.operator_action import apply_will, cut_session
+from koboshi.kernel.filing import drop_waiting, grant_wish, offer_again
+from koboshi.kernel.keys import lock_found, lock_session
+from koboshi.kernel.moved_chats import move_chat
+from koboshi.kernel.operator_action import cut_session, will_of_person
 from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
 from koboshi.kernel.pairing import as_kept, forget_strangers, meet_stranger
+from koboshi.kernel.places import keys_of, move_places, read_watermarks
 from koboshi.kernel.questions import rule_on_approval
 from koboshi.kernel.record import ask_end, ask_restart
 from koboshi.kernel.recovery import apply_verdict
-from koboshi.kernel.retry import drop_by_hand, retry_entry, retry_turn
+from koboshi.kernel.retry import retry_entry, retry_turn
 from koboshi.kernel.rows import EntryRow, TurnRow, find_entry, find_session, read_open_turn
-from koboshi.kernel.sessions import find_or_make_session, known_as_private, move_chat, set_session
-from koboshi.kernel.transaction import Keys, Readers, Transaction, Value, Writer
-from koboshi.ports.channel import Inbound, Receipt
+from koboshi.kernel.sessions import find_or_make_session, known_as_private, set_session
+from koboshi.kernel.transaction import Readers, Transaction, Value, Writer
+from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond
 from koboshi.ports.wakeups import JOURNAL
 
@@ -91,7 +94,7 @@ class InboxVerbs:
             return
 
         def operation(tx: Transaction) -> None:
-            adopt_unclaimed(tx, channel, account)
+            assign_unclaimed(tx, channel, account)
             now = tx.now_ms
             tx.change(
                 "account_connected", channel=channel, account=account, worker_id=worker_id, now=now
@@ -107,6 +110,9 @@ class InboxVerbs:
         )
         return first_text(row)
 
+    async def watermarks(self, channel: ChannelName, account: str = "") -> Mapping[str, str]:
+        return await self._readers.read(lambda tx: read_watermarks(tx, channel, account))
+
     async def messages_waiting(self, session_id: SessionId) -> int:
         return await self._readers.read(
             lambda tx: tx.number("messages_waiting_count", session_id=session_id)
@@ -120,18 +126,20 @@ class InboxVerbs:
         cursor: str | None,
         respond: Respond,
         account: str = "",
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
         def operation(tx: Transaction) -> tuple[Receipt, ...]:
-            if cursor is not None:
-                tx.change("cursor_set", channel=channel, account=account, token=cursor)
+            move_places(tx, channel, account, cursor, watermarks)
             take_in = partial(_accept_one, tx, self._context, respond, account)
             return tuple(take_in(arrival) for arrival in arrivals)
 
-        keys = _keys_of(channel, arrivals, has_cursor=cursor is not None)
+        keys = keys_of(channel, arrivals, moves=cursor is not None or bool(watermarks))
         return await self._writer.write("inbox.accept", operation, keys)
 
     async def drop(self, entry_id: EntryId) -> bool:
-        return await self._writer.write("inbox.drop", lambda tx: drop_by_hand(tx, entry_id))
+        return await self._writer.write(
+            "inbox.drop", lambda tx: drop_waiting(tx, self._context, entry_id)
+        )
 
     async def retry(self, entry_id: EntryId) -> Retried | None:
         def operation(tx: Transaction) -> Retried | None:
@@ -141,18 +149,6 @@ class InboxVerbs:
             return retried
 
         return await self._writer.write("inbox.retry", operation)
-
-
-def _keys_of(channel: ChannelName, arrivals: Sequence[Arrival], *, has_cursor: bool) -> Keys:
-    """The keys of the chats with arrivals, and of the chats that they move to."""
-    chats = {(each.inbound.route.channel, each.inbound.route.chat) for each in arrivals}
-    moved = {
-        (each.inbound.route.channel, each.inbound.moved_to)
-        for each in arrivals
-        if each.inbound.moved_to
-    }
-    keys = [chat_key(*place) for place in sorted(chats | moved)]
-    return Keys(chats=(*keys, channel_key(channel)) if has_cursor else tuple(keys))
 
 
 def _accept_one(
@@ -196,7 +192,7 @@ def _accept_one(
     if context.is_draining and state is not EntryState.DROPPED:
         cause, anchor = f"drain:{context.worker_id}", arrival.inbound.words.anchor
         enqueue_delivery_once(tx, session.session_id, cause, phrases.after_restart(), anchor=anchor)
-    return Receipt(entry_id=receipt.entry_id, state=state, is_duplicate=False)
+    return replace(receipt, state=state)
 
 
 def _settle(
@@ -356,13 +352,15 @@ def _carry_out(
     facts = command_facts(tx, context, session, open_row, inbound, command, asked_row)
     response = respond(command, facts)
     if response.erases:
-        cut = partial(cut_session, tx, context, kind=CutKind.NEW)
-        who = inbound.sender
+        cut, who = partial(cut_session, tx, context, kind=CutKind.NEW), inbound.sender
         erase_person(tx, context, session.route.channel, who, who, cut=cut)
-    cause = f"command:{receipt.entry_id}"
-    enqueue_delivery(tx, session.session_id, None, cause, (response.reply,), anchor=words.anchor)
+    cause, told = f"command:{receipt.entry_id}", response.reply
+    if response.wish is not None:
+        done = grant_wish(tx, context, session, inbound.sender, response.wish, receipt.entry_id)
+        told = f"{done} {told}".strip()
+    enqueue_delivery(tx, session.session_id, None, cause, (told,), anchor=words.anchor)
     if response.cut is not None:
-        cut_session(tx, context, session, response.cut)
+        offer_again(tx, context, session, cut_session(tx, context, session, response.cut))
     if response.ruling is not None:
         assert asked_row is not None, "a ruling without an open question"
         lock_session(tx, asked_row.session_id)
@@ -375,7 +373,7 @@ def _carry_out(
         set_session(tx, session.session_id, response.settings)
     if response.will is not None:
         assert open_row is not None, "a will without an open turn"
-        _apply_will(tx, context, open_row, inbound, response.will)
+        will_of_person(tx, context, open_row, inbound, response.will)
     if response.retry is not None:
         asked = retry_turn(tx, context, session, inbound.sender, words, response.retry)
         apply_admission(tx, context, session, asked.entry, apply_verdict)
@@ -383,13 +381,3 @@ def _carry_out(
         ask_end(tx, response.end_process)
     if response.revokes is not None:
         revoke_rule(tx, response.revokes, inbound.sender)
-
-
-def _apply_will(
-    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: OperatorAction
-) -> None:
-    """The person who resumes a turn becomes its person, and the answer refers to their message."""
-    if will is OperatorAction.RESUME:
-        anchor = inbound.words.anchor
-        tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
-    apply_will(tx, context, turn, will, "the person")

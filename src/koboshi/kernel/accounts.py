@@ -36,8 +36,9 @@ def is_new_to(tx: Reading, channel: ChannelName, account: str, worker_id: Worker
     return tx.row("unclaimed_any", channel=channel) is not None
 
 
-def adopt_unclaimed(tx: Transaction, channel: ChannelName, account: str) -> None:
+def assign_unclaimed(tx: Transaction, channel: ChannelName, account: str) -> None:
     """Give rows that were stored without an account to this one: message keys and the cursor."""
     lock_found(tx, "keys_of_channel", channel=channel)
-    tx.change("entries_adopt", channel=channel, account=account)
-    tx.change("cursor_adopt", channel=channel, account=account)
+    tx.change("entries_assign", channel=channel, account=account)
+    tx.change("cursor_give_way", channel=channel, account=account)
+    tx.change("cursor_assign", channel=channel, account=account)

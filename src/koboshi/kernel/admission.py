@@ -31,7 +31,7 @@ from koboshi.kernel.facts import is_postponed, may_run, no_ruling
 from koboshi.kernel.next_turn import admission_of, end_turn, go_on_after_reply, open_turn
 from koboshi.kernel.questions import answer_question
 from koboshi.kernel.record import attach_entry, drop_entry
-from koboshi.kernel.rows import TurnRow, read_open_turn, read_question
+from koboshi.kernel.rows import TurnRow, read_open_turn, read_question, read_request
 from koboshi.kernel.transaction import Transaction
 
 Judge: TypeAlias = Callable[[Transaction, VerbContext, TurnRow, EntryId], Verdict]
@@ -44,16 +44,11 @@ def apply_admission(
     """Do with a message that was stored what `admit()` says. Returns what became of it."""
     turn = read_open_turn(tx, session.session_id)
     if turn is not None and not may_run(tx, context, session.route.channel, turn):
-        # A person whose message is in it lost the right. It is judged now, so that no message
-        # waits behind it, and no person answers its question.
-        judge(tx, context, turn, entry.entry_id)
-        state = _state_of(tx, entry)
-        if state is EntryState.DROPPED:
-            _tell_who_is_late(tx, session, entry)
-        return state
+        _judge_barred(tx, context, session, turn, entry, judge)
+        return _state_of(tx, entry)
     match admission_of(tx, context, session, _as_open(turn), entry):
         case Open():
-            open_turn(tx, session, entry)
+            open_turn(tx, context, session, entry)
             return EntryState.ATTACHED
         case Attach() if turn is not None and turn.state is TurnState.QUEUED:
             attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, entry)
@@ -82,6 +77,29 @@ def apply_admission(
             if _is_full(tx, context, session.session_id):
                 _reject_full(tx, session, entry)
     return _state_of(tx, entry)
+
+
+def _judge_barred(
+    tx: Transaction,
+    context: VerbContext,
+    session: Session,
+    turn: TurnRow,
+    entry: Entry,
+    judge: Judge,
+) -> None:
+    """A person whose message is in the turn lost the right. The turn is judged now, so that no
+    message waits behind it, and no person answers its question: a choice is refused with the true
+    reason, and the question stays open until the person is let in again or its time is over."""
+    question = entry.body.question if isinstance(entry.body, Words) else None
+    if question is not None and question == turn.question_seq:
+        drop_entry(tx, entry.entry_id, "person-not-allowed")
+        _tell(tx, session, entry, phrases.no_choice_now(read_request(tx, turn)))
+        return
+    judge(tx, context, turn, entry.entry_id)
+    if question is not None and _state_of(tx, entry) is EntryState.WAITING:
+        drop_entry(tx, entry.entry_id, "question-closed")
+    if _state_of(tx, entry) is EntryState.DROPPED:
+        _tell_who_is_late(tx, session, entry)
 
 
 def _words(entry: Entry) -> Words:

@@ -14,16 +14,18 @@ RUNNING and raises its epoch in one conditional statement. So at every moment:
   It also ends when its worker does; then recovery decides.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from koboshi.domain import notes, phrases
 from koboshi.domain.durations import duration
-from koboshi.domain.files import Parcel
+from koboshi.domain.files import OutFile, Parcel
 from koboshi.domain.ids import (
     CallId,
     ChannelName,
     Epoch,
     Generation,
+    ProcessId,
     Seq,
     SessionId,
     TurnId,
@@ -58,8 +60,9 @@ from koboshi.kernel.joining import join_backlog
 from koboshi.kernel.loading import fenced
 from koboshi.kernel.moves import move
 from koboshi.kernel.next_turn import go_on_after
+from koboshi.kernel.occasions import is_failing
 from koboshi.kernel.questions import leave_note
-from koboshi.kernel.record import add_step, move_turn, resolve_calls
+from koboshi.kernel.record import add_step, mark_log_size, move_turn, resolve_calls
 from koboshi.kernel.rows import read_request, read_session, read_turn
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import JOURNAL
@@ -205,7 +208,7 @@ def _tell_outage(tx: Transaction, claim: Claim, patience: Patience) -> None:
     turn = read_turn(tx, claim.turn_id)
     assert turn is not None
     cause = f"outage:{claim.turn_id}:{tx.number('turn_request', **turn.span)}"
-    if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
+    if tx.row("delivery_of_turn_by_cause", turn_id=claim.turn_id, cause=cause) is None:
         enqueue_delivery(
             tx,
             claim.session_id,
@@ -295,6 +298,39 @@ def propose(tx: Transaction, claim: Claim, place: int, call: Call) -> None:
     )
 
 
+def answer_turn(
+    tx: Transaction,
+    context: VerbContext,
+    claim: Claim,
+    reply: Reply,
+    parts: Sequence[str],
+    log_sizes: Mapping[ProcessId, int],
+    file: OutFile | None,
+) -> None:
+    """The turn ends with its answer. Without a part, there was nothing to report: no person is
+    told, and the turn is closed at once."""
+    session_id, turn_id = claim.session_id, claim.turn_id
+    answer = Answer(
+        text=reply.text,
+        model=reply.model,
+        tokens_in=reply.tokens_in,
+        tokens_out=reply.tokens_out,
+        raw=reply.raw,
+    )
+    leave(tx, claim, TurnEvent.ANSWERED)
+    resolve_calls(tx, session_id, turn_id, claim.epoch, "the answer came first")
+    step = own_step(tx, claim, "model", answer)
+    if parts:
+        cause, anchor = f"step:{step.seq}", anchor_of(tx, claim)
+        enqueue_delivery(tx, session_id, turn_id, cause, parts, anchor=anchor, file=file)
+    for process_id, size in log_sizes.items():
+        mark_log_size(tx, turn_id, process_id, size)
+    go_on_after(tx, context, session_id, turn_id)
+    if not parts:
+        values = {"session_id": session_id, "turn_id": turn_id, "now": tx.now_ms}
+        move(tx, "turn_settle", TurnEvent.SILENCED, **values)
+
+
 def fail_turn(tx: Transaction, context: VerbContext, claim: Claim, reason: str) -> None:
     """The turn ends with one apology."""
     turn = read_turn(tx, claim.turn_id)
@@ -310,9 +346,10 @@ def fail_turn(tx: Transaction, context: VerbContext, claim: Claim, reason: str) 
         reason=reason,
         worked_ms=tx.now_ms,
     )
-    words = phrases.failed(read_request(tx, turn), phrases.failure(reason))
-    cause = f"failure:{claim.turn_id}"
-    enqueue_delivery(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
+    if not is_failing(tx, claim.turn_id):  # of a schedule, its first failure in a row is told
+        words = phrases.failed(read_request(tx, turn), phrases.failure(reason))
+        cause = f"failure:{claim.turn_id}"
+        enqueue_delivery(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
     go_on_after(tx, context, claim.session_id, claim.turn_id)
 
 

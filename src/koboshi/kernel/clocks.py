@@ -19,7 +19,7 @@ from koboshi.kernel.decode import first_number, number
 from koboshi.kernel.keys import lock_found
 from koboshi.kernel.transaction import Transaction
 from koboshi.ports.clock import Clock
-from koboshi.ports.wakeups import OUTBOX, OUTBOX_SOONER, TURNS
+from koboshi.ports.wakeups import GOALS, OUTBOX, OUTBOX_SOONER, SCHEDULES, TURNS
 
 JUMP_MS = 2_000
 """Smaller steps of the clock are ignored."""
@@ -45,7 +45,7 @@ class JumpWatch:
         if abs(jump_ms) > JUMP_MS:
             move_ages(tx, jump_ms)
             cap_waits(tx)
-            tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS))
+            tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS, SCHEDULES, GOALS))
 
     def committed(self) -> None:
         """The transaction that `begin` saw is committed."""
@@ -72,6 +72,10 @@ def move_ages(tx: Transaction, jump_ms: int) -> None:
     tx.change("ages_move_turns", jump_ms=jump_ms)
     tx.change("ages_move_beats", jump_ms=jump_ms)
     tx.change("ages_move_browsers", jump_ms=jump_ms)
+    tx.change("ages_move_goals", jump_ms=jump_ms)
+    if jump_ms < 0:
+        # A due time is a moment and no age. Behind a clock that went back, it is reckoned from now.
+        tx.change("schedules_recheck")
 
 
 def cap_waits(tx: Transaction) -> None:
@@ -85,6 +89,7 @@ def cap_waits(tx: Transaction) -> None:
             capped += tx.change("wait_cap_delivery", delivery_id=delivery_id, now=tx.now_ms)
     tx.change("quiet_expire", now=tx.now_ms)
     tx.change("waits_cap_browsers", now=tx.now_ms)
+    tx.change("waits_cap_goals", now=tx.now_ms)
     if capped:
         tx.hints.update((OUTBOX, OUTBOX_SOONER, TURNS))
 

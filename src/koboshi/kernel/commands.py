@@ -20,20 +20,24 @@ from koboshi.domain.role import Role
 from koboshi.domain.rule import ApprovalRule
 from koboshi.domain.session import Busy, Session
 from koboshi.domain.turn import TurnEvent
+from koboshi.domain.wish import Calendar
 from koboshi.kernel.approvals import rules_of
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import maybe_number, number, text
+from koboshi.kernel.decode import first_text, maybe_number, number, text
 from koboshi.kernel.facts import is_worked_on, may_run, no_ruling, question_kind, verdict_now
+from koboshi.kernel.failed_turns import read_failed
 from koboshi.kernel.held_up import read_hold_up
+from koboshi.kernel.occasions import waiting_occasions
 from koboshi.kernel.process_rows import read_process
-from koboshi.kernel.retry import read_failed
 from koboshi.kernel.rows import TurnRow, read_last_question, read_question, read_request, turn_of
+from koboshi.kernel.timed_rows import goal_in, schedule_of
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.kernel.turn_story import story_of
 from koboshi.ports.channel import Inbound
 
 JOBS_MAX = 20
 RULES_MAX = 50
+SCHEDULES_MAX = 50
 
 
 def command_facts(
@@ -80,6 +84,25 @@ def command_facts(
         if asked_row is None
         else no_ruling(tx, context, session, asked_row, inbound.sender),
         rules=_rules(tx, session_id) if command.name is CommandName.RULES else (),
+        calendar=_calendar(tx, context, session, inbound.sender),
+        goal=goal_in(tx, session_id),
+    )
+
+
+def _calendar(tx: Reading, context: VerbContext, session: Session, person: str) -> Calendar:
+    """What the chat has of schedules. A member sees only their own."""
+    channel, session_id = session.route.channel, session.session_id
+    zone = first_text(tx.row("zone_of_person", channel=channel, person=person)) or ""
+    is_owner = context.role_of(tx, channel, person) is Role.OWNER
+    rows = tx.rows("schedules_of_session", session_id=session_id, limit=SCHEDULES_MAX)
+    waiting = waiting_occasions(tx, session_id)
+    return Calendar(
+        zone=context.zone_named(zone),
+        zone_name=zone,
+        schedules=tuple(
+            each for each in map(schedule_of, rows) if is_owner or each.person == person
+        ),
+        waiting=tuple(each.schedule.order.name for each in waiting),
     )
 
 

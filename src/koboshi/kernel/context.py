@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from secrets import token_hex
 
 from koboshi.domain.backlog import BacklogLimits
+from koboshi.domain.goal import GoalLimits
 from koboshi.domain.ids import ChannelName, WorkerId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
@@ -12,6 +15,11 @@ from koboshi.domain.session import Listen
 from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.decode import first_text
 from koboshi.kernel.transaction import Reading
+
+
+def new_send_id() -> str:
+    """A new random part of send keys."""
+    return token_hex(5)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,8 +37,17 @@ class VerbContext:
     pairing: PairingLimits
     new_code: Callable[[], str]
     """Makes the pairing code for a stranger."""
+    new_send_id: Callable[[], str] = new_send_id
+    """Makes the random part of send keys."""
     backlog: BacklogLimits = field(default_factory=BacklogLimits)
     """How many messages from before a boot one turn answers."""
+    zone_named: Callable[[str], tzinfo] = lambda _name: UTC
+    """The zone of that name; of the empty name that of the gateway. Raises LookupError."""
+    zone_rules: str = ""
+    """Which edition of the rules of zones that is."""
+    goal_limits: GoalLimits = field(default_factory=GoalLimits)
+    schedules_max: int = 20
+    """How many schedules a member may have."""
     home: str = ""
     """The random id of the home that this process owns."""
     node: str = ""

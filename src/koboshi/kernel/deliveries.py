@@ -1,4 +1,4 @@
-"""The outbox: what is owed is sent by one worker at a time, in order, and settled once.
+"""The outbox: a delivery is sent by one worker at a time, in order, and settled once.
 
 Theory of operation. A delivery is committed as OWED together with the fact that it tells. A worker
 claims the oldest delivery of a session (SENDING, one more attempt), sends it, and settles it. So at
@@ -39,14 +39,14 @@ from koboshi.domain.outbox import (
     ending_of,
 )
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import file_of, first_number, number, text, texts
+from koboshi.kernel.decode import file_of, first_number, first_text, number, text, texts
 from koboshi.kernel.delivery_rows import due_of, read_owed
 from koboshi.kernel.keys import lock_found, of_sessions
+from koboshi.kernel.moved_chats import move_session
 from koboshi.kernel.moves import move, move_from, move_one
 from koboshi.kernel.notices import tell_of_loss
 from koboshi.kernel.record import settle_turn
 from koboshi.kernel.rows import is_gone
-from koboshi.kernel.sessions import move_session
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Value, Writer
 from koboshi.ports.outbox import Due
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
@@ -86,7 +86,7 @@ class DeliveryVerbs:
     ) -> Delivery | GivenUp | int | None:
         return await self._writer.write(
             "outbox.claim",
-            lambda tx: _claim(tx, session_id, worker_id, limits, is_up=is_up),
+            lambda tx: _claim(tx, self._context, session_id, worker_id, limits, is_up=is_up),
             of_sessions(session_id),
         )
 
@@ -156,6 +156,7 @@ class DeliveryVerbs:
 
 def _claim(
     tx: Transaction,
+    context: VerbContext,
     session_id: SessionId,
     worker_id: WorkerId,
     limits: DeliveryLimits,
@@ -171,7 +172,8 @@ def _claim(
     until_ms = first_number(tx.row("quiet_until", channel=head.channel, chat=head.chat)) or 0
     if until_ms > tx.now_ms:
         return until_ms - tx.now_ms
-    delivery = head.attempt(worker_id, tx.now_ms)
+    send_id = _send_id(tx, context)
+    delivery = head.attempt(worker_id, tx.now_ms, send_id)
     wait_ms = 0 if is_left else head.not_before_ms - tx.now_ms
     if wait_ms <= 0:
         ending = ending_of(delivery, limits)
@@ -181,7 +183,7 @@ def _claim(
         overtaking = read_owed(tx, "delivery_overtaking", session_id=session_id, now=tx.now_ms)
         if overtaking is None:
             return wait_ms if wait_ms > 0 else None
-        delivery = overtaking.attempt(worker_id, tx.now_ms)
+        delivery = overtaking.attempt(worker_id, tx.now_ms, send_id)
     move(
         tx,
         "delivery_send",
@@ -192,6 +194,16 @@ def _claim(
         now=tx.now_ms,
     )
     return delivery
+
+
+def _send_id(tx: Transaction, context: VerbContext) -> str:
+    """The random part of send keys. It is stored with the first claim that needs it, so a repeat
+    after a crash has the same key."""
+    stored = first_text(tx.row("send_id"))
+    if stored is None:
+        stored = context.new_send_id()
+        tx.change("send_id_make", random=stored)
+    return stored
 
 
 def _give_up(tx: Transaction, delivery: Delivery, ending: Settle) -> GivenUp:
@@ -221,7 +233,7 @@ def _settle_turn(tx: Transaction, delivery: Delivery) -> None:
     if delivery.turn_id is not None:
         # The delivery may have moved to another session.
         lock_found(tx, "turn_key", turn_id=delivery.turn_id)
-        settle_turn(tx, delivery.session_id, delivery.turn_id)
+        settle_turn(tx, delivery.turn_id)
 
 
 def _settle(
@@ -252,9 +264,9 @@ def _settle(
             if change.is_chat_wide:
                 session_id, wait_ms = delivery.session_id, change.wait_ms
                 tx.change("quiet_set", session_id=session_id, wait_ms=wait_ms, now=tx.now_ms)
-        case Reroute(chat=chat):
+        case Reroute(chat=chat, wait_ms=wait_ms):
             follow = Postpone(
-                wait_ms=0,
+                wait_ms=wait_ms,
                 is_ambiguous=delivery.is_ambiguous,
                 reason=f"the chat moved to {chat}",
             )
@@ -302,6 +314,13 @@ def hold_outbox(tx: Transaction, reason: str) -> None:
     move(tx, "outbox_hold", DeliveryEvent.HELD, reason=reason)
 
 
+def hold_after_going_back(tx: Transaction, reason: str) -> None:
+    """The same for a database that went back in time. Its ids of deliveries were used before, so
+    sends have other keys from now on."""
+    hold_outbox(tx, reason)
+    tx.change("send_id_forget")
+
+
 def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:
     lock_found(tx, "delivery_key", delivery_id=delivery_id)
     row = move_one(
@@ -317,10 +336,10 @@ def _drop(tx: Transaction, delivery_id: DeliveryId) -> bool:
     tx.change("gaps_settle", now=tx.now_ms)
     # The deliveries behind it are due now, and a turn that owed nothing else is done.
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))
-    session_id, turn_id = row
+    _, turn_id = row
     if turn_id is not None:
         lock_found(tx, "turn_key", turn_id=turn_id)
-        settle_turn(tx, SessionId(number(session_id)), TurnId(number(turn_id)))
+        settle_turn(tx, TurnId(number(turn_id)))
     return True
 
 

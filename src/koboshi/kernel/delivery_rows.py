@@ -41,10 +41,11 @@ class OwedRow(NamedTuple):
     wait_ms: int
     literal: str | None
 
-    def attempt(self, worker_id: WorkerId, now_ms: int) -> Delivery:
+    def attempt(self, worker_id: WorkerId, now_ms: int, send_id: str) -> Delivery:
         """The delivery as it is with one more attempt of this worker."""
         return Delivery(
             delivery_id=self.delivery_id,
+            send_key=f"{send_id}-{self.delivery_id}",
             session_id=self.session_id,
             turn_id=self.turn_id,
             cause=self.cause,

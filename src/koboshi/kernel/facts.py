@@ -8,6 +8,7 @@ from koboshi.domain.ids import ChannelName, EntryId, TurnId
 from koboshi.domain.inbox import EntryKind
 from koboshi.domain.recovery import Interruption, Policy, TurnFacts, Verdict, VerdictKind, decide
 from koboshi.domain.role import NoRuling, Role, RoleStanding, least_role, why_no_ruling, work_folder
+from koboshi.domain.schedule import Trigger
 from koboshi.domain.session import Session
 from koboshi.domain.standing import INTERRUPTED, stand_of
 from koboshi.domain.transcript import Author, Effect, Need, Question, StepKind, tail_of
@@ -185,9 +186,11 @@ def _is_heard(turn: TurnRow, waiting: EntryRow) -> bool:
 
 
 def _message_behind(tx: Reading, context: VerbContext, session: Session) -> bool:
-    """Whether a message of an allowed person waits, at whatever time it was accepted."""
+    """Whether a message of an allowed person waits, at whatever time it was accepted. A choice
+    never does: it answers a question, and opens no turn."""
     return any(
         waiting.kind == EntryKind.MESSAGE
+        and words_of(waiting.body).question is None
         and context.allows(tx, session.route.channel, waiting.sender)
         for waiting in read_waiting(tx, session.session_id)
     )
@@ -260,10 +263,19 @@ def standing_of_turn(tx: Reading, context: VerbContext, claim: Claim) -> RoleSta
     channel = session.route.channel
     # On a channel that is one owner's, such as the page, every chat is.
     of_chat = context.role_of(tx, channel, session.person)
+    begun = trigger_of_turn(tx, claim.turn_id)
     return RoleStanding(
         role=role_of_turn(tx, context, channel, claim.turn_id),
         folder=work_folder(session.session_id, of_chat),
+        is_scheduled=begun is not None,
+        is_quiet=begun is not None and begun.is_quiet,
     )
+
+
+def trigger_of_turn(tx: Reading, turn_id: TurnId) -> Trigger | None:
+    """What the occasion that began a turn carries; None if no schedule began it."""
+    body = first_text(tx.row("turn_occasion", turn_id=turn_id))
+    return None if body is None else words_of(body).trigger
 
 
 def no_ruling(

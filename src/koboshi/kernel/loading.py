@@ -5,6 +5,7 @@ from koboshi.domain.session import Session
 from koboshi.domain.transcript import Step, Summary
 from koboshi.domain.turn import Claim, TurnState
 from koboshi.kernel.context import VerbContext
+from koboshi.kernel.decode import first_number
 from koboshi.kernel.facts import standing_of_turn
 from koboshi.kernel.rows import call_of, read_session, read_turn, step_of
 from koboshi.kernel.transaction import Reading
@@ -16,13 +17,14 @@ def load_turn(tx: Reading, context: VerbContext, claim: Claim) -> Loaded:
     if turn is None or turn.epoch != claim.epoch or turn.state is not TurnState.RUNNING:
         raise fenced(claim)
     session = read_session(tx, claim.session_id)
-    summary = newest_summary(tx, session)
+    is_apart = tx.row("turn_is_apart", turn_id=claim.turn_id) is not None
+    summary = newest_summary(tx, session, claim)
     earlier = tx.rows(
         "steps_before",
         session_id=claim.session_id,
         context_from=max(session.context_from, covered_by(summary) + 1),
         first_seq=turn.first_seq,
-        limit=context.context_steps_max,
+        limit=0 if is_apart else context.context_steps_max,
     )
     steps = tx.rows("steps_of_turn", **turn.span)
     return Loaded(
@@ -36,9 +38,11 @@ def load_turn(tx: Reading, context: VerbContext, claim: Claim) -> Loaded:
     )
 
 
-def newest_summary(tx: Reading, session: Session) -> Step | None:
-    """The summary that stands for the beginning of what the session may see."""
-    row = tx.row("summary_newest", session_id=session.session_id, context_from=session.context_from)
+def newest_summary(tx: Reading, session: Session, claim: Claim) -> Step | None:
+    """The summary that stands for the beginning of what the turn may see."""
+    apart = first_number(tx.row("turn_is_apart", turn_id=claim.turn_id)) or 0
+    place = {"session_id": session.session_id, "context_from": session.context_from}
+    row = tx.row("summary_newest", **place, apart=apart)
     return None if row is None else step_of(row)
 
 

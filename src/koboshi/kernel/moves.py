@@ -1,4 +1,4 @@
-"""The one door of the five state machines: every statement that sets a state passes here.
+"""The one door of the seven state machines: every statement that sets a state passes here.
 
 `MOVES` names each of these statements, with its machine and the events that it stands for. The
 state that it sets is the one that `advance()` gives, as `:after`. The states that it moves from are
@@ -12,11 +12,13 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from koboshi.domain import inbox, outbox, process, turn, watch
+from koboshi.domain import goal, inbox, outbox, process, schedule, turn, watch
+from koboshi.domain.goal import GoalEvent
 from koboshi.domain.inbox import EntryEvent
 from koboshi.domain.machine import Machine
 from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.process import ProcessEvent
+from koboshi.domain.schedule import ScheduleEvent
 from koboshi.domain.turn import TurnEvent
 from koboshi.domain.watch import WatcherEvent
 from koboshi.kernel.transaction import Row, Transaction, Value
@@ -44,7 +46,7 @@ MOVES: Mapping[str, Move] = MappingProxyType(
     {
         "turn_claim": _from_any(turn.MACHINE, TurnEvent.CLAIMED),
         "turn_move": _from_one(turn.MACHINE, *TurnEvent),
-        "turn_settle": _from_any(turn.MACHINE, TurnEvent.SETTLED),
+        "turn_settle": _from_any(turn.MACHINE, TurnEvent.SETTLED, TurnEvent.SILENCED),
         "entry_attach": _from_any(inbox.MACHINE, EntryEvent.ATTACHED),
         "entry_drop": _from_any(inbox.MACHINE, EntryEvent.DROPPED),
         "entry_handle": _from_any(inbox.MACHINE, EntryEvent.HANDLED),
@@ -59,6 +61,7 @@ MOVES: Mapping[str, Move] = MappingProxyType(
         "deliveries_abandon": _from_any(outbox.MACHINE, DeliveryEvent.WITHDRAWN),
         "progress_abandon": _from_any(outbox.MACHINE, DeliveryEvent.WITHDRAWN),
         "queued_notice_abandon": _from_any(outbox.MACHINE, DeliveryEvent.WITHDRAWN),
+        "deliveries_said_there": _from_any(outbox.MACHINE, DeliveryEvent.WITHDRAWN),
         "farewell_abandon": _from_any(outbox.MACHINE, DeliveryEvent.OUTLIVED),
         "deliveries_release": _from_any(outbox.MACHINE, DeliveryEvent.RELEASED),
         "outbox_hold": _from_any(outbox.MACHINE, DeliveryEvent.HELD),
@@ -70,6 +73,8 @@ MOVES: Mapping[str, Move] = MappingProxyType(
         "watchers_fire_of": _from_any(watch.MACHINE, WatcherEvent.FIRED),
         "watchers_disarm_of": _from_any(watch.MACHINE, WatcherEvent.DISARMED),
         "watchers_disarm_output": _from_any(watch.MACHINE, WatcherEvent.DISARMED),
+        "schedule_move": _from_one(schedule.MACHINE, *ScheduleEvent),
+        "goal_move": _from_one(goal.MACHINE, *GoalEvent),
     }
 )
 

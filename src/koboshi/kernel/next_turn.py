@@ -7,8 +7,9 @@ entry that could open a turn.
 
 from dataclasses import replace
 
-from koboshi.domain import notes
-from koboshi.domain.ids import Epoch, SessionId, TurnId
+from koboshi.domain import notes, time_words
+from koboshi.domain.goal import GoalState
+from koboshi.domain.ids import Epoch, GoalId, ScheduleId, SessionId, TurnId
 from koboshi.domain.inbox import (
     Admission,
     Attach,
@@ -23,14 +24,17 @@ from koboshi.domain.inbox import (
     Words,
     admit,
 )
+from koboshi.domain.schedule import ScheduleState, Trigger
 from koboshi.domain.session import Busy, Session
-from koboshi.domain.transcript import Note, Step
+from koboshi.domain.transcript import Author, Note, Question, Step
 from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.domain.watch import notice
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_text, text
 from koboshi.kernel.enqueue import enqueue_delivery
+from koboshi.kernel.goal_gate import pass_gate
 from koboshi.kernel.moves import move
+from koboshi.kernel.occasions import settle_occasion
 from koboshi.kernel.process_rows import read_process
 from koboshi.kernel.record import (
     RETRY,
@@ -42,17 +46,19 @@ from koboshi.kernel.record import (
     move_turn,
     resolve_calls,
 )
-from koboshi.kernel.rows import TurnRow, read_open_turn, read_session, read_waiting
+from koboshi.kernel.rows import TurnRow, read_open_turn, read_session, read_turn, read_waiting
 from koboshi.kernel.telling import tell_ends
+from koboshi.kernel.timed_rows import read_goal, read_schedule
 from koboshi.kernel.transaction import Reading, Transaction
 from koboshi.ports.wakeups import TURNS
 
 RETRIES_FOLLOWED = 10
 
 
-def open_turn(tx: Transaction, session: Session, entry: Entry) -> TurnId:
-    """Open a turn with one entry. If the entry asks words again, a note says first what ran."""
-    body = entry.body
+def open_turn(tx: Transaction, context: VerbContext, session: Session, entry: Entry) -> TurnId:
+    """Open a turn with one entry. If the entry asks words again, a note says first what ran. One
+    that time made may begin with a question, and the turn waits for its answer."""
+    body, trigger = entry.body, _trigger(entry)
     turn_id = TurnId(
         tx.insert(
             "turn_insert",
@@ -62,35 +68,87 @@ def open_turn(tx: Transaction, session: Session, entry: Entry) -> TurnId:
             anchor=body.anchor,
             first_seq=tx.next_step(),
             now=tx.now_ms,
+            apart=int(trigger is not None and trigger.is_fresh),
         )
     )
     if (note := retry_note(tx, entry)) is not None:
         add_step(tx, session.session_id, turn_id, Epoch(0), note.cause, note)
+    if trigger is not None and trigger.note:
+        said = Note(cause=notes.TIMED, text=trigger.note)
+        add_step(tx, session.session_id, turn_id, Epoch(0), said.cause, said)
     attach_entry(tx, session.session_id, turn_id, Epoch(0), entry)
+    if trigger is not None and trigger.ask:
+        _ask_first(tx, context, session.session_id, turn_id, trigger)
     tx.hints.add(TURNS)
     return turn_id
 
 
+def _trigger(entry: Entry) -> Trigger | None:
+    return entry.body.trigger if isinstance(entry.body, Words) else None
+
+
+def _asks(entry: Entry) -> bool:
+    trigger = _trigger(entry)
+    return trigger is not None and bool(trigger.ask)
+
+
+def _ask_first(
+    tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId, trigger: Trigger
+) -> None:
+    """The turn begins with a question of the gateway, and was not worked on."""
+    choices = time_words.yes_no(trigger.yes, trigger.no)
+    question = Question(author=Author.GATEWAY, text=trigger.ask, choices=choices)
+    step = add_step(tx, session_id, turn_id, Epoch(0), "asked-first", question)
+    move_turn(
+        tx,
+        turn_id,
+        Epoch(0),
+        TurnState.QUEUED,
+        TurnEvent.PROMPTED,
+        reason="asked first",
+        question_seq=step.seq,
+        expires_ms=tx.now_ms + context.question_age_ms_max,
+    )
+    cause = f"step:{step.seq}"
+    enqueue_delivery(
+        tx,
+        session_id,
+        turn_id,
+        cause,
+        (trigger.ask,),
+        anchor="",
+        choices=choices,
+        question=step.seq,
+    )
+
+
 def open_next(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
-    """Open the next turn with the oldest entry that waits. Every waiting report joins it. A message
-    of a person who lost the right comes last: its turn would not run, and hold up the others."""
+    """Open the next turn with the oldest entry that waits. Every waiting report joins it. A step of
+    a goal comes behind what people said, and a question of ours behind both. A message of a person
+    who lost the right comes last: its turn would not run, and hold up the others."""
     entries = [waiting.entry for waiting in read_waiting(tx, session_id)]
     if not entries:
         return
     session = read_session(tx, session_id)
     barred = {each.entry_id for each in entries if _is_barred(tx, context, session, each)}
     turn: OpenTurn | None = None
-    for entry in sorted(entries, key=lambda each: each.entry_id in barred):
+    for entry in sorted(entries, key=lambda each: (each.entry_id in barred, _rank(each))):
         if turn is not None and entry.entry_id in barred:
             continue
         admission = admission_of(tx, context, session, turn, entry)
         if isinstance(admission, Open):
-            turn_id = open_turn(tx, session, entry)
-            turn = OpenTurn(turn_id=turn_id, state=TurnState.QUEUED)
+            turn_id = open_turn(tx, context, session, entry)
+            state = TurnState.WAITING if _asks(entry) else TurnState.QUEUED
+            turn = OpenTurn(turn_id=turn_id, state=state)
         elif isinstance(admission, Attach) and turn is not None:
             attach_entry(tx, session_id, turn.turn_id, Epoch(0), entry)
         else:
             drop_or_notify(tx, context, entry, admission)
+
+
+def _rank(entry: Entry) -> int:
+    """Which of the waiting entries has its turn first; of equal ones the oldest."""
+    return 2 if _asks(entry) else 1 if entry.kind is EntryKind.GOAL else 0
 
 
 def _is_barred(tx: Reading, context: VerbContext, session: Session, entry: Entry) -> bool:
@@ -182,7 +240,24 @@ def admission_of(
         busy=session.settings.busy or Busy(context.world.busy),
         is_exit_read=_is_exit_read(tx, entry),
         is_boundary=is_boundary,
+        is_moved=_is_moved(tx, entry),
     )
+
+
+def _is_moved(tx: Reading, entry: Entry) -> bool:
+    """Whether the schedule or the goal of an entry was changed since the entry was made."""
+    trigger = _trigger(entry)
+    if trigger is None:
+        return False
+    number = int(entry.source.partition(":")[2])
+    if entry.kind is EntryKind.GOAL:
+        goal = read_goal(tx, GoalId(number))
+        is_same = goal is not None and goal.revision == trigger.revision
+        return not is_same or goal is None or goal.state is not GoalState.ACTIVE
+    schedule = read_schedule(tx, ScheduleId(number))
+    if schedule is None or schedule.state is ScheduleState.REMOVED:
+        return True
+    return schedule.revision != trigger.revision
 
 
 def _with_group(tx: Reading, turn: OpenTurn | None, entry: Entry) -> OpenTurn | None:
@@ -230,10 +305,15 @@ def end_turn(
 def go_on_after(
     tx: Transaction, context: VerbContext, session_id: SessionId, turn_id: TurnId | None
 ) -> None:
-    """Finish the transaction that ends a turn: tell how processes ended, and open the next turn.
+    """Finish the transaction that ends a turn: tell how processes ended, say what the end means to
+    a schedule and to a goal, and open the next turn.
     Every way out of a turn ends here. Without a turn, only the next one is opened."""
     if turn_id is not None:
         tell_ends(tx, context, session_id, turn_id)
+        turn = read_turn(tx, turn_id)
+        assert turn is not None
+        settle_occasion(tx, context, turn)
+        pass_gate(tx, turn)
     open_next(tx, context, session_id)
 
 

@@ -8,9 +8,11 @@ from koboshi.domain.turn import TurnEvent
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import numbers
 from koboshi.kernel.facts import facts_of, is_worked_on, may_run, question_kind
+from koboshi.kernel.goal_gate import cut_goal
 from koboshi.kernel.keys import lock_found
 from koboshi.kernel.moves import move
 from koboshi.kernel.next_turn import end_turn, go_on_after
+from koboshi.kernel.occasions import TakenAway, waiting_occasions
 from koboshi.kernel.questions import resume
 from koboshi.kernel.record import (
     abandon_deliveries,
@@ -30,6 +32,7 @@ from koboshi.kernel.rows import (
 )
 from koboshi.kernel.telling import tell_ends
 from koboshi.kernel.transaction import Reading, Transaction
+from koboshi.ports.channel import Inbound
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER
 
 
@@ -55,6 +58,16 @@ def apply_will(
             _resume(tx, context, turn, by)
         case OperatorAction.DROP:
             _drop(tx, context, turn, by)
+
+
+def will_of_person(
+    tx: Transaction, context: VerbContext, turn: TurnRow, inbound: Inbound, will: OperatorAction
+) -> None:
+    """The person who resumes a turn becomes its person, and the answer refers to their message."""
+    if will is OperatorAction.RESUME:
+        anchor = inbound.words.anchor
+        tx.change("turn_speaks", turn_id=turn.turn_id, person=inbound.sender, anchor=anchor)
+    apply_will(tx, context, turn, will, "the person")
 
 
 def will_of_operator(
@@ -91,9 +104,12 @@ def _drop(tx: Transaction, context: VerbContext, turn: TurnRow, by: str) -> None
     end_turn(tx, context, turn, TurnEvent.DROPPED, why, worked_ms=worked_ms)
 
 
-def cut_session(tx: Transaction, context: VerbContext, session: Session, kind: CutKind) -> None:
+def cut_session(
+    tx: Transaction, context: VerbContext, session: Session, kind: CutKind
+) -> tuple[TakenAway, ...]:
     """End the generation. The open turn is stopped, what waited is dropped, and the agent hears
-    nothing from before the cut. The person is told how its processes ended."""
+    nothing from before the cut. The person is told how its processes ended. A goal is paused or
+    cleared. Returns the occasions that were taken away."""
     cut: Cut = cut_of(session, kind)
     session_id = session.session_id
     turn = read_open_turn(tx, session_id)
@@ -104,6 +120,8 @@ def cut_session(tx: Transaction, context: VerbContext, session: Session, kind: C
         abandon_deliveries(tx, session_id, turn.turn_id, by)
     elif kind is not CutKind.NEW:
         _stop_answers(tx, context, session_id)
+    taken = waiting_occasions(tx, session_id)
+    cut_goal(tx, session, kind)
     move(tx, "entries_cut", EntryEvent.CUT, session_id=session_id, now=tx.now_ms)
     turn_id = None if turn is None else turn.turn_id
     ask_processes_to_end(tx, session_id, turn_id, everything=cut.ends_background)
@@ -116,6 +134,7 @@ def cut_session(tx: Transaction, context: VerbContext, session: Session, kind: C
         now=tx.now_ms,
     )
     go_on_after(tx, context, session_id, turn_id)
+    return taken
 
 
 def _stop_answers(tx: Transaction, context: VerbContext, session_id: SessionId) -> None:
@@ -124,5 +143,5 @@ def _stop_answers(tx: Transaction, context: VerbContext, session_id: SessionId) 
     for turn_id in map(TurnId, numbers(tx.rows("turns_answered", session_id=session_id))):
         abandon_deliveries(tx, session_id, turn_id, "stopped by the person")
         tell_ends(tx, context, session_id, turn_id)
-        settle_turn(tx, session_id, turn_id)
+        settle_turn(tx, turn_id)
     tx.hints.update((OUTBOX, OUTBOX_SOONER, JOURNAL))

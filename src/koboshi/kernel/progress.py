@@ -53,7 +53,7 @@ def _is_command_to_start(record: CallRecord) -> bool:
 def tell_progress(tx: Transaction, claim: Claim, ordinal: int, words: str) -> None:
     turn = _claimed(tx, claim)
     cause = progress_cause(claim.turn_id, ordinal)
-    if tx.row("delivery_by_cause", session_id=claim.session_id, cause=cause) is None:
+    if tx.row("delivery_of_turn_by_cause", turn_id=claim.turn_id, cause=cause) is None:
         enqueue_delivery(tx, claim.session_id, claim.turn_id, cause, (words,), anchor=turn.anchor)
 
 

@@ -54,6 +54,18 @@ watcher_id, process_id, kind, argument, state, log_offset, reports, reported_ms,
 worker_id, host, pid, birth, version, started_ms, heartbeat_ms, draining, ended_ms, ended_how,
 restart_by, found_dead, report;
 
+-- columns: schedule
+-- `Schedule`.
+schedule_id, session_id, person, name, kind, expression, zone, prompt, command, place, late,
+late_ms, overlap, quiet, state, reason, revision, due_ms, again_of, tries, failures, alerted_ms,
+created_by, created_ms;
+
+-- columns: goal
+-- `Goal`.
+goal_id, session_id, generation, person, text, criteria, state, reason, rule, step, steps_max,
+tokens, tokens_max, wait_process, wait_until_ms, judged_turn, revision, worker_id, epoch, tries,
+unreadable, not_before_ms, created_ms, changed_ms;
+
 -- columns: line
 -- `JournalLine`.
 seq, at_ms, subject, number, event, before, after, rule, reason, session_id, turn_id,
@@ -100,6 +112,17 @@ UPDATE workers SET heartbeat_ms = :now, memory_group = :memory_group, group_kill
                    machine_kills = :machine_kills
 WHERE worker_id = :worker_id AND ended_ms IS NULL
 RETURNING restart_by IS NOT NULL;
+
+-- name: workers_alive
+-- The other workers that have no end, with what changes when they give a sign of life. A store with several
+-- nodes has the number of their last batch; here it is 0.
+SELECT worker_id, node, heartbeat_ms, 0 FROM workers
+WHERE ended_ms IS NULL AND worker_id <> :worker_id ORDER BY worker_id;
+
+-- name: worker_bury
+-- A worker is dead: it has given no sign since it was seen so.
+UPDATE workers SET ended_ms = heartbeat_ms, ended_how = 'killed'
+WHERE worker_id = :worker_id AND ended_ms IS NULL AND heartbeat_ms = :heartbeat_ms AND :batch = 0;
 
 -- name: worker_drain
 -- A drain was requested.
@@ -181,7 +204,7 @@ UPDATE turns SET not_before_ms = :now + wait_ms
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_outbox
--- The same for what is owed. A held delivery waits for no time.
+-- The same for owed deliveries. A held delivery waits for no time.
 SELECT o.delivery_id, s.lock_key FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.settled_ms IS NULL AND o.not_before_ms > 0 AND o.not_before_ms > :now
     AND o.not_before_ms > :now + o.wait_ms;
@@ -200,7 +223,7 @@ UPDATE quiet SET until_ms = :now + wait_ms WHERE until_ms > :now + wait_ms;
 DELETE FROM quiet WHERE until_ms <= :now;
 
 -- name: ages_move_outbox
--- The wall clock jumped: keep the age of what is owed.
+-- The wall clock jumped: keep the age of owed deliveries.
 UPDATE outbox SET aged_from_ms = aged_from_ms + :jump_ms WHERE settled_ms IS NULL;
 
 -- name: ages_move_questions
@@ -212,6 +235,14 @@ WHERE closed_ms IS NULL AND state = 'waiting' AND expires_ms IS NOT NULL;
 -- The same for the idle time of turns that are not closed.
 UPDATE turns SET progressed_ms = progressed_ms + :jump_ms, worked_ms = worked_ms + :jump_ms
 WHERE closed_ms IS NULL;
+
+-- name: ages_move_goals
+-- The same for goals that have not ended.
+UPDATE goals SET changed_ms = changed_ms + :jump_ms WHERE state NOT IN ('done', 'cleared');
+
+-- name: waits_cap_goals
+-- No goal waits for a verdict longer than it was told to.
+UPDATE goals SET not_before_ms = :now WHERE state = 'judging' AND not_before_ms > :now + 600000;
 
 -- name: ages_move_beats
 -- The same for the last heartbeat of boots without an end, and of boots that died over turns that
@@ -251,7 +282,7 @@ FROM workers ORDER BY worker_id DESC LIMIT :limit;
 -- name: worker_before
 -- The newest boot before this one that served.
 SELECT {worker}
-FROM workers WHERE worker_id < :worker_id AND ended_how IS NOT 'refused'
+FROM workers WHERE worker_id < :worker_id AND ended_how IS DISTINCT FROM 'refused'
 ORDER BY worker_id DESC LIMIT 1;
 
 -- name: boot_connected
@@ -261,6 +292,10 @@ SELECT coalesce((SELECT accounts.connected_ms FROM sessions JOIN accounts USING 
                  WHERE sessions.session_id = :session_id AND accounts.connected_by = :worker_id),
                 workers.started_ms)
 FROM workers WHERE worker_id = :worker_id;
+
+-- name: boot_began
+-- When a boot began.
+SELECT started_ms FROM workers WHERE worker_id = :worker_id;
 
 -- name: worker_heartbeat
 -- The last heartbeat of a boot.
@@ -374,6 +409,39 @@ UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :
 -- All threads of a chat.
 SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
 
+-- name: chat_mark_make
+-- The marks of a session, if it has none yet.
+INSERT INTO chat_marks (session_id) VALUES (:session_id) ON CONFLICT DO NOTHING;
+
+-- name: chat_mark_title
+-- The name of a chat.
+UPDATE chat_marks SET title = :title WHERE session_id = :session_id;
+
+-- name: chat_mark_pinned
+-- Whether a chat is pinned, and since when.
+UPDATE chat_marks SET pinned_ms = :at_ms WHERE session_id = :session_id;
+
+-- name: chat_mark_archived
+-- Whether a chat is archived, and since when.
+UPDATE chat_marks SET archived_ms = :at_ms WHERE session_id = :session_id;
+
+-- name: chat_mark_deleted
+-- A chat was deleted.
+UPDATE chat_marks SET deleted_ms = :now, pinned_ms = NULL, archived_ms = NULL, title = ''
+WHERE session_id = :session_id;
+
+-- name: view_chat_marks
+-- What was set for a chat.
+SELECT title, pinned_ms, archived_ms, deleted_ms FROM chat_marks WHERE session_id = :session_id;
+
+-- name: view_sessions_pinned
+-- Pinned sessions of a channel, and when each was last spoken in.
+SELECT s.session_id, s.chat, s.thread,
+    coalesce((SELECT max(changed_ms) FROM turns AS t WHERE t.session_id = s.session_id), s.created_ms)
+FROM chat_marks AS m JOIN sessions AS s ON s.session_id = m.session_id
+WHERE s.channel = :channel AND (m.pinned_ms IS NOT NULL OR m.archived_ms IS NOT NULL)
+ORDER BY s.session_id DESC LIMIT :limit;
+
 -- name: sessions_of_channel
 -- All sessions of a channel.
 SELECT session_id FROM sessions WHERE channel = :channel;
@@ -392,8 +460,10 @@ SELECT moved_ms FROM sessions WHERE session_id = :session_id;
 
 -- name: session_move
 -- Move a session to another chat, unless a session exists there.
-UPDATE OR IGNORE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
-WHERE session_id = :session_id;
+UPDATE sessions SET chat = :chat, moved_ms = :now, changed_ms = :now
+WHERE session_id = :session_id
+    AND NOT EXISTS (SELECT 1 FROM sessions AS there WHERE there.channel = sessions.channel
+                    AND there.chat = :chat AND there.thread = sessions.thread);
 
 -- name: anchors_forget_turns
 -- Forget the message ids of open turns: they are not valid in the new chat.
@@ -401,7 +471,7 @@ UPDATE turns SET anchor = ''
 WHERE session_id = :session_id AND closed_ms IS NULL AND anchor <> '';
 
 -- name: anchors_forget_outbox
--- The same for what is owed.
+-- The same for owed deliveries.
 UPDATE outbox SET anchor = ''
 WHERE session_id = :session_id AND settled_ms IS NULL AND anchor <> '';
 
@@ -542,25 +612,32 @@ ON CONFLICT (channel) DO UPDATE SET account = excluded.account, bound_ms = exclu
 -- name: account_connected
 -- This boot connects as the account for the first time.
 UPDATE accounts SET connected_by = :worker_id, connected_ms = :now
-WHERE channel = :channel AND account = :account AND connected_by IS NOT :worker_id;
+WHERE channel = :channel AND account = :account AND connected_by IS DISTINCT FROM :worker_id;
 
 -- name: account_connects
 -- Whether this boot has not connected as the account yet.
 SELECT 1 FROM accounts
-WHERE channel = :channel AND account = :account AND connected_by IS NOT :worker_id;
+WHERE channel = :channel AND account = :account AND connected_by IS DISTINCT FROM :worker_id;
 
 -- name: unclaimed_any
 -- Whether a channel has rows without an account.
 SELECT 1 FROM cursors WHERE channel = :channel AND account = ''
 UNION ALL SELECT 1 FROM inbox WHERE source = :channel AND account = '' LIMIT 1;
 
--- name: entries_adopt
+-- name: entries_assign
 -- Give messages without an account to this one.
-UPDATE OR IGNORE inbox SET account = :account WHERE source = :channel AND account = '';
+UPDATE inbox SET account = :account WHERE source = :channel AND account = ''
+    AND NOT EXISTS (SELECT 1 FROM inbox AS known WHERE known.source = inbox.source
+                    AND known.account = :account AND known.external_id = inbox.external_id);
 
--- name: cursor_adopt
--- The same for the cursor.
-UPDATE OR REPLACE cursors SET account = :account WHERE channel = :channel AND account = '';
+-- name: cursor_give_way
+-- A cursor gives way to the one without an account, which is assigned next.
+DELETE FROM cursors WHERE channel = :channel AND account = :account
+    AND EXISTS (SELECT 1 FROM cursors AS found WHERE found.channel = :channel AND found.account = '');
+
+-- name: cursor_assign
+-- Give the cursor without an account to this one.
+UPDATE cursors SET account = :account WHERE channel = :channel AND account = '';
 
 -- name: cursor_get
 -- The cursor of a channel for an account; without one, the cursor without an account.
@@ -571,6 +648,31 @@ ORDER BY account DESC LIMIT 1;
 -- Move the cursor of a channel, in the transaction that stores what was read.
 INSERT INTO cursors (channel, account, token) VALUES (:channel, :account, :token)
 ON CONFLICT (channel, account) DO UPDATE SET token = excluded.token;
+
+-- name: watermark_set
+-- Move the watermark of a chat, in the transaction that stores what was read.
+INSERT INTO watermarks (channel, account, chat, token) VALUES (:channel, :account, :chat, :token)
+ON CONFLICT (channel, account, chat) DO UPDATE SET token = excluded.token;
+
+-- name: watermark_forget
+-- A chat is not read any more.
+DELETE FROM watermarks WHERE channel = :channel AND account = :account AND chat = :chat;
+
+-- name: watermarks_of
+-- How far each chat of an account was read.
+SELECT chat, token FROM watermarks WHERE channel = :channel AND account = :account;
+
+-- name: send_id
+-- The random part of send keys.
+SELECT random FROM send_ids;
+
+-- name: send_id_make
+-- Make it, if there is none.
+INSERT INTO send_ids (one, random) VALUES (1, :random) ON CONFLICT (one) DO NOTHING;
+
+-- name: send_id_forget
+-- The database went back: deliveries get other keys from now on.
+DELETE FROM send_ids;
 
 -- name: entry_insert
 -- Store an entry. A key that is already stored changes nothing.
@@ -625,7 +727,8 @@ WHERE session_id = :session_id AND settled_ms IS NULL AND state IN ('draft', 'ow
 -- Whether the same choice has answered the question already.
 SELECT 1 FROM steps JOIN inbox ON inbox.turn_id = steps.turn_id
 WHERE steps.seq = :question AND steps.session_id = :session_id AND inbox.state = 'attached'
-    AND inbox.body ->> 'question' = :question AND inbox.body ->> 'choice_id' = :choice_id LIMIT 1;
+    AND json_extract(inbox.body, '$.question') = :question
+    AND json_extract(inbox.body, '$.choice_id') = :choice_id LIMIT 1;
 
 -- name: entries_waiting
 -- What waits in a session, oldest first.
@@ -685,7 +788,7 @@ SELECT 1 FROM inbox WHERE session_id = :session_id AND state = 'waiting' AND kin
 -- name: reports_lately
 -- How many reports came since a moment, in the session and in all. Reports in the future, left by a clock
 -- that was set back, do not count.
-SELECT coalesce(sum(session_id = :session_id), 0), count(*) FROM inbox INDEXED BY inbox_reports
+SELECT count(*) FILTER (WHERE session_id = :session_id), count(*) FROM inbox INDEXED BY inbox_reports
 WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND state <> 'dropped'
     AND json_extract(body, '$.kind') <> 'exit';
 
@@ -694,9 +797,9 @@ WHERE kind = 'report' AND received_ms > :since_ms AND received_ms <= :now AND st
 -- name: turn_insert
 -- Open a turn. Its first step follows in the same transaction.
 INSERT INTO turns (session_id, generation, state, event, person, anchor, first_seq, opened_ms,
-                   progressed_ms, changed_ms, newest_entry)
+                   progressed_ms, changed_ms, newest_entry, apart)
 VALUES (:session_id, :generation, 'queued', 'opened', :person, :anchor,
-        :first_seq, :now, :now, :now, (SELECT coalesce(max(entry_id), 0) FROM inbox));
+        :first_seq, :now, :now, :now, (SELECT coalesce(max(entry_id), 0) FROM inbox), :apart);
 
 -- name: turn_by_id
 -- A turn.
@@ -825,6 +928,21 @@ UPDATE journal SET reason = NULL WHERE subject = 'process' AND reason IS NOT NUL
 -- name: erase_rules
 -- What was allowed for good in sessions ends.
 DELETE FROM approval_rules WHERE session_id IN (SELECT value FROM json_each(:sessions));
+
+-- name: turns_of_chat
+-- The turns of sessions, and those in which their words were asked again.
+WITH RECURSIVE found (turn_id) AS (
+    SELECT turn_id FROM turns WHERE session_id IN (SELECT value FROM json_each(:sessions))
+    UNION
+    SELECT i.turn_id FROM found JOIN inbox AS i
+        ON i.source = 'retry' AND i.account = '' AND i.external_id = CAST(found.turn_id AS TEXT)
+    WHERE i.turn_id IS NOT NULL
+)
+SELECT turn_id FROM found;
+
+-- name: erase_titles
+-- The names that sessions were given.
+UPDATE chat_marks SET title = '' WHERE session_id IN (SELECT value FROM json_each(:sessions));
 
 -- name: erase_name
 -- What a person calls themselves.
@@ -977,8 +1095,8 @@ WHERE turn_id = :turn_id AND state = :before AND epoch = :epoch;
 UPDATE turns SET state = :after, event = :event, rule = NULL, closed_ms = :now,
     changed_ms = :now
 WHERE turn_id = :turn_id AND state = 'answered'
-    AND NOT EXISTS (SELECT 1 FROM outbox WHERE session_id = :session_id AND settled_ms IS NULL
-                    AND turn_id = :turn_id);
+    AND NOT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_by_turn
+                    WHERE turn_id = :turn_id AND settled_ms IS NULL);
 
 -- name: turn_speaks
 -- The person of the newest message in a turn, and the message that its deliveries refer to.
@@ -1050,13 +1168,23 @@ WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id ORDE
 -- The steps of a session before a turn, newest first.
 SELECT {step} FROM steps
 WHERE session_id = :session_id AND seq >= :context_from AND seq < :first_seq
+    AND turn_id NOT IN (SELECT turn_id FROM turns INDEXED BY turns_apart
+                        WHERE apart = 1 AND session_id = :session_id)
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: summary_newest
--- The newest summary since `context_from`.
+-- The newest summary since `context_from`: of the turn itself if it is apart, else of those that are not.
 SELECT {step} FROM steps
 WHERE session_id = :session_id AND kind = 'summary' AND seq >= :context_from
+    AND CASE WHEN :apart = 0
+             THEN turn_id NOT IN (SELECT turn_id FROM turns INDEXED BY turns_apart
+                                  WHERE apart = 1 AND session_id = :session_id)
+             ELSE turn_id = :apart END
 ORDER BY seq DESC LIMIT 1;
+
+-- name: turn_is_apart
+-- The turn, if it has a context of its own.
+SELECT turn_id FROM turns WHERE turn_id = :turn_id AND apart = 1;
 
 -- name: steps_count
 -- How many steps a turn has.
@@ -1107,7 +1235,7 @@ VALUES (:turn_id, :call_id, :place, :tool, :arguments, :effect, :need, :provider
 -- A call is about to run, under a valid claim. A call that needed a yes runs under its seal.
 UPDATE calls SET started_ms = :now
 WHERE turn_id = :turn_id AND call_id = :call_id AND started_ms IS NULL AND skipped_ms IS NULL
-    AND (need <> 'approval' OR approved_seal IS :seal)
+    AND (need <> 'approval' OR approved_seal IS NOT DISTINCT FROM :seal)
     AND EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id AND epoch = :epoch
                 AND state = 'running');
 
@@ -1219,6 +1347,10 @@ VALUES (:session_id, :turn_id, :cause, :part, :parts, :text, :choices, :question
 -- Whether a delivery for this cause exists.
 SELECT 1 FROM outbox WHERE session_id = :session_id AND cause = :cause LIMIT 1;
 
+-- name: delivery_of_turn_by_cause
+-- Whether a delivery of the turn for this cause exists, in whatever session it is by now.
+SELECT 1 FROM outbox INDEXED BY outbox_by_turn WHERE turn_id = :turn_id AND cause = :cause LIMIT 1;
+
 -- name: deliveries_of_cause
 -- The parts of the deliveries for a cause, and whether one has a file.
 SELECT text, state, file IS NOT NULL FROM outbox
@@ -1312,8 +1444,8 @@ UPDATE outbox SET text = :text WHERE delivery_id = :notice_id AND settled_ms IS 
 -- The platform asks for a pause in the chat of a session.
 INSERT INTO quiet (channel, chat, until_ms, wait_ms)
 SELECT channel, chat, :now + :wait_ms, :wait_ms FROM sessions WHERE session_id = :session_id
-ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(until_ms, excluded.until_ms),
-    wait_ms = max(wait_ms, excluded.wait_ms);
+ON CONFLICT (channel, chat) DO UPDATE SET until_ms = max(quiet.until_ms, excluded.until_ms),
+    wait_ms = max(quiet.wait_ms, excluded.wait_ms);
 
 -- name: quiet_forget
 -- Delete the pauses of a channel.
@@ -1361,8 +1493,8 @@ WHERE session_id = :session_id AND settled_ms IS NULL AND turn_id = :turn_id
 
 -- name: answers_unsent
 -- How many parts of a session's answers have certainly not been sent, and how many may have been.
-SELECT coalesce(sum(o.state = 'owed' AND o.ambiguous = 0 AND o.labelled = 0), 0),
-       coalesce(sum(o.state <> 'owed' OR o.ambiguous = 1 OR o.labelled = 1), 0)
+SELECT count(*) FILTER (WHERE o.state = 'owed' AND o.ambiguous = 0 AND o.labelled = 0),
+       count(*) FILTER (WHERE o.state <> 'owed' OR o.ambiguous = 1 OR o.labelled = 1)
 FROM outbox AS o JOIN turns AS t ON t.turn_id = o.turn_id
 WHERE o.session_id = :session_id AND o.settled_ms IS NULL AND t.state = 'answered';
 
@@ -1436,12 +1568,23 @@ WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND s
     AND turn_id = :turn_id AND state IN ('draft', 'owed', 'held') AND cause LIKE 'progress:%';
 
 -- name: deliveries_move
--- The chat moved to one that has a session: what is owed moves to that session.
-UPDATE OR IGNORE outbox SET session_id = (
-    SELECT there.session_id FROM sessions AS here
-    JOIN sessions AS there USING (channel, thread)
-    WHERE here.session_id = :session_id AND there.chat = :chat)
-WHERE session_id = :session_id AND settled_ms IS NULL;
+-- The chat moved to one that has a session: owed deliveries move to that session.
+UPDATE outbox SET session_id = there.session_id
+FROM sessions AS here JOIN sessions AS there USING (channel, thread)
+WHERE here.session_id = :session_id AND there.chat = :chat
+    AND outbox.session_id = here.session_id AND outbox.settled_ms IS NULL
+    AND NOT EXISTS (SELECT 1 FROM outbox AS known WHERE known.session_id = there.session_id
+                    AND known.cause = outbox.cause AND known.part = outbox.part);
+
+-- name: deliveries_said_there
+-- Withdraw what could not move, because the other session has a delivery for the same cause.
+UPDATE outbox SET state = :after, reason = :reason, settled_ms = :now, changed_ms = :now
+WHERE session_id = :session_id AND settled_ms IS NULL AND state IN ('draft', 'owed', 'held')
+    AND EXISTS (SELECT 1 FROM sessions AS here JOIN sessions AS there USING (channel, thread)
+                JOIN outbox AS said ON said.session_id = there.session_id
+                WHERE here.session_id = :session_id AND there.chat = :chat
+                    AND there.session_id <> here.session_id
+                    AND said.cause = outbox.cause AND said.part = outbox.part);
 
 -- name: deliveries_with_file
 -- Files that are still owed, and files that people can fetch, as long as their delivery exists.
@@ -1466,19 +1609,19 @@ WITH owed AS (
     GROUP BY session_id
 )
 SELECT owed.newest, owed.session_id, s.channel, s.chat, s.thread,
-       max(iif(o.state = 'sending', 0, o.not_before_ms), coalesce(q.until_ms, 0)),
+       max(CASE WHEN o.state = 'sending' THEN 0 ELSE o.not_before_ms END, coalesce(q.until_ms, 0)),
        o.ambiguous = 1 OR o.state = 'sending' OR o.cause GLOB 'undelivered:*',
-       max(owed.reply_ms, coalesce(q.until_ms, 0))
+       CASE WHEN owed.reply_ms IS NOT NULL THEN max(owed.reply_ms, coalesce(q.until_ms, 0)) END
 FROM owed JOIN outbox AS o ON o.delivery_id = owed.head
 JOIN sessions AS s ON s.session_id = owed.session_id
 LEFT JOIN quiet AS q ON q.channel = s.channel AND q.chat = s.chat;
 
 -- name: deliveries_due_new
 -- Sessions with deliveries that are newer than one.
-SELECT max(o.delivery_id), o.session_id, s.channel, s.chat, s.thread, 0, 0, NULL
-FROM outbox AS o JOIN sessions AS s USING (session_id)
+SELECT max(o.delivery_id), s.session_id, s.channel, s.chat, s.thread, 0, 0, NULL
+FROM outbox AS o JOIN sessions AS s ON s.session_id = o.session_id
 WHERE o.delivery_id > :after AND o.settled_ms IS NULL AND o.state NOT IN ('draft', 'held')
-GROUP BY o.session_id;
+GROUP BY s.session_id;
 
 -- name: deliveries_unsettled_count
 -- How many deliveries are owed to a session.
@@ -1550,7 +1693,7 @@ VALUES (:process_id, :kind, :argument, 'armed');
 -- name: watcher_move
 -- A watcher has examined more of the log, unless another write moved it first.
 UPDATE watchers SET state = :after, log_offset = :log_offset, reports = :reports, noisy = :noisy,
-                    reported_ms = CASE WHEN :is_heard THEN :now ELSE reported_ms END
+                    reported_ms = CASE WHEN :is_heard = 1 THEN :now ELSE reported_ms END
 WHERE watcher_id = :watcher_id AND state = 'armed' AND log_offset = :old_offset
     AND reports = :old_reports;
 
@@ -1648,10 +1791,6 @@ SELECT {process}
 FROM processes INDEXED BY processes_alive WHERE ended_ms IS NULL ORDER BY process_id;
 
 -- ── views ──────────────────────────────────────────────────────────────────────────────────────
-
--- name: view_tables
--- How many tables the file has.
-SELECT count(*) FROM sqlite_schema;
 
 -- name: rows_by_table
 -- How many rows each table of version 1 has: backups of every version have them.
@@ -1859,7 +1998,7 @@ SELECT body FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND 
 WITH begun AS (
     SELECT seq, kind, cause
     FROM (SELECT seq, turn_id, kind, cause FROM steps
-          WHERE session_id = :session_id AND seq >= :first_seq ORDER BY seq LIMIT 40)
+          WHERE session_id = :session_id AND seq >= :first_seq ORDER BY seq LIMIT 40) AS first_steps
     WHERE turn_id = :turn_id)
 SELECT count(*) FROM begun
 WHERE kind = 'message' AND seq < (SELECT seq FROM begun WHERE kind = 'note' AND cause = 'backlog');
@@ -1927,12 +2066,14 @@ FROM journal WHERE session_id = :session_id AND turn_id = :turn_id ORDER BY seq;
 -- name: view_events
 -- The journal lines of a chat after a line, with the words that belong to them.
 SELECT {j.line}, s.channel, s.chat, s.thread, st.kind, st.body,
-       i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
+       i.body, i.sender, c.finished_ms - c.started_ms, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
        o.file, o.literal
 FROM journal AS j
 JOIN sessions AS s ON s.session_id = j.session_id
 LEFT JOIN steps AS st ON j.subject = 'step' AND st.seq = j.number
 LEFT JOIN inbox AS i ON j.subject = 'message' AND i.entry_id = j.number
+LEFT JOIN calls AS c ON st.kind = 'result' AND c.turn_id = st.turn_id
+    AND c.call_id = json_extract(st.body, '$.call_id')
 LEFT JOIN outbox AS o ON j.subject = 'delivery' AND o.delivery_id = j.number
 WHERE j.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
     AND j.seq > :after
@@ -2049,7 +2190,7 @@ SELECT need FROM calls WHERE turn_id = :turn_id AND call_id = :call_id;
 
 -- name: retention_line_window
 -- The end of the next window of lines.
-SELECT max(seq) FROM (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit);
+SELECT max(seq) FROM (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit) AS looked_at;
 
 -- name: retention_lines
 -- Lines that can be deleted: old, of turns that closed as long ago, in sessions with nothing open. A line
@@ -2104,7 +2245,8 @@ DELETE FROM journal WHERE seq IN (SELECT value FROM json_each(:ids));
 -- name: retention_delivery_window
 -- The end of the next window of deliveries.
 SELECT max(delivery_id) FROM
-    (SELECT delivery_id FROM outbox WHERE delivery_id > :after ORDER BY delivery_id LIMIT :limit);
+    (SELECT delivery_id FROM outbox WHERE delivery_id > :after ORDER BY delivery_id LIMIT :limit)
+    AS looked_at;
 
 -- name: retention_deliveries
 -- Deliveries that can be deleted. The newest one with an id of the platform stays in each session: a later
@@ -2187,7 +2329,7 @@ ORDER BY used_ms DESC, browser_id DESC;
 UPDATE browsers SET used_ms = :now WHERE browser_id = :browser_id AND revoked_ms IS NULL;
 
 -- name: browser_revoke
--- A browser is let in no more.
+-- A browser is logged out.
 UPDATE browsers SET revoked_ms = :now
 WHERE browser_id = :browser_id AND revoked_ms IS NULL AND expires_ms > :now
     AND used_ms > :now - :idle_ms;
@@ -2212,3 +2354,422 @@ WHERE browser_id < :browser_id AND coalesce(revoked_ms, min(expires_ms, used_ms)
 -- name: browsers_end
 -- Of a past that was restored: what was revoked since must not be let in again.
 UPDATE browsers SET revoked_ms = used_ms WHERE revoked_ms IS NULL;
+
+-- name: minutes_place
+-- Up to which line the journal is counted; before the first minute, the newest line of all.
+SELECT coalesce((SELECT max(upto_seq) FROM minutes), (SELECT max(seq) FROM journal), 0);
+
+-- name: minutes_upto
+-- The end of the next window of lines.
+SELECT coalesce(max(seq), :after) FROM
+    (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit) AS following;
+
+-- name: minutes_counts
+-- How many messages came and how many errors there were, in the minutes of these lines.
+SELECT at_ms / 60000,
+    count(*) FILTER (WHERE subject = 'message' AND event = 'accepted' AND after = 'message'),
+    count(*) FILTER (WHERE (subject = 'turn' AND after = 'failed')
+                     OR (subject = 'delivery' AND after IN ('rejected', 'abandoned')))
+FROM journal WHERE seq > :after AND seq <= :upto GROUP BY 1;
+
+-- name: minutes_latencies
+-- How long turns took that were answered in these lines.
+SELECT j.at_ms / 60000, j.at_ms - t.opened_ms FROM journal AS j JOIN turns AS t ON t.turn_id = j.turn_id
+WHERE j.seq > :after AND j.seq <= :upto AND j.subject = 'turn' AND j.after = 'answered';
+
+-- name: minutes_heard
+-- Channels with messages in these lines, and when each had the last one.
+SELECT i.source, max(j.at_ms) FROM journal AS j JOIN inbox AS i ON i.entry_id = j.number
+WHERE j.seq > :after AND j.seq <= :upto AND j.subject = 'message' AND j.event = 'accepted'
+    AND i.kind IN ('message', 'command') AND i.source <> 'retry'
+GROUP BY i.source;
+
+-- name: minute_add
+-- Add to a minute.
+INSERT INTO minutes (minute, upto_seq, messages, errors, latency_p50_ms, latency_p95_ms)
+VALUES (:minute, :upto, :messages, :errors, :median, :slowest)
+ON CONFLICT (minute) DO UPDATE SET upto_seq = max(minutes.upto_seq, excluded.upto_seq),
+    messages = minutes.messages + excluded.messages, errors = minutes.errors + excluded.errors,
+    latency_p50_ms = coalesce(max(minutes.latency_p50_ms, excluded.latency_p50_ms),
+                              minutes.latency_p50_ms, excluded.latency_p50_ms),
+    latency_p95_ms = coalesce(max(minutes.latency_p95_ms, excluded.latency_p95_ms),
+                              minutes.latency_p95_ms, excluded.latency_p95_ms);
+
+-- name: minute_measure
+-- What was measured in a minute, beside what is counted.
+UPDATE minutes SET tokens = :tokens, heard = :heard, memory_bytes = :memory_bytes,
+    store_bytes = :store_bytes
+WHERE minute = :minute;
+
+-- name: minutes_forget
+-- Minutes that no chart shows any more.
+DELETE FROM minutes WHERE minute < :minute;
+
+-- name: view_minutes
+-- The minutes from one on.
+SELECT minute, messages, errors, latency_p50_ms, latency_p95_ms, tokens, heard, memory_bytes, store_bytes
+FROM minutes WHERE minute >= :minute ORDER BY minute;
+
+-- ── schedules ──────────────────────────────────────────────────────────────────────────────────
+
+-- name: schedule_insert
+-- A new standing order. What made it makes no second one.
+INSERT INTO schedules (session_id, person, name, kind, expression, zone, prompt, command, place,
+                       late, late_ms, overlap, quiet, state, due_ms, zone_rules, created_by,
+                       created_ms, changed_ms)
+VALUES (:session_id, :person, :name, :kind, :expression, :zone, :prompt, :command, :place,
+        :late, :late_ms, :overlap, :quiet, 'armed', :due_ms, :zone_rules, :created_by, :now, :now)
+ON CONFLICT (created_by) DO NOTHING;
+
+-- name: schedule_by_id
+-- A schedule.
+SELECT {schedule} FROM schedules WHERE schedule_id = :schedule_id;
+
+-- name: schedule_by_maker
+-- The schedule that a call or a command has made.
+SELECT {schedule} FROM schedules WHERE created_by = :created_by;
+
+-- name: schedule_key
+-- The key of a schedule's session.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM schedules WHERE schedule_id = :schedule_id);
+
+-- name: schedule_move
+-- A schedule moves from one state to another, or is in the same with another due time.
+UPDATE schedules SET state = :after, reason = :reason, due_ms = :due_ms, again_of = :again_of,
+    tries = :tries, zone_rules = :zone_rules, recheck = 0, changed_ms = :now
+WHERE schedule_id = :schedule_id AND state = :before;
+
+-- name: schedule_reorder
+-- The order is another one from now on.
+UPDATE schedules SET name = :name, kind = :kind, expression = :expression, zone = :zone,
+    prompt = :prompt, command = :command, place = :place, late = :late, late_ms = :late_ms,
+    overlap = :overlap, quiet = :quiet, revision = revision + 1, failures = 0, alerted_ms = NULL
+WHERE schedule_id = :schedule_id;
+
+-- name: schedule_reckoned
+-- Another due time by other rules of zones, or after the clock went back.
+UPDATE schedules SET due_ms = :due_ms, zone_rules = :zone_rules, recheck = 0
+WHERE schedule_id = :schedule_id AND due_ms IS NOT NULL;
+
+-- name: schedule_counted
+-- How often it failed in a row.
+UPDATE schedules SET failures = :failures, alerted_ms = :alerted_ms WHERE schedule_id = :schedule_id;
+
+-- name: schedules_due
+-- Schedules of these channels whose time has come, oldest first.
+SELECT {s.schedule}, c.lock_key, c.channel
+FROM schedules AS s INDEXED BY schedules_due JOIN sessions AS c USING (session_id)
+WHERE s.due_ms IS NOT NULL AND s.due_ms <= :now
+    AND c.channel IN (SELECT value FROM json_each(:channels))
+ORDER BY s.due_ms LIMIT :limit;
+
+-- name: schedules_next_due
+-- When the next schedule of these channels is due.
+SELECT s.due_ms
+FROM schedules AS s INDEXED BY schedules_due JOIN sessions AS c USING (session_id)
+WHERE s.due_ms IS NOT NULL AND c.channel IN (SELECT value FROM json_each(:channels))
+ORDER BY s.due_ms LIMIT 1;
+
+-- name: schedules_outdated
+-- Armed schedules whose due time was reckoned by other rules of zones are reckoned again.
+UPDATE schedules SET recheck = 1
+WHERE due_ms IS NOT NULL AND kind <> 'every' AND zone_rules <> :zone_rules;
+
+-- name: schedules_recheck
+-- The clock went back: due times are reckoned again.
+UPDATE schedules SET recheck = 1 WHERE due_ms IS NOT NULL AND again_of IS NULL AND kind <> 'at';
+
+-- name: schedules_to_reckon
+-- Schedules whose due time is reckoned again.
+SELECT {s.schedule}, c.lock_key
+FROM schedules AS s INDEXED BY schedules_recheck JOIN sessions AS c USING (session_id)
+WHERE s.recheck = 1 ORDER BY s.schedule_id LIMIT :limit;
+
+-- name: schedules_of_session
+-- The schedules of a session that were not removed, newest first.
+SELECT {schedule} FROM schedules WHERE session_id = :session_id AND state <> 'removed'
+ORDER BY schedule_id DESC LIMIT :limit;
+
+-- name: schedules_all
+-- All schedules that were not removed, newest first.
+SELECT {schedule} FROM schedules WHERE state <> 'removed' ORDER BY schedule_id DESC LIMIT :limit;
+
+-- name: schedules_of_person
+-- How many schedules of a person on a channel may still do something.
+SELECT count(*) FROM schedules WHERE person = :person AND state IN ('armed', 'paused', 'disabled')
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- name: schedules_counted
+-- How many schedules there are, by state.
+SELECT state, count(*) FROM schedules GROUP BY state;
+
+-- name: occasion_insert
+-- What became of a due time. One that is decided stays decided.
+INSERT INTO occasions (schedule_id, due_ms, revision, verdict, rule, count, entry_id, decided_ms)
+VALUES (:schedule_id, :due_ms, :revision, :verdict, :rule, :count, :entry_id, :now)
+ON CONFLICT (schedule_id, due_ms) DO NOTHING;
+
+-- name: occasion_again
+-- Another entry for the same due time.
+UPDATE occasions SET verdict = :verdict, rule = :rule, entry_id = :entry_id
+WHERE schedule_id = :schedule_id AND due_ms = :due_ms;
+
+-- name: occasion_decided
+-- Whether a due time was decided.
+SELECT 1 FROM occasions WHERE schedule_id = :schedule_id AND due_ms = :due_ms;
+
+-- name: occasion_open
+-- The entry or the turn of one of the newest occasions that is still open.
+SELECT i.entry_id, i.turn_id
+FROM (SELECT entry_id FROM occasions WHERE schedule_id = :schedule_id AND entry_id IS NOT NULL
+      ORDER BY due_ms DESC LIMIT 20) AS o
+JOIN inbox AS i ON i.entry_id = o.entry_id
+LEFT JOIN turns AS t ON t.turn_id = i.turn_id
+WHERE i.state = 'waiting' OR t.state IN ('queued', 'running', 'waiting', 'suspended') LIMIT 1;
+
+-- name: occasions_of
+-- The newest occasions of a schedule, with the turn of each.
+SELECT o.schedule_id, o.due_ms, o.revision, o.verdict, o.rule, o.count, o.decided_ms, o.entry_id,
+       i.turn_id
+FROM occasions AS o LEFT JOIN inbox AS i ON i.entry_id = o.entry_id
+WHERE o.schedule_id = :schedule_id ORDER BY o.due_ms DESC LIMIT :limit;
+
+-- name: occasion_of_turn
+-- The schedule and the due time that a turn was opened for.
+SELECT o.schedule_id, o.due_ms, i.external_id
+FROM inbox AS i INDEXED BY inbox_by_turn JOIN occasions AS o ON o.entry_id = i.entry_id
+WHERE i.turn_id = :turn_id AND i.kind = 'occasion' LIMIT 1;
+
+-- name: turn_occasion
+-- The words of the occasion that a turn was opened for.
+SELECT body FROM inbox INDEXED BY inbox_by_turn
+WHERE turn_id = :turn_id AND kind = 'occasion' LIMIT 1;
+
+-- name: occasions_waiting
+-- The occasions of a session that wait in its inbox, with their schedules.
+SELECT {s.schedule}, i.entry_id, o.due_ms
+FROM inbox AS i INDEXED BY inbox_waiting
+JOIN occasions AS o ON o.entry_id = i.entry_id
+JOIN schedules AS s ON s.schedule_id = o.schedule_id
+WHERE i.session_id = :session_id AND i.state = 'waiting' AND i.kind = 'occasion'
+ORDER BY i.entry_id;
+
+-- name: turn_reached_model
+-- Whether a turn has a reply of the model.
+SELECT 1 FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind IN ('reply', 'answer') LIMIT 1;
+
+-- name: turn_begun_by
+-- The kind and the source of the first entry of a turn.
+SELECT kind, source FROM inbox INDEXED BY inbox_by_turn WHERE turn_id = :turn_id
+ORDER BY entry_id LIMIT 1;
+
+-- name: occasions_forget
+-- Old rows of what became of due times go. The newest of each schedule stay.
+DELETE FROM occasions WHERE decided_ms < :before_ms AND schedule_id = :schedule_id
+    AND due_ms < (SELECT max(due_ms) FROM occasions AS o WHERE o.schedule_id = :schedule_id)
+    AND NOT EXISTS (SELECT 1 FROM inbox AS i JOIN turns AS t ON t.turn_id = i.turn_id
+                    WHERE i.entry_id = occasions.entry_id AND t.closed_ms IS NULL);
+
+-- name: schedules_with_old
+-- Schedules after this one that have old rows.
+SELECT DISTINCT schedule_id FROM occasions
+WHERE schedule_id > :after AND decided_ms < :before_ms ORDER BY schedule_id LIMIT :limit;
+
+-- name: zone_of_person
+-- The zone that a person told; '' if the person was only asked.
+SELECT zone FROM zones WHERE channel = :channel AND person = :person;
+
+-- name: zone_set
+-- A person tells a zone, or is asked for one.
+INSERT INTO zones (channel, person, zone) VALUES (:channel, :person, :zone)
+ON CONFLICT (channel, person) DO UPDATE SET zone = excluded.zone;
+
+-- name: schedules_erase
+-- What a person ordered is emptied.
+UPDATE schedules SET name = :erased, prompt = CASE WHEN prompt = '' THEN '' ELSE :erased END,
+    command = CASE WHEN command = '' THEN '' ELSE :erased END
+WHERE person = :person
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- name: schedules_to_erase
+-- The schedules of a person that were not removed.
+SELECT {schedule} FROM schedules WHERE person = :person AND state <> 'removed'
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- name: zone_forget
+-- The zone of a person goes.
+DELETE FROM zones WHERE channel = :channel AND person = :person;
+
+-- ── goals ──────────────────────────────────────────────────────────────────────────────────────
+
+-- name: goal_insert
+-- A new standing goal.
+INSERT INTO goals (session_id, generation, person, text, state, steps_max, tokens_max, created_by,
+                   created_ms, changed_ms)
+VALUES (:session_id, :generation, :person, :text, 'active', :steps_max, :tokens_max, :created_by,
+        :now, :now);
+
+-- name: goal_by_id
+-- A goal.
+SELECT {goal} FROM goals WHERE goal_id = :goal_id;
+
+-- name: goal_of_session
+-- The goal of a session that has not ended.
+SELECT {goal} FROM goals INDEXED BY one_goal
+WHERE session_id = :session_id AND state NOT IN ('done', 'cleared');
+
+-- name: goal_newest
+-- The newest goal of a session, ended or not.
+SELECT {goal} FROM goals WHERE session_id = :session_id ORDER BY goal_id DESC LIMIT 1;
+
+-- name: goals_all
+-- All goals, newest first.
+SELECT {goal} FROM goals ORDER BY goal_id DESC LIMIT :limit;
+
+-- name: goals_counted
+-- How many goals there are, by state.
+SELECT state, count(*) FROM goals GROUP BY state;
+
+-- name: goal_key
+-- The key of a goal's session.
+SELECT lock_key FROM sessions
+WHERE session_id = (SELECT session_id FROM goals WHERE goal_id = :goal_id);
+
+-- name: goal_move
+-- A goal moves from one state to another. What it waited for, and who judged it, is over.
+UPDATE goals SET state = :after, rule = :rule, reason = :reason, wait_process = :wait_process,
+    wait_until_ms = :wait_until_ms, worker_id = NULL, tries = 0, not_before_ms = :not_before_ms,
+    revision = revision + :revised, generation = :generation,
+    judged_turn = coalesce(:judged_turn, judged_turn), changed_ms = :now
+WHERE goal_id = :goal_id AND state = :before;
+
+-- name: goal_stepped
+-- The goal begins a step by itself.
+UPDATE goals SET step = step + 1, unreadable = 0 WHERE goal_id = :goal_id;
+
+-- name: goal_spent
+-- Tokens that were used for the goal.
+UPDATE goals SET tokens = tokens + :tokens WHERE goal_id = :goal_id;
+
+-- name: goal_criteria
+-- What must be true for the goal to be reached.
+UPDATE goals SET criteria = :criteria, revision = revision + 1 WHERE goal_id = :goal_id;
+
+-- name: goal_renewed
+-- A person lets the goal go on: its bounds count from here.
+UPDATE goals SET steps_max = step + :steps_max, tokens_max = tokens + :tokens_max, unreadable = 0
+WHERE goal_id = :goal_id;
+
+-- name: goals_to_judge
+-- Goals that are to be judged, and that no living worker judges.
+SELECT {g.goal}, c.lock_key, c.channel
+FROM goals AS g INDEXED BY goals_judging JOIN sessions AS c USING (session_id)
+WHERE g.state = 'judging' AND g.not_before_ms <= :now
+    AND (g.worker_id IS NULL OR EXISTS (SELECT 1 FROM workers AS w WHERE w.worker_id = g.worker_id
+                                        AND w.ended_ms IS NOT NULL))
+ORDER BY g.not_before_ms, g.goal_id LIMIT :limit;
+
+-- name: goals_next_judged
+-- When the next goal is to be judged that no living worker judges.
+SELECT g.not_before_ms FROM goals AS g INDEXED BY goals_judging
+WHERE g.state = 'judging'
+    AND (g.worker_id IS NULL OR EXISTS (SELECT 1 FROM workers AS w WHERE w.worker_id = g.worker_id
+                                        AND w.ended_ms IS NOT NULL))
+ORDER BY g.not_before_ms LIMIT 1;
+
+-- name: goal_claim
+-- One worker judges. From here on every write of an earlier epoch touches no row.
+UPDATE goals SET worker_id = :worker_id, epoch = epoch + 1
+WHERE goal_id = :goal_id AND state = 'judging' AND epoch = :epoch;
+
+-- name: goal_held
+-- Whether a claim on a goal is valid.
+SELECT 1 FROM goals WHERE goal_id = :goal_id AND epoch = :epoch AND state = 'judging'
+    AND worker_id = :worker_id;
+
+-- name: goal_try_later
+-- The judge gave no verdict: it is asked again after a wait.
+UPDATE goals SET worker_id = NULL, tries = :tries, unreadable = :unreadable,
+    not_before_ms = :not_before_ms, reason = :reason
+WHERE goal_id = :goal_id AND epoch = :epoch AND state = 'judging';
+
+-- name: goals_to_wake
+-- Goals that wait for what has come: a time, or the end of a process.
+SELECT {g.goal}, c.lock_key
+FROM goals AS g INDEXED BY goals_waiting JOIN sessions AS c USING (session_id)
+WHERE g.state = 'waiting'
+    AND (g.wait_until_ms <= :now
+         OR (g.wait_process IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM processes AS p
+                             WHERE p.process_id = g.wait_process AND p.ended_ms IS NULL)))
+ORDER BY g.goal_id LIMIT :limit;
+
+-- name: goals_next_wake
+-- When the next goal that waits for a time is due.
+SELECT min(wait_until_ms) FROM goals INDEXED BY goals_waiting WHERE state = 'waiting';
+
+-- name: turn_tokens
+-- The tokens of a turn.
+SELECT coalesce(sum(coalesce(json_extract(body, '$.tokens_in'), 0)
+                    + coalesce(json_extract(body, '$.tokens_out'), 0)), 0)
+FROM steps WHERE session_id = :session_id AND seq >= :first_seq AND turn_id = :turn_id
+    AND kind IN ('reply', 'answer');
+
+-- name: goal_evidence
+-- The newest steps of a session that say what was done.
+SELECT {step} FROM steps
+WHERE session_id = :session_id AND kind IN ('message', 'answer', 'result') AND seq >= :first_seq
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: goals_erase
+-- What a person wanted is emptied.
+UPDATE goals SET text = :erased, criteria = '[]', reason = NULL
+WHERE person = :person
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- name: goals_to_erase
+-- The goals of a person that have not ended.
+SELECT {goal} FROM goals WHERE person = :person AND state NOT IN ('done', 'cleared')
+    AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- ── search ─────────────────────────────────────────────────────────────────────────────────────
+
+-- name: search_place
+-- Up to which step the words are indexed.
+SELECT coalesce(max(upto_seq), 0) FROM search_place;
+
+-- name: search_behind
+-- Whether there are steps behind a place.
+SELECT seq FROM steps WHERE seq > :after ORDER BY seq LIMIT 1;
+
+-- name: search_steps
+-- The next steps to index.
+SELECT seq, kind, body, erased_ms FROM steps WHERE seq > :after AND seq <= :upto
+ORDER BY seq LIMIT :limit;
+
+-- name: search_move
+-- The words are indexed up to a step.
+INSERT INTO search_place (one, upto_seq) VALUES (1, :upto)
+ON CONFLICT (one) DO UPDATE SET upto_seq = excluded.upto_seq;
+
+-- name: search_tail
+-- The newest steps that are not indexed.
+SELECT seq, kind, body FROM steps
+WHERE seq > :after AND erased_ms IS NULL AND kind IN ('message', 'answer')
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: search_hit
+-- A step, and the chat that it is in.
+SELECT st.kind, st.body, st.at_ms, s.chat, coalesce(m.title, '')
+FROM steps AS st JOIN sessions AS s ON s.session_id = st.session_id
+LEFT JOIN chat_marks AS m ON m.session_id = s.session_id
+WHERE st.seq = :seq AND s.channel = :channel AND s.thread = '' AND st.erased_ms IS NULL;
+
+-- name: search_titles
+-- The names that chats were given.
+SELECT s.chat, m.title, s.changed_ms FROM chat_marks AS m
+JOIN sessions AS s ON s.session_id = m.session_id
+WHERE m.title <> '' AND s.channel = :channel AND s.thread = ''
+ORDER BY s.session_id DESC LIMIT :limit;

@@ -1,6 +1,8 @@
 """How a turn goes back to the queue: it is resumed, or its question is answered."""
 
-from koboshi.domain import notes, phrases
+from dataclasses import replace
+
+from koboshi.domain import notes, phrases, time_words
 from koboshi.domain.approval import ruling_in
 from koboshi.domain.call_fate import CallFate, fate_of
 from koboshi.domain.command import QuestionKind, Ruling
@@ -14,7 +16,8 @@ from koboshi.domain.turn import TurnEvent, TurnState
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import encoded
 from koboshi.kernel.enqueue import enqueue_delivery
-from koboshi.kernel.facts import facts_of, question_kind
+from koboshi.kernel.facts import facts_of, question_kind, trigger_of_turn
+from koboshi.kernel.goal_gate import OTHER_WORDS
 from koboshi.kernel.record import add_result, add_step, mark_attached, move_turn, resolve_calls
 from koboshi.kernel.rows import BY_PERSON, TurnRow, read_question, read_unresolved, worked_ms_of
 from koboshi.kernel.transaction import Transaction
@@ -64,7 +67,10 @@ def _answer_gateway(
     entry: Entry,
     words: Words,
 ) -> bool:
-    said = yes_or_no(words)
+    assert turn.question_seq is not None
+    question = read_question(tx, turn.question_seq)
+    picked = picked_choice(question, words)
+    said = yes_or_no(words if picked is None else replace(words, choice_id=picked.choice_id))
     if said is True:
         mark_attached(tx, entry.entry_id, turn.turn_id)
         facts = facts_of(tx, context, turn, session)
@@ -79,8 +85,11 @@ def _answer_gateway(
         turn.epoch,
         TurnState.WAITING,
         TurnEvent.DECLINED,
-        reason="declined" if said is False else "other words",
+        reason="declined" if said is False else OTHER_WORDS,
     )
+    if said is None and (begun := trigger_of_turn(tx, turn.turn_id)) is not None:
+        told, cause = time_words.skipped_by_words(begun.name), f"declined:{entry.entry_id}"
+        enqueue_delivery(tx, turn.session_id, turn.turn_id, cause, (told,), anchor=words.anchor)
     if said is False:
         cause = f"declined:{entry.entry_id}"
         words_back = (phrases.declined(),)

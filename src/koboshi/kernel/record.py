@@ -128,7 +128,7 @@ def attach_entry(
     cause = f"entry:{entry.entry_id}"
     body: Body
     match entry.body:
-        case Words(text=text, sent_ms=sent_ms, files=files, name=name):
+        case Words(text=text, sent_ms=sent_ms, files=files, name=name, trigger=trigger):
             body = Message(
                 text=text,
                 sender=entry.sender,
@@ -136,6 +136,7 @@ def attach_entry(
                 sent_ms=sent_ms,
                 files=files,
                 name=name,
+                command="" if trigger is None else trigger.command,
             )
         case ReportWords(headline=headline, output=output, name_to_tell=name):
             body = Note(cause=cause, text=notes.report(headline, output, name=name))
@@ -258,10 +259,9 @@ def abandon_deliveries(
     )
 
 
-def settle_turn(tx: Transaction, session_id: SessionId, turn_id: TurnId) -> None:
-    """Close an answered turn, if all its deliveries are settled."""
-    values = {"session_id": session_id, "turn_id": turn_id, "now": tx.now_ms}
-    move(tx, "turn_settle", TurnEvent.SETTLED, **values)
+def settle_turn(tx: Transaction, turn_id: TurnId) -> None:
+    """Close an answered turn, if all its deliveries are settled, in whatever session they are."""
+    move(tx, "turn_settle", TurnEvent.SETTLED, turn_id=turn_id, now=tx.now_ms)
 
 
 def ask_end(tx: Transaction, process_id: ProcessId) -> None:

@@ -136,7 +136,7 @@ def _suspend(
             _tell_the_others(tx, context, turn, session)
         case _:
             cause = f"set-aside:{turn.turn_id}:{turn.epoch}"
-            if tx.row("delivery_by_cause", session_id=turn.session_id, cause=cause) is None:
+            if tx.row("delivery_of_turn_by_cause", turn_id=turn.turn_id, cause=cause) is None:
                 words = (phrases.set_aside_by_policy(read_request(tx, turn)),)
                 enqueue_delivery(
                     tx, turn.session_id, turn.turn_id, cause, words, anchor=turn.anchor

@@ -173,7 +173,7 @@ def _file(tx: Transaction, context: VerbContext, entry: Entry) -> None:
     as_open = None if turn is None else OpenTurn(turn_id=turn.turn_id, state=turn.state)
     match admission_of(tx, context, session, as_open, stored):
         case Open():
-            open_turn(tx, session, stored)
+            open_turn(tx, context, session, stored)
         case Attach() if turn is not None and not _has_open_calls(tx, turn.turn_id):
             attach_entry(tx, session.session_id, turn.turn_id, turn.epoch, stored)
             tx.hints.add(TURNS)

@@ -98,6 +98,24 @@ CREATE TABLE cursors (
     PRIMARY KEY (channel, account)
 ) STRICT, WITHOUT ROWID;
 
+-- How far each chat was read, for platforms where a chat is caught up with by itself. Written in the
+-- transaction that stores what was read, so it is never ahead of that.
+CREATE TABLE watermarks (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    chat    TEXT NOT NULL,
+    token   TEXT NOT NULL,
+    PRIMARY KEY (channel, account, chat)
+) STRICT, WITHOUT ROWID;
+
+-- The random part of send keys. Ids of deliveries begin again in a new or restored database, and a
+-- platform would take an old message for the new answer. So a restore deletes the row, and the next
+-- send makes another.
+CREATE TABLE send_ids (
+    one    INTEGER PRIMARY KEY CHECK (one = 1),
+    random TEXT NOT NULL CHECK (length(random) BETWEEN 8 AND 10)
+) STRICT;
+
 CREATE TABLE sessions (
     session_id   INTEGER PRIMARY KEY,
     channel      TEXT NOT NULL,
@@ -119,6 +137,15 @@ CREATE TABLE sessions (
 
 -- The private chats of owners are asked about approvals.
 CREATE INDEX sessions_private ON sessions (channel, person, thread) WHERE person <> '';
+
+-- What an operator sets for a chat on the page: its name, and its place in the list.
+CREATE TABLE chat_marks (
+    session_id  INTEGER PRIMARY KEY REFERENCES sessions,
+    title       TEXT NOT NULL DEFAULT '',      -- '': the first message names it
+    pinned_ms   INTEGER,
+    archived_ms INTEGER,
+    deleted_ms  INTEGER                        -- it is listed again when a later turn opens in it
+) STRICT;
 
 CREATE TABLE turns (
     turn_id       INTEGER PRIMARY KEY,
@@ -149,6 +176,7 @@ CREATE TABLE turns (
     model_failure TEXT,                         -- why the newest try of it failed
     wait_ms       INTEGER NOT NULL DEFAULT 0,  -- the length of the wait until not_before_ms
     newest_entry  INTEGER NOT NULL DEFAULT 0,  -- the newest entry when it came into its state
+    apart         INTEGER NOT NULL DEFAULT 0,  -- it has a context of its own, and is in no other's
     -- A running turn without a worker, or a worker on a turn that does not run.
     CHECK ((state = 'running') = (worker_id IS NOT NULL)),
     -- A closed turn without a time, or a time on a turn that goes on.
@@ -168,6 +196,8 @@ CREATE INDEX turns_alive ON turns
     (state, (recoveries > 0 AND event <> 'replied'), not_before_ms, turn_id)
     WHERE closed_ms IS NULL;
 CREATE INDEX turns_by_session ON turns (session_id);
+-- What no other turn is shown.
+CREATE INDEX turns_apart ON turns (session_id, turn_id) WHERE apart = 1;
 
 CREATE TRIGGER closed_turns_never_change BEFORE UPDATE ON turns WHEN OLD.closed_ms IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'a closed turn never changes'); END;
@@ -188,7 +218,8 @@ CREATE TABLE inbox (
     entry_id    INTEGER PRIMARY KEY,
     session_id  INTEGER REFERENCES sessions,
     generation  INTEGER,
-    kind        TEXT NOT NULL CHECK (kind IN ('message', 'command', 'report', 'ignored')),
+    kind        TEXT NOT NULL CHECK (kind IN ('message', 'command', 'report', 'ignored', 'occasion',
+                                              'goal')),
     source      TEXT NOT NULL,
     external_id TEXT NOT NULL,
     sender      TEXT NOT NULL,
@@ -444,6 +475,26 @@ CREATE TABLE watchers (
 CREATE INDEX watchers_armed ON watchers (process_id) WHERE state = 'armed';
 CREATE INDEX watchers_by_process ON watchers (process_id);
 
+-- What each minute was like, for the charts of the page: counted from the journal behind `upto_seq`.
+CREATE TABLE minutes (
+    minute         INTEGER PRIMARY KEY,        -- since 1970
+    upto_seq       INTEGER NOT NULL,           -- the journal is counted up to this line
+    messages       INTEGER NOT NULL DEFAULT 0,
+    errors         INTEGER NOT NULL DEFAULT 0, -- turns that failed, deliveries that were given up
+    latency_p50_ms INTEGER,                    -- of the turns that were answered; NULL: none was
+    latency_p95_ms INTEGER,
+    tokens         TEXT NOT NULL DEFAULT '[]', -- by model
+    heard          TEXT NOT NULL DEFAULT '[]', -- channels with messages, and when each had the last one
+    memory_bytes   INTEGER,
+    store_bytes    INTEGER
+) STRICT;
+
+-- Up to which step the words of messages and answers are indexed. The index itself is the store's own.
+CREATE TABLE search_place (
+    one      INTEGER PRIMARY KEY CHECK (one = 1),  -- two places
+    upto_seq INTEGER NOT NULL
+) STRICT;
+
 -- Wishes of people that their words are erased. The rows stay with their keys; only what they say goes.
 CREATE TABLE erasures (
     erasure_id INTEGER PRIMARY KEY,
@@ -455,6 +506,120 @@ CREATE TABLE erasures (
     done_ms    INTEGER                         -- files are gone, and the log is truncated
 ) STRICT;
 CREATE INDEX erasures_open ON erasures (erasure_id) WHERE done_ms IS NULL;
+
+-- Standing orders. A removed one stays: its number is part of the keys of its occasions.
+CREATE TABLE schedules (
+    schedule_id INTEGER PRIMARY KEY,
+    session_id  INTEGER NOT NULL REFERENCES sessions,
+    person      TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    kind        TEXT NOT NULL CHECK (kind IN ('at', 'every', 'cron')),
+    expression  TEXT NOT NULL,
+    zone        TEXT NOT NULL,                 -- as people name it; '': the gateway's
+    prompt      TEXT NOT NULL,
+    command     TEXT NOT NULL,
+    place       TEXT NOT NULL CHECK (place IN ('here', 'thread', 'fresh')),
+    late        TEXT NOT NULL CHECK (late IN ('run', 'ask', 'skip')),
+    late_ms     INTEGER,                       -- NULL: as its kind says
+    overlap     TEXT NOT NULL CHECK (overlap IN ('skip', 'queue')),
+    quiet       INTEGER NOT NULL CHECK (quiet IN (0, 1)),
+    state       TEXT NOT NULL CHECK (state IN ('armed', 'paused', 'spent', 'disabled', 'removed')),
+    reason      TEXT,
+    revision    INTEGER NOT NULL DEFAULT 1,    -- how often it was changed
+    due_ms      INTEGER,                       -- when it is looked at next
+    again_of    INTEGER,                       -- the due time that is tried again then
+    tries       INTEGER NOT NULL DEFAULT 0,
+    failures    INTEGER NOT NULL DEFAULT 0,    -- in a row
+    alerted_ms  INTEGER,                       -- when the person was told that it fails
+    zone_rules  TEXT NOT NULL DEFAULT '',      -- by which rules of zones `due_ms` was reckoned
+    recheck     INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)),  -- the clock went back since
+    created_by  TEXT NOT NULL,
+    created_ms  INTEGER NOT NULL,
+    changed_ms  INTEGER NOT NULL,
+    -- The same call or command makes two.
+    UNIQUE (created_by),
+    -- Armed without a time, or a time on one that is not armed.
+    CHECK ((state = 'armed') = (due_ms IS NOT NULL)),
+    -- Nothing to do, or two things.
+    CHECK ((prompt = '') <> (command = ''))
+) STRICT;
+
+-- Finding what is due costs nothing per schedule that is not.
+CREATE INDEX schedules_due ON schedules (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX schedules_recheck ON schedules (schedule_id) WHERE recheck = 1;
+CREATE INDEX schedules_by_session ON schedules (session_id, schedule_id);
+
+-- What became of each due time. One row may stand for several that were missed.
+CREATE TABLE occasions (
+    schedule_id INTEGER NOT NULL REFERENCES schedules,
+    due_ms      INTEGER NOT NULL,
+    revision    INTEGER NOT NULL,
+    verdict     TEXT NOT NULL CHECK (verdict IN ('fired', 'late', 'missed', 'skipped', 'asked',
+                                                 'dropped')),
+    rule        TEXT NOT NULL,
+    count       INTEGER NOT NULL DEFAULT 1,
+    entry_id    INTEGER,
+    decided_ms  INTEGER NOT NULL,
+    -- A due time that is decided twice.
+    PRIMARY KEY (schedule_id, due_ms)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX occasions_by_entry ON occasions (entry_id) WHERE entry_id IS NOT NULL;
+
+-- The zone that a person told us.
+CREATE TABLE zones (
+    channel TEXT NOT NULL,
+    person  TEXT NOT NULL,
+    zone    TEXT NOT NULL,                     -- '': the person was asked
+    PRIMARY KEY (channel, person)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE goals (
+    goal_id       INTEGER PRIMARY KEY,
+    session_id    INTEGER NOT NULL REFERENCES sessions,
+    generation    INTEGER NOT NULL,
+    person        TEXT NOT NULL,
+    text          TEXT NOT NULL,
+    criteria      TEXT NOT NULL DEFAULT '[]',
+    state         TEXT NOT NULL CHECK (state IN ('active', 'judging', 'waiting', 'paused', 'done',
+                                                 'cleared')),
+    reason        TEXT,
+    rule          TEXT,
+    step          INTEGER NOT NULL DEFAULT 0,
+    steps_max     INTEGER NOT NULL,
+    tokens        INTEGER NOT NULL DEFAULT 0,
+    tokens_max    INTEGER NOT NULL,
+    wait_process  INTEGER,
+    wait_until_ms INTEGER,
+    judged_turn   INTEGER,
+    revision      INTEGER NOT NULL DEFAULT 1,
+    worker_id     INTEGER REFERENCES workers,
+    epoch         INTEGER NOT NULL DEFAULT 0,
+    tries         INTEGER NOT NULL DEFAULT 0,
+    unreadable    INTEGER NOT NULL DEFAULT 0,
+    not_before_ms INTEGER NOT NULL DEFAULT 0,
+    created_by    TEXT NOT NULL,
+    created_ms    INTEGER NOT NULL,
+    changed_ms    INTEGER NOT NULL,
+    UNIQUE (created_by),
+    -- A worker on a goal that is not judged.
+    CHECK (worker_id IS NULL OR state = 'judging'),
+    -- Waiting for nothing, or a wait without waiting.
+    CHECK ((state = 'waiting') = (wait_process IS NOT NULL OR wait_until_ms IS NOT NULL)),
+    CHECK (step >= 0 AND step <= steps_max)
+) STRICT;
+
+-- Two goals at once in one session.
+CREATE UNIQUE INDEX one_goal ON goals (session_id) WHERE state NOT IN ('done', 'cleared');
+CREATE INDEX goals_judging ON goals (not_before_ms) WHERE state = 'judging';
+CREATE INDEX goals_waiting ON goals (goal_id) WHERE state = 'waiting';
+
+-- An entry that is taken away takes its occasion along.
+CREATE TRIGGER occasions_are_dropped AFTER UPDATE OF state ON inbox
+    WHEN NEW.state = 'dropped' AND NEW.kind = 'occasion'
+BEGIN
+    UPDATE occasions SET verdict = 'dropped', rule = 'taken-away' WHERE entry_id = NEW.entry_id;
+END;
 
 -- Everything that happened, in the order of the commits. Written by triggers, so no verb can forget it.
 CREATE TABLE journal (
@@ -576,4 +741,35 @@ END;
 CREATE TRIGGER journal_worker_ended AFTER UPDATE OF ended_ms ON workers BEGIN
     INSERT INTO journal (at_ms, subject, number, event, reason, worker_id)
     VALUES (NEW.ended_ms, 'worker', NEW.worker_id, 'ended', NEW.ended_how, NEW.worker_id);
+END;
+
+CREATE TRIGGER journal_schedule_made AFTER INSERT ON schedules BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, after, session_id)
+    VALUES (NEW.created_ms, 'schedule', NEW.schedule_id, 'made', NEW.state, NEW.session_id);
+END;
+
+CREATE TRIGGER journal_schedule_moved AFTER UPDATE OF state ON schedules
+    WHEN NEW.state <> OLD.state OR NEW.revision <> OLD.revision
+BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, reason, session_id)
+    VALUES (NEW.changed_ms, 'schedule', NEW.schedule_id,
+            CASE WHEN NEW.revision <> OLD.revision THEN 'changed' ELSE NEW.state END, OLD.state,
+            NEW.state, NEW.reason, NEW.session_id);
+END;
+
+CREATE TRIGGER journal_occasion AFTER INSERT ON occasions BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, rule, reason, session_id)
+    SELECT NEW.decided_ms, 'schedule', NEW.schedule_id, NEW.verdict, NEW.rule, NEW.due_ms, session_id
+    FROM schedules WHERE schedule_id = NEW.schedule_id;
+END;
+
+CREATE TRIGGER journal_goal_begun AFTER INSERT ON goals BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, after, session_id)
+    VALUES (NEW.created_ms, 'goal', NEW.goal_id, 'begun', NEW.state, NEW.session_id);
+END;
+
+CREATE TRIGGER journal_goal_moved AFTER UPDATE OF state ON goals WHEN NEW.state <> OLD.state BEGIN
+    INSERT INTO journal (at_ms, subject, number, event, before, after, rule, session_id, turn_id)
+    VALUES (NEW.changed_ms, 'goal', NEW.goal_id, NEW.state, OLD.state, NEW.state, NEW.rule,
+            NEW.session_id, NEW.judged_turn);
 END;

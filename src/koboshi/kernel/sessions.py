@@ -5,11 +5,10 @@ from dataclasses import replace
 from koboshi.domain.ids import SessionId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
-from koboshi.kernel.decode import encoded, numbers
-from koboshi.kernel.keys import key_for, lock, lock_found, lock_session
+from koboshi.kernel.decode import encoded
+from koboshi.kernel.keys import key_for, lock, lock_session
 from koboshi.kernel.rows import find_session
 from koboshi.kernel.transaction import Readers, Transaction
-from koboshi.ports.wakeups import OUTBOX
 
 
 class SessionVerbs:
@@ -52,23 +51,6 @@ def known_as_private(tx: Transaction, session: Session, person: str) -> Session:
         return session
     tx.change("session_of_person", session_id=session.session_id, person=person)
     return replace(session, person=person)
-
-
-def move_chat(tx: Transaction, route: Route, chat: str) -> None:
-    """Move all sessions of a chat to another chat, with everything that they owe."""
-    rows = tx.rows("sessions_of_chat", channel=route.channel, chat=route.chat)
-    for session_id in map(SessionId, numbers(rows)):
-        lock_session(tx, session_id)
-        move_session(tx, session_id, chat)
-
-
-def move_session(tx: Transaction, session_id: SessionId, chat: str) -> None:
-    """Move a session to another chat. If a session exists there, only what is owed moves to it."""
-    forget_anchors(tx, session_id)
-    lock_found(tx, "moved_key", session_id=session_id, chat=chat)
-    if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
-        tx.change("deliveries_move", session_id=session_id, chat=chat)
-    tx.hints.add(OUTBOX)
 
 
 def forget_anchors(tx: Transaction, session_id: SessionId) -> None:

@@ -11,7 +11,7 @@ epoch of that claim. So at every moment:
   certainly not run. A started call without a result is a known unknown.
 * The transcript alone says what comes next (`domain/action.py`). A turn that is taken up after a
   crash continues with the step that was next before it.
-* The step that ends the work, what is owed because of it, and the next turn of the session are one
+* The step that ends the work, the deliveries that it owes, and the next turn of the session are one
   transaction (`go_on_after`). "Answered but still running" cannot be stored.
 * Only progress moves `progressed_ms`: a step of the work or an answer of a person. A claim, a
   release or a retry does not.
@@ -30,7 +30,6 @@ from koboshi.domain.progress import ProgressFacts
 from koboshi.domain.recovery import Verdict, VerdictKind
 from koboshi.domain.role import Role, RoleStanding
 from koboshi.domain.transcript import (
-    Answer,
     ApprovalSeal,
     Author,
     Choice,
@@ -45,7 +44,9 @@ from koboshi.domain.transcript import (
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.kernel.approvals import spare_by_rule
 from koboshi.kernel.claims import (
+    DueTurn,
     anchor_of,
+    answer_turn,
     call_at,
     fail_turn,
     find_due,
@@ -76,7 +77,6 @@ from koboshi.kernel.progress import progress_facts, tell_progress
 from koboshi.kernel.record import (
     add_result,
     mark_exit_read,
-    mark_log_size,
     move_turn,
     resolve_calls,
 )
@@ -154,7 +154,7 @@ class TurnVerbs:
             held = {"turn_id": claim.turn_id, "epoch": claim.epoch}
             if not tx.change("turn_model_answered", **held):
                 raise fenced(claim)
-            newest = newest_summary(tx, read_session(tx, claim.session_id))
+            newest = newest_summary(tx, read_session(tx, claim.session_id), claim)
             if not covered_by(newest) < summary.covers < tx.next_step():
                 raise ValueError(f"a summary up to step {summary.covers} covers nothing more")
             return (own_step(tx, claim, "context", summary),)
@@ -255,29 +255,14 @@ class TurnVerbs:
         parts: Sequence[str],
         log_sizes: Mapping[ProcessId, int] = NO_SIZES,
         file: OutFile | None = None,
+        *,
+        is_silent: bool = False,
     ) -> None:
-        if not parts:
-            raise ValueError("an answer has at least one part")
+        if bool(parts) == is_silent:
+            raise ValueError("an answer has at least one part, unless no person is told")
 
         def operation(tx: Transaction) -> None:
-            answer = Answer(
-                text=reply.text,
-                model=reply.model,
-                tokens_in=reply.tokens_in,
-                tokens_out=reply.tokens_out,
-                raw=reply.raw,
-            )
-            leave(tx, claim, TurnEvent.ANSWERED)
-            by = "the answer came first"
-            resolve_calls(tx, claim.session_id, claim.turn_id, claim.epoch, by)
-            step = own_step(tx, claim, "model", answer)
-            cause, anchor = f"step:{step.seq}", anchor_of(tx, claim)
-            enqueue_delivery(
-                tx, claim.session_id, claim.turn_id, cause, parts, anchor=anchor, file=file
-            )
-            for process_id, size in log_sizes.items():
-                mark_log_size(tx, claim.turn_id, process_id, size)
-            go_on_after(tx, self._context, claim.session_id, claim.turn_id)
+            answer_turn(tx, self._context, claim, reply, parts, log_sizes, file)
 
         await self._writer.write("turns.answer", operation, of_sessions(claim.session_id))
 
@@ -379,15 +364,16 @@ def _claim_due(
     tx: Transaction, context: VerbContext, worker_id: WorkerId, limit: int, *, is_recovered: bool
 ) -> tuple[Claim, ...]:
     """Claim up to `limit` turns that are due, of those that were recovered or of the others."""
-    claims = []
-    for due in find_due(tx, worker_id, limit, is_recovered=is_recovered):
+
+    def claim(due: DueTurn) -> Claim | None:
         if not tx.try_lock(due.lock_key):
-            continue
-        if is_plain(tx, context, due) or _lets_through(tx, context, due.turn_id):
-            claim = take(tx, context, due, worker_id, is_recovered=is_recovered)
-            if claim is not None:
-                claims.append(claim)
-    return tuple(claims)
+            return None
+        if not is_plain(tx, context, due) and not _lets_through(tx, context, due.turn_id):
+            return None
+        return take(tx, context, due, worker_id, is_recovered=is_recovered)
+
+    found = find_due(tx, worker_id, limit, is_recovered=is_recovered)
+    return tuple(each for each in tx.each(claim, found) if each is not None)
 
 
 def _lets_through(tx: Transaction, context: VerbContext, turn_id: TurnId) -> bool:

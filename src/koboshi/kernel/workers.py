@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from koboshi.domain import phrases
+from koboshi.domain.burial import LifeSign
 from koboshi.domain.ids import EntryId, SessionId, WorkerId
 from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.witness import Witness
@@ -15,7 +16,8 @@ from koboshi.kernel.keys import lock, lock_session
 from koboshi.kernel.moves import move
 from koboshi.kernel.record import ask_restart
 from koboshi.kernel.rows import read_entry, worker_of
-from koboshi.kernel.transaction import Readers, Transaction, Writer
+from koboshi.kernel.transaction import Readers, Row, Transaction, Writer
+from koboshi.ports.wakeups import OUTBOX, TURNS
 
 
 class TellsWitness(Protocol):
@@ -101,6 +103,22 @@ class WorkerVerbs:
             return None
         return Witness(journal=line, boot=worker_id, birth=self._birth, at_ms=tx.now_ms)
 
+    async def others(self, worker_id: WorkerId) -> tuple[LifeSign, ...]:
+        rows = await self._readers.read(lambda tx: tx.rows("workers_alive", worker_id=worker_id))
+        return tuple(map(_sign_of, rows))
+
+    async def bury(self, sign: LifeSign) -> bool:
+        values = {"heartbeat_ms": sign.heartbeat_ms, "batch": sign.batch}
+
+        def operation(tx: Transaction) -> bool:
+            if not tx.change("worker_bury", worker_id=sign.worker_id, **values):
+                return False
+            _abandon_farewells(tx)
+            tx.hints.update((TURNS, OUTBOX))
+            return True
+
+        return await self._writer.write("workers.bury", operation)
+
     async def request_restart(self, worker_id: WorkerId, by: str) -> None:
         await self._writer.write(
             "workers.request_restart", lambda tx: ask_restart(tx, worker_id, by)
@@ -136,6 +154,16 @@ class WorkerVerbs:
             "workers.end",
             lambda tx: tx.change("worker_end", worker_id=worker_id, how=how, now=tx.now_ms),
         )
+
+
+def _sign_of(row: Row) -> LifeSign:
+    worker_id, node, heartbeat_ms, batch = row
+    return LifeSign(
+        worker_id=WorkerId(number(worker_id)),
+        node=text(node),
+        heartbeat_ms=number(heartbeat_ms),
+        batch=number(batch),
+    )
 
 
 def mark_dead(tx: Transaction, home: str, host: str, birth: str, kills: MemoryKills) -> None:

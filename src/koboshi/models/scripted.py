@@ -41,6 +41,8 @@ class ScriptedModel:
     async def respond(self, request: Request, on_text: OnText | None = None) -> ModelReply:
         if request.wants_summary:
             return _says(_summed_up(request))
+        if request.wants_verdict:
+            return _says(_verdict(request))
         steps = [step for step in request.steps if step.turn_id == request.turn_id]
         wishes = joined_in(steps)
         if not wishes:
@@ -102,6 +104,19 @@ def _summed_up(request: Request) -> str:
     task = task_in([step for step in own if not isinstance(step.body, Note)])
     done = f"{task.replies} replies, {task.results_before + len(task.results)} results"
     return f"{heard} messages. Done for the last one so far: {done}."
+
+
+def _verdict(request: Request) -> str:
+    """A goal is reached when the newest answer says DONE, and goes on when it says MORE. Of any
+    other answer this model cannot tell, and the person is asked."""
+    case = "".join(step.body.text for step in request.steps if isinstance(step.body, Message))
+    _, _, answer = case.rpartition("[answer] ")
+    known = {"DONE": "done", "MORE": "continue"}
+    said = next((known[word] for word in known if word in answer), "blocked")
+    reason = (
+        f"the answer says {said}" if said != "blocked" else "an offline model cannot judge this"
+    )
+    return msgspec.json.encode({"verdict": said, "reason": reason}).decode()
 
 
 def _says(text: str) -> ModelReply:

@@ -1,16 +1,23 @@
 """A connection to a platform: where messages come from and deliveries go to."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from types import MappingProxyType
+from typing import Protocol, TypeAlias
 
 from koboshi.domain.approver import SentBy
 from koboshi.domain.files import Attachment
+from koboshi.domain.hearing import Hearing
 from koboshi.domain.ids import ChannelName, EntryId, TurnId
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.outbox import Delivery, Near, SendOutcome
 from koboshi.domain.route import Route
+
+NO_WATERMARKS: Mapping[str, str] = MappingProxyType({})
+
+Watermarks: TypeAlias = Callable[[str], Awaitable[Mapping[str, str]]]
+"""How far each chat was read as an account, as the store has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +27,10 @@ class Abilities:
     threads: bool = False
     typing: bool = False
     idempotent_send: bool = False
-    """Repeating a send with the same delivery id leaves one copy."""
+    """Repeating a send with the same `send_key` leaves one copy."""
+    repeat_within_ms: int | None = None
+    """For how long the platform remembers a key; later, a send of unknown outcome is looked for.
+    None where it is for ever."""
     finds_sent: bool = False
     """`find` can tell whether a delivery arrived."""
     holds_unsure: bool = False
@@ -77,10 +87,14 @@ class Receipt:
 
 class Accept(Protocol):
     async def __call__(
-        self, batch: Sequence[Inbound], cursor: str | None = None
+        self,
+        batch: Sequence[Inbound],
+        cursor: str | None = None,
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
-        """Store the batch, and how far we have read, in one transaction. Acknowledge to the
-        platform only after this has returned. A channel with an account calls it with nothing at
+        """Store the batch, and how far we have read, in one transaction: in all (`cursor`), and in
+        single chats (`watermarks`; an empty one forgets the chat). Acknowledge to the platform only
+        after this has returned. A channel with an account calls it with nothing at
         all, once it is connected and before it reads: the platform knows the account."""
         ...
 
@@ -101,6 +115,11 @@ class Channel(Protocol):
     def trouble(self) -> str | None:
         """Why the platform is out of reach now; None if the channel is up. Meanwhile, no send of
         unknown outcome is repeated. A channel that comes back hints at that."""
+        ...
+
+    @property
+    def hearing(self) -> Hearing:
+        """When the platform was last heard, and how far we are behind."""
         ...
 
     async def receive(self, cursor: str | None, accept: Accept) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 from koboshi.domain.command import Command, Response, SessionFacts
 from koboshi.domain.ids import ChannelName, EntryId, SessionId
 from koboshi.domain.retry import Retried
-from koboshi.ports.channel import Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,10 @@ class Inbox(Protocol):
         """How far the channel was read as this account."""
         ...
 
+    async def watermarks(self, channel: ChannelName, account: str = "") -> Mapping[str, str]:
+        """How far each chat was read as this account."""
+        ...
+
     async def accept(
         self,
         channel: ChannelName,
@@ -48,8 +52,10 @@ class Inbox(Protocol):
         cursor: str | None,
         respond: Respond,
         account: str = "",
+        watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
-        """Store new messages for this account and how far we have read, and do at once what
+        """Store new messages for this account and how far we have read, in all (`cursor`) and in
+        each chat (`watermarks`; an empty one forgets the chat), and do at once what
         follows: open a turn where the session is idle, answer its open question, carry out a
         command. Messages of a person who is not allowed are ignored; in a private chat they may be
         given a code. An external id of the account that is already stored changes nothing."""

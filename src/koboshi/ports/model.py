@@ -28,6 +28,8 @@ class Request:
     tools: tuple[ToolSpec, ...]
     wants_summary: bool = False
     """The reply is a summary of the steps, not the next one of the conversation."""
+    wants_verdict: bool = False
+    """The reply is a verdict about a goal, as one JSON object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from koboshi.domain.ids import ChannelName
+from koboshi.ports.channel import Watermarks
+from koboshi.ports.clock import Clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,3 +41,29 @@ class ModelSetting:
     base_url: str = field(default="", repr=False)
     api_key: str | None = field(default=None, repr=False)
     """The value of the variable `api_key_env`; None where none is named or it is not set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelSetting:
+    """What a plug-in is given to make a channel, from a section `[channels.<entry point>.<name>]`.
+    Who is allowed, and which groups are heard, is the gateway's to decide."""
+
+    name: ChannelName
+    token: str | None = field(default=None, repr=False)
+    settings: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """The table `settings` of the section, unchecked."""
+    ambiguous: str = "probe"
+    """What becomes of a send of unknown outcome: probe, label or hold."""
+    rate_per_second: float = 30
+    """Messages to all chats together; 0 means no limit of our own."""
+    home: Path
+    """Where files that are sent lie: `home / delivery.file.path`."""
+    message_chars_max: int
+    file_bytes_max: int
+    commands: tuple[tuple[str, str], ...] = ()
+    """What people may write, and what it does."""
+    clock: Clock
+    on_back: Callable[[], None]
+    """To be called when the platform can be had again."""
+    watermarks: Watermarks
+    """How far each chat was read as an account, as it was given to `accept`."""

@@ -43,13 +43,17 @@ from koboshi.domain.watch import Finding, Watcher, WatcherSpec
 from koboshi.ports.approvals import Approvals
 from koboshi.ports.backups import Backups
 from koboshi.ports.browsers import Browsers
+from koboshi.ports.chats import Chats
 from koboshi.ports.erasures import Erasures
 from koboshi.ports.inbox import Arrival as Arrival
 from koboshi.ports.inbox import Inbox
 from koboshi.ports.inbox import Respond as Respond
+from koboshi.ports.minutes import Minutes
 from koboshi.ports.outbox import Outbox
 from koboshi.ports.people import People
 from koboshi.ports.retention import Retention
+from koboshi.ports.schedules import Goals, Schedules
+from koboshi.ports.search import WordSearch
 from koboshi.ports.views import OwnerViews
 from koboshi.ports.workers import Workers
 
@@ -161,11 +165,13 @@ class Turns(Protocol):
         parts: Sequence[str],
         log_sizes: Mapping[ProcessId, int] = NO_SIZES,
         file: OutFile | None = None,
+        *,
+        is_silent: bool = False,
     ) -> None:
         """End the turn with its answer: the words, the state and the deliveries owed are one
         transaction, which also opens the next turn if a message waits. `log_sizes` is the output of
         its background processes until now: later matches in it are too late. `file` goes along with
-        the last part."""
+        the last part. With `is_silent` there are no parts: no person is told."""
         ...
 
     async def fail(self, claim: Claim, reason: str) -> None:
@@ -332,6 +338,12 @@ class Store(Protocol):
     @property
     def erasures(self) -> Erasures: ...
     @property
+    def search(self) -> WordSearch: ...
+    @property
+    def minutes(self) -> Minutes: ...
+    @property
+    def chats(self) -> Chats: ...
+    @property
     def browsers(self) -> Browsers: ...
     @property
     def approvals(self) -> Approvals: ...
@@ -341,6 +353,10 @@ class Store(Protocol):
     def backups(self) -> Backups: ...
     @property
     def retention(self) -> Retention: ...
+    @property
+    def schedules(self) -> Schedules: ...
+    @property
+    def goals(self) -> Goals: ...
 
     @property
     def commits(self) -> int:

@@ -10,6 +10,8 @@ JOURNAL = "journal"
 PROCESSES = "processes"
 WORKERS = "workers"
 ERASURES = "erasures"
+SCHEDULES = "schedules"
+GOALS = "goals"
 
 
 def claim_topic(turn_id: int) -> str:

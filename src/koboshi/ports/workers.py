@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from koboshi.domain.burial import LifeSign
 from koboshi.domain.ids import WorkerId
 from koboshi.domain.worker import NO_KILLS, EndedHow, MemoryKills, Worker
 
@@ -20,6 +21,15 @@ class Workers(Protocol):
 
     async def beat(self, worker_id: WorkerId, kills: MemoryKills = NO_KILLS) -> bool:
         """Still alive. Returns whether a drain was requested."""
+        ...
+
+    async def others(self, worker_id: WorkerId) -> tuple[LifeSign, ...]:
+        """The signs of life of all other workers that have not ended."""
+        ...
+
+    async def bury(self, sign: LifeSign) -> bool:
+        """Give a worker its end that has given no sign since this one: what it held is free, and it
+        writes nothing from now on. False if it did give one, or has ended already."""
         ...
 
     async def request_restart(self, worker_id: WorkerId, by: str) -> None:

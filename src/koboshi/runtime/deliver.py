@@ -258,7 +258,7 @@ class Deliver:
         if not delivery.is_ambiguous:
             return delivery, await self._send(channel, delivery)
         is_absent = False
-        match self._resolution(channel):
+        match self._resolution(channel, delivery):
             case Resolution.REPEAT:
                 return delivery, await self._send(channel, delivery)
             case Resolution.FIND:
@@ -281,15 +281,17 @@ class Deliver:
         return known, await self._send(channel, known)
 
     def _is_to_be_held(self, channel: Channel, delivery: Delivery) -> bool:
-        return delivery.is_ambiguous and self._resolution(channel) is Resolution.HOLD
+        return delivery.is_ambiguous and self._resolution(channel, delivery) is Resolution.HOLD
 
-    def _resolution(self, channel: Channel) -> Resolution:
+    def _resolution(self, channel: Channel, delivery: Delivery) -> Resolution:
         """How an unknown outcome is resolved."""
         abilities = channel.abilities
         return resolution_of(
             is_idempotent=abilities.idempotent_send,
             finds_sent=abilities.finds_sent,
             holds=abilities.holds_unsure,
+            age_ms=delivery.age_ms,
+            repeat_within_ms=abilities.repeat_within_ms,
         )
 
     async def _find(self, channel: Channel, delivery: Delivery) -> SendOutcome | None:

@@ -18,9 +18,11 @@ from koboshi.processes.watch import WatchLogs
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
 from koboshi.runtime.drain import Drain
+from koboshi.runtime.goals import GoalLoop
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
 from koboshi.runtime.rescue import Rescue
+from koboshi.runtime.schedules import ScheduleLoop
 
 log = structlog.get_logger()
 
@@ -40,6 +42,8 @@ class Gateway:
     supervise: Supervise
     watch_logs: WatchLogs
     heartbeat: Heartbeat
+    schedules: ScheduleLoop
+    goals: GoalLoop
     control: ControlSocket
     drain: Drain
     clock: Clock
@@ -65,6 +69,8 @@ class Gateway:
             tasks.start_soon(self.supervise.keep_supervising)
             tasks.start_soon(self.supervise.keep_forgetting)
             tasks.start_soon(self.watch_logs.keep_watching)
+            tasks.start_soon(self.schedules.keep_firing)
+            tasks.start_soon(self.goals.keep_judging)
             tasks.start_soon(self._restart_when_asked)
             dispatching = CancelScope()
             dispatched = Event()

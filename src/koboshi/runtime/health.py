@@ -1,11 +1,12 @@
 """Whether this gateway lives, and whether it is ready to serve."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from anyio import Event
 
 from koboshi.control.neighbours import Neighbour
+from koboshi.domain.hearing import Hearing, hearing_words
 from koboshi.ports.store import Store
 from koboshi.runtime.heartbeat import Heartbeat
 
@@ -20,6 +21,8 @@ class GatewayHealth:
     stop_asked: Event
     channels: Callable[[], Mapping[str, str | None]] = dict
     """The channels that must be reachable, and why one is not."""
+    hearings: Callable[[], Mapping[str, Hearing]] = dict
+    """How well each of them hears its platform."""
     neighbours: Callable[[], tuple[Neighbour, ...]] = tuple
     """Optional services. The gateway serves without them: messages are accepted and kept."""
 
@@ -38,5 +41,17 @@ class GatewayHealth:
             ("alive", self.is_alive(), "" if self.is_alive() else "no commit for a while"),
             ("recovery", recovered, "done" if recovered else "still looking at the last boot"),
             ("serving", not stopping, "stopping" if stopping else "serving"),
-            *((name, why is None, why or "connected") for name, why in self.channels().items()),
+            *self._channels(),
         )
+
+    def heard(self) -> dict[str, str]:
+        """What there is to say of how well each channel hears."""
+        now_ms = self.heartbeat.clock.now_ms()
+        said = {name: hearing_words(each, now_ms) for name, each in self.hearings().items()}
+        return {name: words for name, words in said.items() if words}
+
+    def _channels(self) -> Iterator[tuple[str, bool, str]]:
+        heard = self.heard()
+        for name, why in self.channels().items():
+            words = "; ".join(filter(None, ("connected", heard.get(name, ""))))
+            yield name, why is None, why or words

@@ -1,6 +1,6 @@
 """Channel to inbox: a text is a command or a message. The store decides who may write."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -14,7 +14,7 @@ from koboshi.domain.ids import ProcessId
 from koboshi.domain.people import name_kept
 from koboshi.domain.resource_exhaustion import shortage_in
 from koboshi.domain.shutdown import nothing_against_it
-from koboshi.ports.channel import Accept, Channel, Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.store import Arrival, Respond, Store
 from koboshi.runtime.opening import Opening
@@ -43,9 +43,11 @@ class Intake:
         """What the channel calls with everything it receives."""
 
         async def accept(
-            batch: Sequence[Inbound], cursor: str | None = None
+            batch: Sequence[Inbound],
+            cursor: str | None = None,
+            watermarks: Mapping[str, str] = NO_WATERMARKS,
         ) -> tuple[Receipt, ...]:
-            if not batch and cursor is None:
+            if not batch and cursor is None and not watermarks:
                 self.opening.accept()
                 await self.store.inbox.connect(channel.name, channel.account)
                 return ()
@@ -56,6 +58,7 @@ class Intake:
                 cursor=cursor,
                 respond=self.respond,
                 account=channel.account,
+                watermarks=watermarks,
             )
 
         return accept

@@ -1,16 +1,17 @@
 """A channel and a model that note how long each operation took, and change nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from koboshi.control.neighbours import ModelStanding
 from koboshi.domain.errors import ModelBusy, ModelOverfull, ModelRefused
 from koboshi.domain.files import Attachment
+from koboshi.domain.hearing import Hearing
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, SendOutcome, Sent, Unsure
 from koboshi.domain.route import Route
-from koboshi.ports.channel import Abilities, Accept, Channel, Inbound, Receipt
+from koboshi.ports.channel import NO_WATERMARKS, Abilities, Accept, Channel, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.model import Model, ModelReply, OnText, Request
 from koboshi.runtime.meter import Labels, Meter, labelled
@@ -41,12 +42,20 @@ class MeasuredChannel:
     def trouble(self) -> str | None:
         return self._channel.trouble
 
+    @property
+    def hearing(self) -> Hearing:
+        return self._channel.hearing
+
     async def receive(self, cursor: str | None, accept: Accept) -> None:
-        async def timed(batch: Sequence[Inbound], cursor: str | None = None) -> tuple[Receipt, ...]:
-            if not batch and cursor is None:
+        async def timed(
+            batch: Sequence[Inbound],
+            cursor: str | None = None,
+            watermarks: Mapping[str, str] = NO_WATERMARKS,
+        ) -> tuple[Receipt, ...]:
+            if not batch and cursor is None and not watermarks:
                 return await accept(batch)  # only that it is connected
             began = self._clock.monotonic()
-            receipts = await accept(batch, cursor)
+            receipts = await accept(batch, cursor, watermarks)
             took = self._clock.monotonic() - began
             self._meter.time("koboshi_accept_duration_seconds", self._here, took)
             for receipt in receipts:

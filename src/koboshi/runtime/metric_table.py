@@ -34,6 +34,15 @@ METRICS: dict[str, MetricTold] = {
     "koboshi_draining": _gauge("1 while the gateway leaves."),
     "koboshi_ready": _gauge("1 where a check of /readyz holds.", "check"),
     "koboshi_adapter_up": _gauge("1 where a platform is reached.", "platform", "account"),
+    "koboshi_adapter_heard_age_seconds": _gauge(
+        "How long ago a platform was last heard.", "platform", "account"
+    ),
+    "koboshi_adapter_chats_behind": _gauge(
+        "Chats whose older messages are still being fetched.", "platform", "account"
+    ),
+    "koboshi_adapter_behind_seconds": _gauge(
+        "For how long older messages are being fetched.", "platform", "account"
+    ),
     "koboshi_neighbour_up": _gauge(
         "1 where a neighbour did what it was last asked for: the model, and each MCP server.",
         "neighbour",
@@ -109,6 +118,10 @@ METRICS: dict[str, MetricTold] = {
     ),
     "koboshi_jobs_running": _gauge("Background processes that have no end."),
     "koboshi_jobs_total": _counter("Processes that ended, by how.", "outcome"),
+    "koboshi_occasions_total": _counter(
+        "Due times of schedules, by what became of them.", "verdict"
+    ),
+    "koboshi_goal_moves_total": _counter("Moves of standing goals, by where to.", "state"),
     "koboshi_lease_fenced_total": _counter(
         "Writes that were refused because their claim no longer held."
     ),
@@ -117,7 +130,7 @@ METRICS: dict[str, MetricTold] = {
         "From the first statement of a transaction until it is durable."
     ),
     "koboshi_db_errors_total": _counter("Commits that had to be tried again, by why.", "code"),
-    "koboshi_db_size_bytes": _gauge("The database."),
+    "koboshi_db_size_bytes": _gauge("The database; missing if it is not in the home."),
     "koboshi_db_wal_bytes": _gauge("Its log."),
     "koboshi_db_backup_age_seconds": _gauge("Since the newest backup; missing if there is none."),
     "koboshi_db_integrity_last_ok_timestamp_seconds": _gauge(

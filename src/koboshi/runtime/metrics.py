@@ -18,6 +18,7 @@ from typing import Protocol
 
 from anyio import Lock
 
+from koboshi.domain.schedule import OccasionVerdict
 from koboshi.domain.standing import STANDS
 from koboshi.domain.timing import Timing
 from koboshi.domain.turn import TurnState
@@ -34,6 +35,7 @@ DATABASE_NAME = "koboshi.db"
 _SLUG = re.compile(r"[a-z][a-z-]{0,39}")
 _TOOL = re.compile(r"[a-z0-9_]{1,64}")
 
+_VERDICTS = frozenset(OccasionVerdict)
 COUNTERS = (
     "koboshi_inbox_received_total",
     "koboshi_inbox_refused_total",
@@ -48,6 +50,8 @@ COUNTERS = (
     "koboshi_turn_quarantines_total",
     "koboshi_tool_unknown_outcomes_total",
     "koboshi_approvals_total",
+    "koboshi_occasions_total",
+    "koboshi_goal_moves_total",
 )
 """Counted from what is stored."""
 _TAKEN = {
@@ -159,16 +163,25 @@ class Metrics:
         yield one("koboshi_draining", self.health.stop_asked.is_set())
         ready = {labelled(check=name): float(ok) for name, ok, _ in self.health.readiness()}
         yield Metric("koboshi_ready", ready)
-        up = {
-            labelled(platform=name.partition(":")[0], account=name.partition(":")[2]): float(
-                why is None
-            )
-            for name, why in self.health.channels().items()
-        }
+        up = {_account(name): float(why is None) for name, why in self.health.channels().items()}
         yield Metric("koboshi_adapter_up", up)
+        yield from self._hearing()
         well = {labelled(neighbour=name): float(ok) for name, ok, _ in self.health.neighbours()}
         yield Metric("koboshi_neighbour_up", well)
         yield one("koboshi_event_loop_lag_seconds", self.health.heartbeat.lag_seconds)
+
+    def _hearing(self) -> Iterator[Metric]:
+        now_ms, hearings = self.clock.now_ms(), self.health.hearings()
+        ages = {
+            _account(name): ago_ms / 1000
+            for name, each in hearings.items()
+            if (ago_ms := each.heard_ago_ms(now_ms)) is not None
+        }
+        yield Metric("koboshi_adapter_heard_age_seconds", ages)
+        behind = {_account(name): float(each.chats_behind) for name, each in hearings.items()}
+        yield Metric("koboshi_adapter_chats_behind", behind)
+        since = {_account(name): each.behind_ms(now_ms) / 1000 for name, each in hearings.items()}
+        yield Metric("koboshi_adapter_behind_seconds", since)
 
     def _standing(self, status: Status, tally: Tally) -> Iterator[Metric]:
         now_ms = self.clock.now_ms()
@@ -189,8 +202,9 @@ class Metrics:
 
     def _files(self) -> Iterator[Metric]:
         path = self.home / DATABASE_NAME
-        yield one("koboshi_db_size_bytes", _size(path))
-        yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
+        if path.exists():
+            yield one("koboshi_db_size_bytes", _size(path))
+            yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
         newest = self.store.backups.newest_ms()
         if newest is not None:
             yield one("koboshi_db_backup_age_seconds", _age_s(newest, self.clock.now_ms()))
@@ -198,6 +212,11 @@ class Metrics:
             yield one("koboshi_db_integrity_last_ok_timestamp_seconds", newest / 1000)
         yield one("koboshi_disk_free_bytes", shutil.disk_usage(self.home).free)
         yield one("koboshi_disk_reserve_bytes", self.writes.reserve_bytes)
+
+
+def _account(channel: str) -> Labels:
+    platform, _, account = channel.partition(":")
+    return labelled(platform=platform, account=account)
 
 
 def counted_as(each: Happened) -> Iterator[tuple[str, Labels]]:
@@ -230,6 +249,10 @@ def counted_as(each: Happened) -> Iterator[tuple[str, Labels]]:
             yield "koboshi_outbox_postponed_total", labelled(platform=name)
         case "process", "ended":
             yield "koboshi_jobs_total", labelled(outcome=each.after or "")
+        case "schedule", verdict if verdict in _VERDICTS:
+            yield "koboshi_occasions_total", labelled(verdict=verdict)
+        case "goal", state:
+            yield "koboshi_goal_moves_total", labelled(state=state)
         case _:
             return
 

@@ -22,6 +22,7 @@ PAUSE_SECONDS = 0.1
 BUSY_COMMITS = 5
 """So many other commits within a pause are traffic: traffic goes first."""
 BUSY_PAUSES_MAX = 300
+AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,8 @@ class Forgetting:
     """Zero is for ever."""
     deliveries_days: int
     """Zero is for ever. They are kept at least as long as the journal."""
+    occasions_days: int = 90
+    """What became of due times; zero is for ever."""
 
     async def keep_forgetting(self) -> None:
         """A while after the start and every few hours, until cancelled."""
@@ -59,9 +62,22 @@ class Forgetting:
             deliveries = await self._sweep(
                 lambda after: retention.deliveries(after, before_ms), retention.forget_deliveries
             )
-        if lines or deliveries:
-            log.info("old_rows_forgotten", journal=lines, deliveries=deliveries)
+        occasions = await self._forget_occasions()
+        if lines or deliveries or occasions:
+            counts = {"journal": lines, "deliveries": deliveries, "occasions": occasions}
+            log.info("old_rows_forgotten", **counts)
         return lines, deliveries
+
+    async def _forget_occasions(self) -> int:
+        if not self.occasions_days:
+            return 0
+        before_ms, place, count = self.clock.now_ms() - self.occasions_days * DAY_MS, 0, 0
+        while found := await self.store.schedules.old(place, before_ms, AT_ONCE):
+            for schedule_id in found:
+                await self._let_others_go_first()
+                count += await self.store.schedules.forget(schedule_id, before_ms)
+            place = found[-1]
+        return count
 
     async def _sweep(
         self,

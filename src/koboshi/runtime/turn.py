@@ -1,5 +1,6 @@
 """One claimed turn: derive the next action from the transcript, perform it, append the result."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -15,12 +16,14 @@ from anyio import (
 
 from koboshi.domain import notes
 from koboshi.domain.action import (
+    BY_GATEWAY,
     Ask,
     CallModel,
     Fail,
     Finish,
     Nudge,
     RunCalls,
+    RunOwnCommand,
     TurnLimits,
     next_action,
 )
@@ -41,11 +44,11 @@ from koboshi.domain.transcript import (
 )
 from koboshi.domain.turn import Claim
 from koboshi.ports.clock import Clock
-from koboshi.ports.model import ModelReply
+from koboshi.ports.model import CallRequest, ModelReply
 from koboshi.ports.store import NO_SIZES, Loaded, Store
 from koboshi.ports.tool import Tool, Tools, TurnSetDown, need_of
 from koboshi.ports.wakeups import Wakeups, claim_topic
-from koboshi.runtime.approvals import ApprovalCards
+from koboshi.runtime.approval_cards import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drain import Drain
@@ -155,7 +158,7 @@ class TurnRunner:
             if isinstance(action, CallModel):
                 await slot.take()
             is_leaving = self.drain.ends_steps or slot.is_closed
-            if is_leaving and isinstance(action, CallModel | RunCalls | Nudge):
+            if is_leaving and isinstance(action, CallModel | RunCalls | RunOwnCommand | Nudge):
                 await self._release(claim)
                 return
             match action:
@@ -184,8 +187,10 @@ class TurnRunner:
                     if asked is None:
                         return
                     loaded = asked
-                case Finish(reply=reply):
-                    await self._answer(claim, loaded, reply)
+                case RunOwnCommand(command=command):
+                    _, loaded = await self._take_reply(claim, loaded, _command_of(command))
+                case Finish(reply=reply, is_silent=is_silent):
+                    await self._answer(claim, loaded, reply, is_silent=is_silent)
                     return
                 case Nudge(cause=cause):
                     note = Note(cause=cause, text=notes.empty_reply())
@@ -257,10 +262,16 @@ class TurnRunner:
         steps = await self.calls.run_all(claim, loaded.session.route, records, slot)
         return _with_results(loaded, steps, self.clock.now_ms())
 
-    async def _answer(self, claim: Claim, loaded: Loaded, reply: Reply) -> None:
+    async def _answer(
+        self, claim: Claim, loaded: Loaded, reply: Reply, *, is_silent: bool = False
+    ) -> None:
+        sizes = await self._log_sizes(claim, loaded)
+        if is_silent:
+            await self.store.turns.answer(claim, reply, (), sizes, is_silent=True)
+            log.info("turn_silenced", steps=len(loaded.steps))
+            return
         channel = loaded.session.route.channel
         parts, file = await self.shipping.ship(channel, claim.turn_id, reply.text)
-        sizes = await self._log_sizes(claim, loaded)
         await self.store.turns.answer(claim, reply, parts, sizes, file)
         log.info("turn_answered", steps=len(loaded.steps), parts=len(parts))
 
@@ -315,6 +326,13 @@ class TurnRunner:
             return
         self.drain.released += 1
         log.info("turn_released")
+
+
+def _command_of(command: str) -> ModelReply:
+    """The one call that the gateway makes itself for a schedule with a command."""
+    arguments = json.dumps({"command": command})
+    call = CallRequest(provider_id=BY_GATEWAY, tool="terminal", arguments=arguments)
+    return ModelReply(text="", calls=(call,), model=BY_GATEWAY)
 
 
 def _with_results(loaded: Loaded, steps: tuple[Step, ...], now_ms: int) -> Loaded:

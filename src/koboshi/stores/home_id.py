@@ -21,7 +21,7 @@ def home_id(home: Path) -> str:
     if len(found) == 2 * ID_BYTES and set(found) <= set("0123456789abcdef"):
         return found
     made = secrets.token_hex(ID_BYTES)
-    # One that cannot be kept is good for as long as we run: the next owner adopts what we leave.
+    # One that cannot be kept is good for as long as we run: the next owner takes the rows over.
     with suppress(OSError):
         _keep(home, made)
     return made

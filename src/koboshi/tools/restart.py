@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from koboshi.domain.ids import WorkerId
+from koboshi.domain.phrases import YES_NO
 from koboshi.domain.transcript import Choice, Effect, Need
 from koboshi.domain.worker import Worker
 from koboshi.ports.model import ToolSpec
@@ -25,6 +26,8 @@ class RestartTool:
     why_not: Callable[[], Awaitable[str]]
     """Why the gateway would not come back; empty if it would."""
     restarted_by: Callable[[str], Awaitable[Worker | None]]
+    is_scheduled: bool = False
+    """A schedule began the turn: then a person allows it."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -41,10 +44,10 @@ class RestartTool:
         return Effect.RESUMABLE
 
     def need_of(self, arguments: str) -> Need:  # noqa: ARG002  (the contract's)
-        return Need.NOBODY
+        return Need.APPROVAL if self.is_scheduled else Need.NOBODY
 
     def question_of(self, arguments: str) -> tuple[str, tuple[Choice, ...]]:
-        raise RuntimeError(f"no person is asked about {arguments}")
+        return f"A schedule wants to start the gateway again: {arguments}. May I?", YES_NO
 
     def complaint_about(self, arguments: str) -> str | None:
         return complaint_about(RestartArguments, arguments)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 EXAMPLE = Path(__file__).resolve().parent / "example"
+EXAMPLE_CHANNEL = EXAMPLE.with_name("example_channel")
 
 Groups = Mapping[str, Mapping[str, str]]
 
@@ -25,8 +26,9 @@ def install(folder: Path, name: str, version: str, groups: Groups, **modules: st
         (folder / f"{module}.py").write_text(text, encoding="utf-8")
 
 
-def install_example(folder: Path) -> None:
-    """Install the example of docs/writing-a-tool.md as it stands."""
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    code = (EXAMPLE / "koboshi_jot.py").read_text(encoding="utf-8")
-    install(folder, project["name"], project["version"], project["entry-points"], koboshi_jot=code)
+def install_example(folder: Path, example: Path = EXAMPLE) -> None:
+    """Install the example of docs/writing-a-tool.md, or another one, as it stands."""
+    project = tomllib.loads((example / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (module,) = example.glob("koboshi_*.py")
+    modules = {module.stem: module.read_text(encoding="utf-8")}
+    install(folder, project["name"], project["version"], project["entry-points"], **modules)

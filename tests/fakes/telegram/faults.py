@@ -30,7 +30,7 @@ class Fault:
     moment: Moment = Moment.BEFORE
     method: str | None = None
     """None: any."""
-    chat: int | None = None
+    chat: int | str | None = None
     """None: any."""
     count: int | None = 1
     """How many requests it hits; None: all until it is lifted."""
@@ -42,7 +42,7 @@ class Fault:
     hits: int = 0
     is_lifted: bool = False
 
-    def is_for(self, method: str, chat: int | None) -> bool:
+    def is_for(self, method: str, chat: int | str | None) -> bool:
         if self.is_lifted or (self.count is not None and self.hits >= self.count):
             return False
         if self.method is not None and self.method.lower() != method:
@@ -64,7 +64,7 @@ class Faults:
         method: str | None = None,
         *,
         moment: Moment | str = Moment.BEFORE,
-        chat: int | None = None,
+        chat: int | str | None = None,
         count: int | None = 1,
         skip: int = 0,
         seconds: float = 0,
@@ -95,7 +95,7 @@ class Faults:
             fault.lift()
         self.all.clear()
 
-    def next_for(self, method: str, chat: int | None) -> Fault | None:
+    def next_for(self, method: str, chat: int | str | None) -> Fault | None:
         """The fault that hits this request; it is counted."""
         for fault in self.all:
             if fault.is_for(method, chat):

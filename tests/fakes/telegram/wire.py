@@ -1,8 +1,8 @@
 """As much of HTTP/1.1 as a Bot API client uses, without a framework: a request costs little."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any
 from urllib.parse import unquote
@@ -18,6 +18,8 @@ class HttpRequest:
     query: str
     kind: str
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By their names in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,10 @@ class Reply:
     kind: str = "application/json"
     is_dropped: bool = False
     """The connection ends without it."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Beside those that every reply has."""
+    at: float | None = None
+    """The time that the server tells; None: the machine's."""
 
 
 DROPPED = Reply(0, b"", is_dropped=True)
@@ -95,10 +101,13 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         reason = REASONS.get(reply.status, "Told")
+        date = formatdate(reply.at, usegmt=True)
         head = (
             f"HTTP/1.1 {reply.status} {reason}\r\nContent-Type: {reply.kind}\r\n"
-            f"Date: {formatdate(usegmt=True)}\r\n"
-            f"Content-Length: {len(reply.body)}\r\n\r\n"
+            f"Date: {date}\r\n"
+            f"Content-Length: {len(reply.body)}\r\n"
+            + "".join(f"{name}: {words}\r\n" for name, words in reply.headers)
+            + "\r\n"
         )
         self._transport.write(head.encode("latin-1") + reply.body)
 
@@ -124,7 +133,8 @@ class Connection(asyncio.Protocol):
         del self._buffer[:after]
         verb, target, _ = start.split(" ")
         path, _, query = target.partition("?")
-        return HttpRequest(verb, unquote(path), query, headers.get("content-type", ""), body)
+        kind = headers.get("content-type", "")
+        return HttpRequest(verb, unquote(path), query, kind, body, headers)
 
 
 def _unchunked(buffer: bytearray, begin: int) -> tuple[bytes | None, int]:

@@ -1,38 +1,45 @@
 """The channels of a gateway."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from koboshi.app.builders.page import names_of, pages_of, web_limits
 from koboshi.app.builders.shared import Shared
+from koboshi.app.platforms.platform import ChannelSetup
+from koboshi.app.platforms.registry import platform_of
 from koboshi.app.tokens import web_token
 from koboshi.channels.web.channel import WebChannel
 from koboshi.channels.web.codec import Post, Unacceptable
-from koboshi.config import TelegramConfig, WebConfig
+from koboshi.commands.menu import menu
+from koboshi.config import PlatformConfig, WebConfig
 from koboshi.control.context import ControlContext, no_web_channel
 from koboshi.control.handle import reply_to
 from koboshi.control.replies import Done, MessageTaken, refusal
 from koboshi.control.requests import SayInChat
 from koboshi.domain.ids import ChannelName
+from koboshi.ports.channel import Channel
 from koboshi.ports.wakeups import OUTBOX
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.meter import labelled
 from koboshi.runtime.metrics import Metrics
 
-if TYPE_CHECKING:
-    from koboshi.channels.telegram.channel import TelegramChannel
 
-
-def telegram_channels(shared: Shared) -> "list[TelegramChannel]":
-    config = shared.config
-    found = [each for each in config.enabled_channels if isinstance(each, TelegramConfig)]
-    if not found:
-        return []
-    # Its libraries cost every start that has no use for them.
-    from koboshi.app.telegram import telegram_channel
-
-    on_back = partial(shared.wakeups.hint, OUTBOX)
-    return [telegram_channel(config, each, shared.clock, on_back) for each in found]
+def platform_channels(shared: Shared) -> list[Channel]:
+    """The channels of foreign platforms."""
+    setup = ChannelSetup(
+        home=shared.config.home,
+        limits=shared.config.limits,
+        commands=menu(),
+        clock=shared.clock,
+        on_back=partial(shared.wakeups.hint, OUTBOX),
+        watermarks=shared.store.inbox.watermarks,
+        is_allowed=shared.store.people.is_allowed,
+    )
+    # The libraries of a platform cost only those who use it.
+    return [
+        platform_of(each.platform).build(each, setup)
+        for each in shared.config.enabled_channels
+        if isinstance(each, PlatformConfig)
+    ]
 
 
 def web_channels(
@@ -66,8 +73,8 @@ def web_channels(
             metrics=metrics.text,
             on_refused=on_refused,
             pages=pages_of(
+                config,
                 ChannelName(channel.name),
-                config.model.name,
                 partial(reply_to, control),
                 is_supervised=shared.is_supervised,
             ),

@@ -5,6 +5,7 @@ from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.context import ControlContext
 from koboshi.domain.backlog import BacklogLimits
+from koboshi.domain.goal import GoalLimits
 from koboshi.domain.ids import ProcessId
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.watch import ReportLimits
@@ -63,6 +64,11 @@ def report_limits(config: Config) -> ReportLimits:
         session_max=limits.reports_per_session_max,
         total_max=limits.reports_max,
     )
+
+
+def goal_limits(config: Config) -> GoalLimits:
+    limits = config.limits
+    return GoalLimits(steps_max=limits.goal_steps_max, tokens_max=limits.goal_tokens_max)
 
 
 def pairing_limits(config: Config) -> PairingLimits:

@@ -4,11 +4,10 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from koboshi.app.boot_config import environment_of_commands
 from koboshi.app.builders import processes, runtime
-from koboshi.app.builders.channels import say_in_chat, telegram_channels, web_channels
+from koboshi.app.builders.channels import platform_channels, say_in_chat, web_channels
 from koboshi.app.builders.control import control_context_of
 from koboshi.app.builders.shared import Shared
 from koboshi.app.builders.tools import own_tools
@@ -29,9 +28,6 @@ from koboshi.tools.mcp import McpServers
 from koboshi.tools.plugins import PluginTools
 from koboshi.tools.registry import Toolbox
 
-if TYPE_CHECKING:
-    from koboshi.channels.telegram.channel import TelegramChannel
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
@@ -49,10 +45,8 @@ def build(
     # First, because the first start makes the token here, and no other part may show it.
     make_tokens(shared.config)
     beating, web = runtime.heartbeat(shared), list[WebChannel]()
-    reached: list[TelegramChannel | WebChannel] = [*telegram_channels(shared)]
-    health = runtime.health(
-        shared, beating, lambda: {channel.name: channel.trouble for channel in reached}
-    )
+    reached = platform_channels(shared)
+    health = runtime.health(shared, beating, reached)
     control = _control(shared, health, web)
     web += web_channels(shared, health, control)
     reached += web
@@ -77,6 +71,8 @@ def build(
         supervise=processes.supervise(shared),
         watch_logs=processes.watch_logs(shared),
         heartbeat=beating,
+        schedules=runtime.schedules(shared),
+        goals=runtime.goals(shared),
         drain=shared.drain,
         clock=shared.clock,
         wakeups=shared.wakeups,
@@ -102,6 +98,7 @@ def _control(shared: Shared, health: GatewayHealth, web: list[WebChannel]) -> Co
         why_not_restart=shared.why_not_restart,
         login_link=lambda: next((channel.login_link() for channel in web), None),
         channels=health.channels,
+        heard=health.heard,
         neighbours=health.neighbours,
         web_address=lambda: next((channel.address for channel in web), None),
         say=partial(say_in_chat, web),

@@ -1,6 +1,6 @@
 """The loops of a gateway, but for the work on turns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 from anyio import Event
 
@@ -13,11 +13,14 @@ from koboshi.ports.channel import Channel
 from koboshi.processes.ends import output_of
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.dispatch import Dispatch
+from koboshi.runtime.goals import GoalLoop
 from koboshi.runtime.health import GatewayHealth
 from koboshi.runtime.heartbeat import Heartbeat
 from koboshi.runtime.intake import Intake
+from koboshi.runtime.measured import MeasuredModel
 from koboshi.runtime.memory import count_kills
 from koboshi.runtime.rescue import Rescue
+from koboshi.runtime.schedules import ScheduleLoop
 from koboshi.runtime.slots import CommandSlots, Slots
 from koboshi.runtime.turn import TurnRunner
 
@@ -35,16 +38,15 @@ def heartbeat(shared: Shared) -> Heartbeat:
     )
 
 
-def health(
-    shared: Shared, beating: Heartbeat, troubles: Callable[[], Mapping[str, str | None]]
-) -> GatewayHealth:
-    """`troubles` are the channels that have to be reached, and why one cannot be."""
+def health(shared: Shared, beating: Heartbeat, reached: Sequence[Channel]) -> GatewayHealth:
+    """`reached` are the channels that have to be reached; more may be added."""
     return GatewayHealth(
         store=shared.store,
         heartbeat=beating,
         has_recovered=shared.has_recovered,
         stop_asked=shared.drain.asked,
-        channels=troubles,
+        channels=lambda: {channel.name: channel.trouble for channel in reached},
+        hearings=lambda: {channel.name: channel.hearing for channel in reached},
         neighbours=shared.neighbours.told,
     )
 
@@ -105,4 +107,30 @@ def rescue(shared: Shared) -> Rescue:
         at_once=limits.recoveries_at_once,
         every_seconds=limits.rescue_seconds,
         has_looked=shared.has_recovered,
+    )
+
+
+def schedules(shared: Shared) -> ScheduleLoop:
+    return ScheduleLoop(
+        store=shared.store,
+        wakeups=shared.wakeups,
+        drain=shared.drain,
+        poll_seconds=shared.config.limits.schedule_poll_seconds,
+    )
+
+
+def goals(shared: Shared) -> GoalLoop:
+    return GoalLoop(
+        store=shared.store,
+        model=MeasuredModel(
+            model=shared.model,
+            meter=shared.meter,
+            clock=shared.clock,
+            name=shared.config.model.name,
+            standing=shared.neighbours.model,
+        ),
+        wakeups=shared.wakeups,
+        worker_id=shared.worker.worker_id,
+        drain=shared.drain,
+        poll_seconds=shared.config.limits.schedule_poll_seconds,
     )

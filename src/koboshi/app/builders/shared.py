@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from anyio import Event
 
+from koboshi.app.stores import GatewayStore
 from koboshi.boundary.enclosure import Enclosure
 from koboshi.channels.common.held_listeners import HeldListeners
 from koboshi.clock import SystemClock
@@ -17,13 +18,12 @@ from koboshi.processes.runners import LocalRunners
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.meter import Meter
 from koboshi.runtime.wakeups import LocalWakeups
-from koboshi.stores.sqlite.store import SqliteStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
     config: Config
-    store: SqliteStore
+    store: GatewayStore
     model: Model
     worker: Worker
     drain: Drain

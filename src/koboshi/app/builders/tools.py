@@ -11,6 +11,7 @@ from pathlib import Path
 from koboshi.app.boot_config import environment_of_commands
 from koboshi.app.builders.control import ends_of
 from koboshi.app.builders.shared import Shared
+from koboshi.app.zone import zones_of
 from koboshi.boundary.enclosure import Enclosure, Exceptions
 from koboshi.config import Config
 from koboshi.config.secret_places import secret_files_of
@@ -23,9 +24,11 @@ from koboshi.ports.tool import Tool
 from koboshi.tools.ask import ASK
 from koboshi.tools.asking import Asking
 from koboshi.tools.files.tools import file_tools
+from koboshi.tools.nothing_to_report import NOTHING
 from koboshi.tools.pause import PAUSE
 from koboshi.tools.process import ProcessTool
 from koboshi.tools.restart import RestartTool
+from koboshi.tools.schedule import ScheduleTool
 from koboshi.tools.terminal import TerminalTool
 
 SESSION_FOLDER = re.compile(r"s[0-9]+")
@@ -42,8 +45,19 @@ def own_tools(
     enclosure = enclosure_for(shared.enclosure, shared.config.gateway.workdir, standing)
     inside = () if enclosure is None else _inside(shared, enclosure, takes_files, standing)
     # To start the gateway again is an owner's to ask.
-    restart = (_restart(shared),) if standing.role.is_owner else ()
-    return [*inside, ASK, PAUSE, *restart]
+    restart = replace(_restart(shared), is_scheduled=standing.is_scheduled)
+    owners = (restart,) if standing.role.is_owner else ()
+    quiet = (NOTHING,) if standing.is_quiet else ()
+    return [*inside, ASK, PAUSE, *owners, _schedule(shared, standing), *quiet]
+
+
+def _schedule(shared: Shared, standing: RoleStanding) -> ScheduleTool:
+    return ScheduleTool(
+        schedules=shared.store.schedules,
+        clock=shared.clock,
+        zone_named=zones_of(shared.config),
+        is_scheduled=standing.is_scheduled,
+    )
 
 
 def enclosure_for(

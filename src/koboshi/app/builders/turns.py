@@ -12,7 +12,7 @@ from koboshi.config import WebConfig
 from koboshi.domain.action import TurnLimits
 from koboshi.domain.ids import ChannelName
 from koboshi.ports.channel import Channel
-from koboshi.runtime.approvals import ApprovalCards
+from koboshi.runtime.approval_cards import ApprovalCards
 from koboshi.runtime.attachments import Attachments
 from koboshi.runtime.calls import CallRunner
 from koboshi.runtime.drafts import Drafts

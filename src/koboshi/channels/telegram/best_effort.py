@@ -4,9 +4,10 @@ nothing is lost, and a platform that wants to be left in peace is."""
 from contextlib import suppress
 from dataclasses import dataclass
 
-from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
+from koboshi.channels.common.calls import NoAnswer, NotReached
+from koboshi.channels.common.pacing import RateLimiter
+from koboshi.channels.telegram.client import BotApi
 from koboshi.channels.telegram.outcomes import TOO_MANY, wait_ms_of
-from koboshi.channels.telegram.rate_limiter import RateLimiter
 from koboshi.channels.telegram.types import BotAnswer
 
 SHOW_SECONDS = 5.0

@@ -10,14 +10,9 @@ import structlog
 from anyio import Path as AsyncPath
 from anyio import sleep
 
+from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.telegram.best_effort import BestEffort
-from koboshi.channels.telegram.client import (
-    CONNECT_SECONDS,
-    SEND_SECONDS,
-    BotApi,
-    NoAnswer,
-    NotReached,
-)
+from koboshi.channels.telegram.client import CONNECT_SECONDS, SEND_SECONDS, BotApi
 from koboshi.channels.telegram.files import fetch
 from koboshi.channels.telegram.messages import (
     PART_UNITS_MAX,
@@ -36,10 +31,11 @@ from koboshi.channels.telegram.outcomes import (
     wait_ms_of,
 )
 from koboshi.channels.telegram.probe import look, span_of
-from koboshi.channels.telegram.rate_limiter import RateLimiter
+from koboshi.channels.telegram.rate_limiter import telegram_limiter
 from koboshi.channels.telegram.receiving import Receiving
 from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.files import Attachment
+from koboshi.domain.hearing import Hearing
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Later, Near, Refused, SendOutcome, Unsure
 from koboshi.domain.resource_exhaustion import shortage_in
@@ -77,7 +73,7 @@ class TelegramChannel:
         """`on_back` is called when the platform can be had again."""
         self._options = options
         self._clock = clock
-        self._manners = RateLimiter(clock, options.per_second)
+        self._manners = telegram_limiter(clock, options.per_second)
         lanes = HttpPool(
             count_max=CONNECTIONS_MAX, timeout=httpx2.Timeout(SEND_SECONDS, connect=CONNECT_SECONDS)
         )
@@ -113,6 +109,10 @@ class TelegramChannel:
     def trouble(self) -> str | None:
         """Why nothing can be received at the moment; None if it can."""
         return self._receiving.trouble
+
+    @property
+    def hearing(self) -> Hearing:
+        return Hearing(heard_ms=self._receiving.heard_ms)
 
     async def receive(self, cursor: str | None, accept: Accept) -> None:
         """Raises ChannelUnusable if the token is refused, NotReached or NoAnswer if the platform

@@ -1,4 +1,4 @@
-"""Calls of the Bot API, with one question answered about each that failed: did it get there?"""
+"""Calls of the Bot API."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -9,6 +9,7 @@ import httpx2
 import msgspec
 
 from koboshi import __version__
+from koboshi.channels.common.calls import NoAnswer, answer_to
 from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.resource_exhaustion import shortage_behind
 from koboshi.http_pool import HttpPool
@@ -24,22 +25,6 @@ _HEADERS = {
 CONNECT_SECONDS = 10
 SEND_SECONDS = 30.0
 UPLOAD_SECONDS = 300.0
-_NOT_BEGUN = (
-    httpx2.ConnectError,
-    httpx2.ConnectTimeout,
-    httpx2.PoolTimeout,
-    httpx2.ProxyError,
-    httpx2.UnsupportedProtocol,
-)
-"""Nothing of the request has left us."""
-
-
-class NotReached(Exception):
-    """The call did not get to the platform."""
-
-
-class NoAnswer(Exception):
-    """The call may have got to the platform, and what it made of it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,16 +88,7 @@ class BotApi:
     async def _answer_to(
         self, ask: Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]
     ) -> bytes:
-        try:
-            async with self.lanes.lane() as http:
-                response = await ask(http)
-        except _NOT_BEGUN as error:
-            raise NotReached(_words(error)) from shortage_behind(error)
-        except httpx2.HTTPError as error:
-            raise NoAnswer(_words(error)) from shortage_behind(error)
-        if response.status_code >= httpx2.codes.INTERNAL_SERVER_ERROR:
-            raise NoAnswer(f"the platform answered {response.status_code}")
-        return response.content
+        return (await answer_to(self.lanes, ask)).content
 
 
 @lru_cache(64)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from koboshi.channels.telegram.formatted import UTF_16
+from koboshi.channels.common.choices import read_press
+from koboshi.channels.common.formatting.formatted import UTF_16
 from koboshi.channels.telegram.message_text import attachments_of, said_in
 from koboshi.channels.telegram.types import Callback, TelegramEntity, TelegramMessage, Update, User
-from koboshi.domain.ids import ChannelName, Seq
+from koboshi.domain.ids import ChannelName
 from koboshi.domain.inbox import Words
 from koboshi.domain.route import Route
 from koboshi.ports.channel import Inbound
@@ -25,7 +26,6 @@ KINDS = ("message", "edited_message", "callback_query")
 
 _update = msgspec.json.Decoder(Update)
 _batch = msgspec.json.Decoder(list[msgspec.Raw])
-_BUTTON = re.compile(r"q(\d{1,18}):(.{1,40})", re.DOTALL)
 _NUMBER = re.compile(rb'"update_id"\s*:\s*(\d{1,15})(?!\d)')
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},]', re.DOTALL)
 _TAKEN = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\s*,\s*"result"\s*:\s*\[')
@@ -119,7 +119,7 @@ class UpdateReader:
 
     def _pressed(self, callback: Callback) -> Inbound:
         message, key = callback.message, f"c{callback.id}"
-        button = _BUTTON.fullmatch(callback.pressed)
+        button = read_press(callback.pressed)
         if message is None or button is None:
             place = Route(channel=self.channel, chat="")
             words = Words(text=callback.pressed[:64], sent_ms=0)
@@ -134,8 +134,8 @@ class UpdateReader:
             text="",
             sent_ms=0,
             anchor=str(message.message_id),
-            question=Seq(int(button[1])),
-            choice_id=button[2],
+            question=button[0],
+            choice_id=button[1],
         )
         return Inbound(
             route=self._route(message),
@@ -290,11 +290,6 @@ def _name_of(message: TelegramMessage) -> str:
     if message.sender_chat is not None:
         return message.sender_chat.title
     return "" if message.from_ is None else message.from_.name
-
-
-def press_of(question: int | None, choice_id: str) -> str:
-    """What a button carries: the question it answers, and how."""
-    return f"q{question or 0}:{choice_id}"
 
 
 def _callback(update: Update) -> str:

@@ -2,32 +2,21 @@
 
 from pathlib import Path
 
-from anyio import to_thread
-
-from koboshi.channels.common.received import receiving
-from koboshi.channels.telegram.client import BotApi, NoAnswer
+from koboshi.channels.common.calls import NoAnswer
+from koboshi.channels.common.fetching import check_size, keep_pieces
+from koboshi.channels.telegram.client import BotApi
 from koboshi.channels.telegram.types import BotAnswer
 from koboshi.domain.errors import FileNotHad
-from koboshi.domain.files import Attachment, size_words
+from koboshi.domain.files import Attachment
 
 
 async def fetch(api: BotApi, attachment: Attachment, path: Path, bytes_max: int) -> None:
     """Bring a file of the platform to `path`. Raises FileNotHad if it never will come, and
     NotReached or NoAnswer if it may yet."""
-    if attachment.size > bytes_max:
-        raise FileNotHad(_too_large(attachment.size, bytes_max))
+    check_size(attachment.size, bytes_max)
     answer = await api.call("getFile", {"file_id": attachment.reference})
-    place = _place_in(answer)
-    root = path.parents[len(Path(attachment.path).parts) - 1]
-    size = 0
-    async with api.download(place) as pieces:
-        with receiving(root, attachment.path) as received:
-            async for piece in pieces:
-                size += len(piece)
-                if size > bytes_max:
-                    raise FileNotHad(_too_large(size, bytes_max))
-                await to_thread.run_sync(received.file.write, piece)
-            await to_thread.run_sync(received.keep)
+    async with api.download(_place_in(answer)) as pieces:
+        await keep_pieces(pieces, attachment, path, bytes_max)
 
 
 def _place_in(answer: BotAnswer) -> str:
@@ -39,7 +28,3 @@ def _place_in(answer: BotAnswer) -> str:
     if not isinstance(place, str) or ".." in place.split("/"):
         raise FileNotHad("the platform does not say where it is")
     return place
-
-
-def _too_large(size: int, bytes_max: int) -> str:
-    return f"it has {size_words(size)}, and at most {size_words(bytes_max)} can be fetched"

@@ -1,30 +1,17 @@
 """Deliveries to what the Bot API is asked. Pure."""
 
-from dataclasses import replace
-
-from koboshi.channels.telegram.codec import press_of
-from koboshi.channels.telegram.render import (
-    Entity,
-    Rendered,
-    clip,
-    literally,
-    plain,
-    render,
-    split,
-    units,
-)
+from koboshi.channels.common.choices import press_of
+from koboshi.channels.common.shown import LABEL_UNITS, shown_of
+from koboshi.channels.telegram.entities import Entity, Rendered, clip, finished
+from koboshi.channels.telegram.render import render, split
 from koboshi.domain.outbox import Delivery
-from koboshi.domain.phrases import DUPLICATE_LABEL
 from koboshi.domain.route import Route
 
 TEXT_UNITS_MAX = 4_096
 CAPTION_UNITS_MAX = 1_024
-PART_UNITS_MAX = TEXT_UNITS_MAX - len(DUPLICATE_LABEL) - 16
+PART_UNITS_MAX = TEXT_UNITS_MAX - LABEL_UNITS
 """A part leaves room for the label, which may become necessary later."""
 BUTTON_CHARS_MAX = 60
-
-AS_IT_IS = ("report:", "command:")
-"""Words that are not written as Markdown: what commands print, and lists of it."""
 
 
 def parts_of(text: str) -> tuple[str, ...]:
@@ -34,21 +21,7 @@ def parts_of(text: str) -> tuple[str, ...]:
 
 def rendered(delivery: Delivery, units_max: int = TEXT_UNITS_MAX) -> Rendered:
     """A delivery as people see it."""
-    shown = _shown(delivery)
-    if not delivery.may_be_duplicate:
-        return clip(shown, units_max)
-    moved = units(DUPLICATE_LABEL)
-    cut = clip(shown, units_max - moved)
-    entities = tuple(replace(entity, offset=entity.offset + moved) for entity in cut.entities)
-    return Rendered(text=DUPLICATE_LABEL + cut.text, entities=entities)
-
-
-def _shown(delivery: Delivery) -> Rendered:
-    """The words of a delivery. What a person decides about is a block of its own, letter by letter;
-    nothing around it is Markdown either, for it names folders and quotes the agent."""
-    if delivery.literal is not None:
-        return literally(delivery.text, *delivery.literal)
-    return plain(delivery.text) if delivery.cause.startswith(AS_IT_IS) else render(delivery.text)
+    return finished(shown_of(delivery, units_max))
 
 
 def message_of(delivery: Delivery, *, is_plain: bool = False) -> dict[str, object]:

@@ -1,102 +1,16 @@
-"""How often a bot may speak: a little at once, then steadily. Telegram asks for this, and sends
-those away who do not keep to it."""
+"""How often a bot of Telegram may speak, as Telegram asks."""
 
-from dataclasses import dataclass, field
-
-from anyio import sleep
-
+from koboshi.channels.common.pacing import ChatRate, RateLimiter
 from koboshi.ports.clock import Clock
 
 CHAT_PER_SECOND = 1.0
 CHAT_AT_ONCE = 4
 GROUP_PER_SECOND = 20 / 60
 GROUP_AT_ONCE = 5
-CHATS_MAX = 10_000
-"""Chats that are remembered. One that is forgotten starts anew."""
+_CHAT = ChatRate(CHAT_PER_SECOND, CHAT_AT_ONCE)
+_GROUP = ChatRate(GROUP_PER_SECOND, GROUP_AT_ONCE)
 
 
-@dataclass(slots=True)
-class Bucket:
-    """So many at once, and then so many in a second."""
-
-    per_second: float
-    at_once: float
-    left: float
-    seen: float
-
-    def wait_seconds(self, now: float) -> float:
-        """How long until one may go."""
-        self.left = min(self.at_once, self.left + (now - self.seen) * self.per_second)
-        self.seen = now
-        return max(0.0, (1 - self.left) / self.per_second)
-
-    def take(self, now: float) -> float:
-        """One goes. Returns how long it has to wait before."""
-        wait = self.wait_seconds(now)
-        self.left -= 1
-        return wait
-
-
-@dataclass(slots=True)
-class RateLimiter:
-    """`per_second` is for all chats together; 0 means that we have no limits of our own."""
-
-    clock: Clock
-    per_second: float
-    _all: Bucket = field(init=False)
-    _chats: dict[str, Bucket] = field(default_factory=dict)
-    _quiet: dict[str, float] = field(default_factory=dict)
-    """Until when the platform wants to hear nothing from us in a chat."""
-
-    def __post_init__(self) -> None:
-        now, at_once = self.clock.monotonic(), max(1.0, self.per_second)
-        self._all = Bucket(self.per_second or 1.0, at_once, at_once, now)
-
-    async def wait_for_chat(self, chat: str) -> None:
-        """Until one more message may go to a chat. Only one at a time is sent there."""
-        if not self.per_second:
-            return
-        wait = self._bucket(chat).wait_seconds(self.clock.monotonic())
-        if wait:
-            await sleep(wait)
-
-    async def wait_for_all(self, chat: str = "") -> None:
-        """Until one more may go at all. It counts as sent from here on, to the chat if there is
-        one."""
-        if not self.per_second:
-            return
-        now = self.clock.monotonic()
-        if chat:
-            self._bucket(chat).take(now)
-        wait = self._all.take(now)
-        if wait:
-            await sleep(wait)
-
-    def pause_until(self, chat: str, seconds: float) -> None:
-        self._quiet[chat] = self.clock.monotonic() + seconds
-
-    def may_show(self, chat: str) -> bool:
-        """Whether what only passes may be shown there now."""
-        until = self._quiet.get(chat)
-        if until is None:
-            return True
-        if until > self.clock.monotonic():
-            return False
-        del self._quiet[chat]
-        return True
-
-    @property
-    def chats_remembered(self) -> int:
-        return len(self._chats)
-
-    def _bucket(self, chat: str) -> Bucket:
-        found = self._chats.get(chat)
-        if found is None:
-            while len(self._chats) >= CHATS_MAX:
-                del self._chats[next(iter(self._chats))]
-            is_group = chat.startswith("-")
-            rate = GROUP_PER_SECOND if is_group else CHAT_PER_SECOND
-            at_once = GROUP_AT_ONCE if is_group else CHAT_AT_ONCE
-            found = Bucket(rate, at_once, at_once, self.clock.monotonic())
-            self._chats[chat] = found
-        return found
+def telegram_limiter(clock: Clock, per_second: float) -> RateLimiter:
+    """The numbers of groups are negative."""
+    return RateLimiter(clock, per_second, lambda chat: _GROUP if chat.startswith("-") else _CHAT)

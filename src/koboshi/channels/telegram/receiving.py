@@ -29,9 +29,10 @@ import structlog
 from anyio import CapacityLimiter, create_task_group, current_time, sleep
 from anyio.abc import TaskGroup
 
+from koboshi.channels.common.calls import NoAnswer, NotReached
 from koboshi.channels.common.serving import one_of
 from koboshi.channels.telegram.best_effort import BestEffort
-from koboshi.channels.telegram.client import BotApi, NoAnswer, NotReached
+from koboshi.channels.telegram.client import BotApi
 from koboshi.channels.telegram.codec import (
     KINDS,
     Read,
@@ -121,6 +122,8 @@ class Receiving:
     passing: BestEffort
     on_back: Callable[[], None] = lambda: None
     """Called when the platform can be had again."""
+    heard_ms: int | None = None
+    """When the platform last answered or called."""
     _trouble: str | None = "not connected yet"
     _asides: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ASIDES_MAX))
 
@@ -206,6 +209,7 @@ class Receiving:
                 continue
             self._check(answer, "getUpdates")
             self.trouble, conflicts = None, 0
+            self.heard_ms = self.clock.now_ms()
             if not updates:
                 await sleep(floor.rest_s())
             else:
@@ -224,6 +228,7 @@ class Receiving:
 
         async def store(raw: bytes) -> None:
             read = reader.read(raw)
+            self.heard_ms = self.clock.now_ms()
             self.say_aside([read], await accept([read.inbound]), tasks)
 
         async def register() -> None:

@@ -4,18 +4,10 @@ Nothing here raises for any text. What is too large or too deeply nested to be p
 a second is shown as it was written (`parser.is_parsable`, `parser.NESTING_MAX`).
 """
 
-from koboshi.channels.telegram.formatted import (
-    Entity,
-    Rendered,
-    clean,
-    clip,
-    finished,
-    literally,
-    plain,
-    units,
-)
-from koboshi.channels.telegram.markdown import page_of
-from koboshi.channels.telegram.parts import split
+from koboshi.channels.common.formatting.formatted import clean, units
+from koboshi.channels.common.formatting.markdown import page_of
+from koboshi.channels.common.formatting.parts import split
+from koboshi.channels.telegram.entities import Entity, Rendered, clip, finished, literally, plain
 
 __all__ = ["Entity", "Rendered", "clip", "literally", "plain", "render", "split", "units"]
 

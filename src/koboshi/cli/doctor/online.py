@@ -5,28 +5,13 @@ from collections.abc import Iterator
 import anyio
 
 from koboshi import logs
-from koboshi.app.probe import (
-    ProbeFailed,
-    WebhookStanding,
-    clock_ahead_s,
-    hears_groups,
-    try_model,
-    try_telegram,
-    webhook_standing,
-)
+from koboshi.app.platforms.platform import PlatformFinding, ProbeFailed
+from koboshi.app.platforms.registry import platform_of
+from koboshi.app.probe import try_model
 from koboshi.cli.doctor.checks import DoctorFinding, Severity
 from koboshi.cli.progress_bar import Show
-from koboshi.clock import SystemClock
-from koboshi.config import Config, ModelConfig, TelegramConfig, secrets_of
-from koboshi.domain.durations import duration
+from koboshi.config import Config, ModelConfig, PlatformConfig, secrets_of
 
-AHEAD_S_MAX = 60
-DEAF = (
-    'groups = "all" is set, and Telegram brings the bot only what is said to it, except where it '
-    "is an administrator"
-)
-FORBIDDEN = 403
-"""What our webhook answers to a call without its secret."""
 REMEDY = (
     "koboshi config show says what is set; is the address right, and can it be reached from here?"
 )
@@ -36,59 +21,32 @@ def examine_online(config: Config, show: Show) -> Iterator[tuple[str, DoctorFind
     """Every finding with the name of its check."""
     # On stderr, and only what is wrong: stdout is for the answer.
     logs.configure("error", False, secrets_of(config))
-    bots = [bot for bot in config.enabled_channels if isinstance(bot, TelegramConfig)]
-    for number, bot in enumerate(bots):
-        show(f"calling {bot.name}", number, len(bots) + 1)
-        for found in _bot(bot):
-            yield bot.name, found
-    show(f"calling {config.model.name}", len(bots), len(bots) + 1)
+    accounts = [each for each in config.enabled_channels if isinstance(each, PlatformConfig)]
+    for number, account in enumerate(accounts):
+        show(f"calling {account.name}", number, len(accounts) + 1)
+        for found in _account(account):
+            yield account.name, found
+    show(f"calling {config.model.name}", len(accounts), len(accounts) + 1)
     yield "model", _model(config)
 
 
-def _bot(bot: TelegramConfig) -> Iterator[DoctorFinding]:
+def _account(channel: PlatformConfig) -> Iterator[DoctorFinding]:
+    found: list[PlatformFinding] = []
+
+    async def examine() -> None:
+        async for each in platform_of(channel.platform).examine(channel):
+            found.append(each)
+
+    failure: DoctorFinding | None = None
     try:
-        yield _ok(f"the bot is @{anyio.run(try_telegram, bot)}")
-        yield judged_clock(anyio.run(clock_ahead_s, bot.api_base, SystemClock()))
-        if bot.groups == "all" and not anyio.run(hears_groups, bot):
-            yield _warning(DEAF, "switch privacy mode off: /setprivacy at BotFather")
-        if bot.webhook_url:
-            standing = anyio.run(webhook_standing, bot)
-            yield from judged_webhook(bot.webhook_url, standing)
+        anyio.run(examine)
     except ProbeFailed as error:
-        yield DoctorFinding(severity=Severity.ERROR, words=str(error), remedy=REMEDY)
-
-
-def judged_clock(ahead_s: float | None) -> DoctorFinding:
-    """Our clock beside the platform's."""
-    if ahead_s is None:
-        return DoctorFinding(
-            severity=Severity.NOTE, words="the platform does not say what time it is"
-        )
-    words = f"our clock is {duration(int(abs(ahead_s) * 1000))} "
-    words += "ahead of the platform's" if ahead_s > 0 else "behind the platform's"
-    if abs(ahead_s) <= AHEAD_S_MAX:
-        return _ok(words)
-    remedy = "set the clock, and let it be kept: timedatectl set-ntp true"
-    return DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)
-
-
-def judged_webhook(url: str, standing: WebhookStanding) -> Iterator[DoctorFinding]:
-    """Whether Telegram calls us, can, and is answered by us."""
-    if standing.registered != url:
-        whom = standing.registered or "no address"
-        words = f"Telegram calls {whom}, and {url} is configured"
-        yield _warning(words, "a gateway registers its address at its start: koboshi run")
-    if standing.error:
-        words = f"Telegram could not call {url} lately: {standing.error}"
-        yield _warning(words, "the address has to be reachable from outside, with a certificate")
-    if standing.answered is None:
-        words = f"{url} was not reached from here: {standing.why}"
-        yield _warning(words, "does the proxy run, and does it pass calls on to the gateway?")
-    elif standing.answered != FORBIDDEN:
-        words = f"{url} was answered with {standing.answered}, not as the gateway does"
-        yield _warning(words, "the proxy has to pass this address on to webhook_host:webhook_port")
-    elif not standing.error and standing.registered == url:
-        yield _ok(f"{url} is ours, and Telegram calls it")
+        failure = DoctorFinding(severity=Severity.ERROR, words=str(error), remedy=REMEDY)
+    for each in found:
+        severity = Severity(each.severity)
+        yield DoctorFinding(severity=severity, words=each.words, remedy=each.remedy)
+    if failure is not None:
+        yield failure
 
 
 def _model(config: Config) -> DoctorFinding:
@@ -137,7 +95,3 @@ def remedy_for_model(status: int | None, model: ModelConfig) -> str:
 
 def _ok(words: str) -> DoctorFinding:
     return DoctorFinding(severity=Severity.OK, words=words)
-
-
-def _warning(words: str, remedy: str) -> DoctorFinding:
-    return DoctorFinding(severity=Severity.WARNING, words=words, remedy=remedy)

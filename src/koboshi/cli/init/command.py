@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
+from koboshi.app.platforms.registry import OWN
 from koboshi.cli.init.questions import Wanted, answers_of, ask_all, ask_model, ask_telegram
 from koboshi.cli.init.text import PORT, TELEGRAM_BASE, Answers, render
 from koboshi.cli.options import FAILED, WRONG_SETUP, CommandFailure, failures_told, home_options
 from koboshi.config import (
     Config,
     ConfigError,
-    TelegramConfig,
+    PlatformConfig,
     load,
     prepare_home,
     secrets_of,
@@ -41,6 +42,19 @@ UNSET = "not-set-yet"
 @click.option("--telegram-api-base", default=TELEGRAM_BASE, metavar="URL", show_default=True)
 @click.option("--allow", type=int, multiple=True, metavar="ID", help="Who may talk to the bot.")
 @click.option("--port", type=click.IntRange(0, 65_535), help=f"Of the web channel; else {PORT}.")
+@click.option(
+    "--add",
+    type=click.Choice([name for name in OWN if name != "telegram"]),
+    multiple=True,
+    help="An account on another platform, too.",
+)
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="PLATFORM.KEY=VALUE",
+    help="A key of an account that is added: matrix.user=@bot:example.org, matrix.allow=A,B.",
+)
 @click.option(
     "--write-token",
     is_flag=True,
@@ -87,7 +101,21 @@ def _wanted(said: Mapping[str, object]) -> Wanted:
         allow=said["allow"] if isinstance(said["allow"], tuple) else (),
         port=said["port"] if isinstance(said["port"], int) else None,
         writes_token=said["write_token"] is True,
+        add=said["add"] if isinstance(said["add"], tuple) else (),
+        keys=_pairs(said["keys"]),
     )
+
+
+def _pairs(written: object) -> tuple[tuple[str, str], ...]:
+    """What `--key` says, as names and values."""
+    pairs: list[tuple[str, str]] = []
+    for each in written if isinstance(written, tuple) else ():
+        name, sign, value = str(each).partition("=")
+        if not sign or "." not in name:
+            words = f'--key takes PLATFORM.KEY=VALUE, not "{escaped(str(each))}"'
+            raise CommandFailure(FAILED, "usage", words)
+        pairs.append((name.strip(), value.strip()))
+    return tuple(pairs)
 
 
 def _text(value: object) -> str | None:
@@ -106,6 +134,7 @@ def _checked(home: Path | None, answers: Answers) -> Config:
     import tempfile
 
     named = [answers.api_key_env, answers.telegram.token_env if answers.telegram else ""]
+    named += [account.token_env for account in answers.added]
     unset = {name: UNSET for name in named if name and not os.environ.get(name)}
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
         file.write(render(answers))
@@ -144,14 +173,16 @@ def _call_telegram(config: Config, _answers: Answers) -> str:
     """Why the bot cannot be used; empty if it can, or there is none to try."""
     import anyio
 
-    from koboshi.app.probe import ProbeFailed, try_telegram
+    from koboshi.app.platforms.platform import ProbeFailed
+    from koboshi.app.platforms.registry import platform_of
 
     for channel in config.enabled_channels:
-        if isinstance(channel, TelegramConfig) and _is_known(channel.token):
+        if isinstance(channel, PlatformConfig) and _is_known(channel.token):
             try:
-                click.echo(f"telegram: the bot is @{anyio.run(try_telegram, channel)}", err=True)
+                who = anyio.run(platform_of(channel.platform).probe, channel)
             except ProbeFailed as error:
                 return str(error)
+            click.echo(escaped(f"{channel.platform}: {who}"), err=True)
     return ""
 
 
@@ -159,7 +190,8 @@ def _call_model(config: Config, answers: Answers) -> str:
     """Why the model cannot be used; empty if it can, or its key is not here to try it."""
     import anyio
 
-    from koboshi.app.probe import ProbeFailed, try_model
+    from koboshi.app.platforms.platform import ProbeFailed
+    from koboshi.app.probe import try_model
 
     if answers.provider == "scripted" or (answers.api_key_env and not _is_set(answers)):
         return ""
@@ -211,6 +243,7 @@ def _say_what_next(file: Path, answers: Answers) -> None:
     if bot is not None and bot.token:
         click.echo("warning: it holds the bot's token; keep it to yourself", err=True)
     named = [answers.api_key_env, "" if bot is None or bot.token else bot.token_env]
+    named += [account.token_env for account in answers.added]
     for name in named:
         if name and not os.environ.get(name):
             click.echo(f"set {name} before the start; it is not set here")

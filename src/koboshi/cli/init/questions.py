@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import click
 
-from koboshi.cli.init.text import PORT, TELEGRAM_BASE, Answers, Telegram
+from koboshi.app.platforms.registry import platform_of
+from koboshi.cli.init.text import PORT, TELEGRAM_BASE, AddedAccount, Answers, Telegram
 from koboshi.config import ModelConfig
 from koboshi.config.problems import InvalidValue, escaped
 from koboshi.config.values import keys_of
@@ -32,6 +33,10 @@ class Wanted:
     allow: tuple[int, ...] = ()
     port: int | None = None
     writes_token: bool = False
+    add: tuple[str, ...] = ()
+    """Other platforms, by name."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """What was said of them: `matrix.user` and its value."""
 
 
 def answers_of(wanted: Wanted) -> Answers:
@@ -44,6 +49,7 @@ def answers_of(wanted: Wanted) -> Answers:
         api_key_env=wanted.api_key_env or KEY_VARIABLES.get(_provider(model), ""),
         port=PORT if wanted.port is None else wanted.port,
         telegram=None if variable in (None, NONE) else _bot(wanted, variable, wanted.allow),
+        added=tuple(_account(wanted, platform, _as_said) for platform in wanted.add),
     )
 
 
@@ -56,9 +62,11 @@ def ask_all(wanted: Wanted) -> Answers:
         kind = click.IntRange(0, 65_535)
         port = click.prompt("Port of the web chat", type=kind, default=PORT, err=True)
         answers = replace(answers, port=port)
-    if wanted.telegram_token_env is None or not wanted.allow:
+    if not wanted.add and (wanted.telegram_token_env is None or not wanted.allow):
         answers = ask_telegram(wanted, answers)
-    return answers
+    return replace(
+        answers, added=tuple(_account(wanted, platform, _asked) for platform in wanted.add)
+    )
 
 
 def ask_model(wanted: Wanted, answers: Answers, *, is_again: bool = False) -> Answers:
@@ -97,6 +105,40 @@ def ask_telegram(wanted: Wanted, answers: Answers, *, is_again: bool = False) ->
         said = _ask(words, NONE, _about_ids)
         allow = tuple(int(part) for part in said.split(",")) if said != NONE else ()
     return replace(answers, telegram=_bot(wanted, variable, allow))
+
+
+def _account(
+    wanted: Wanted, platform: str, value_of: Callable[[str, str, str | None], str]
+) -> AddedAccount:
+    """An account on another platform; `value_of` decides about each of its keys."""
+    questions = platform_of(platform).init
+    assert questions is not None, "only such platforms are offered"
+    prefix = f"{platform}."
+    said = {key.removeprefix(prefix): value for key, value in wanted.keys if key.startswith(prefix)}
+    token_env = value_of(
+        f"The variable with the token of {questions.title}",
+        questions.token_env,
+        said.get("token_env", questions.token_env if said else None),
+    )
+    keys = tuple(
+        (key.name, value_of(key.question, key.example, said.get(key.name)))
+        for key in questions.keys
+    )
+    words = f"Who may talk to it, such as {questions.person_example} (- to be let in by a code)"
+    people = value_of(words, NONE, said.get("allow", NONE if said else None))
+    allow = () if people == NONE else tuple(each.strip() for each in people.split(","))
+    return AddedAccount(
+        platform=platform, comment=questions.comment, token_env=token_env, keys=keys, allow=allow
+    )
+
+
+def _as_said(question: str, example: str, said: str | None) -> str:  # noqa: ARG001
+    """What an option says, else an example that is to be changed."""
+    return example if said is None else said
+
+
+def _asked(question: str, example: str, said: str | None) -> str:
+    return said if said is not None else _ask(question, example, lambda _said: "")
 
 
 def _bot(wanted: Wanted, variable: str | None, allow: tuple[int, ...]) -> Telegram:

@@ -20,6 +20,17 @@ class Telegram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddedAccount:
+    """An account on another platform: its keys, as they are written."""
+
+    platform: str
+    comment: str
+    token_env: str
+    keys: tuple[tuple[str, str], ...] = ()
+    allow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
     """What the operator wants of a new gateway."""
 
@@ -29,6 +40,7 @@ class Answers:
     """The variable that holds the key of the model; empty if it needs none."""
     port: int = PORT
     telegram: Telegram | None = None
+    added: tuple[AddedAccount, ...] = ()
 
     @property
     def provider(self) -> str:
@@ -37,7 +49,9 @@ class Answers:
 
 def render(answers: Answers) -> str:
     """The file. Everything that is left out has its default; `koboshi config show` tells all."""
-    return "\n".join((*_head(), *_model(answers), *_web(answers), *_telegram(answers), *_rest()))
+    added = [line for account in answers.added for line in _added(account)]
+    channels = (*_web(answers), *_telegram(answers), *added)
+    return "\n".join((*_head(), *_model(answers), *channels, *_rest()))
 
 
 def _head() -> Iterator[str]:
@@ -94,6 +108,19 @@ def _telegram(answers: Answers) -> Iterator[str]:
         yield "# No person is allowed yet. Each one who writes gets a code, and"
         yield "# `koboshi pairing approve CODE` lets them in."
     yield f"allow = [{', '.join(map(str, bot.allow))}]"
+    yield ""
+
+
+def _added(account: AddedAccount) -> Iterator[str]:
+    yield f"[channels.{account.platform}.main]"
+    yield f"# {account.comment}"
+    for key, value in account.keys:
+        yield f"{key} = {_quoted(value)}"
+    yield "# The variable that holds its token."
+    yield f"token_env = {_quoted(account.token_env)}"
+    yield "# Who may talk to it, by the ids that the platform gives people. Others get a code, and"
+    yield "# `koboshi pairing approve CODE` lets them in."
+    yield f"allow = [{', '.join(map(_quoted, account.allow))}]"
     yield ""
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreFailed, StoreRefused
-from koboshi.kernel.queries import QUERIES
+from koboshi.kernel.sql import load_queries
 from koboshi.stores.sqlite.migrate import APPLICATION_ID, migrate
 
 DATABASE_NAME = "koboshi.db"
 SQLITE_OLDEST = (3, 51, 3)
 READER_COUNT = 2
+_OWN = load_queries("koboshi.stores.sqlite", "own.sql")
 
 _PRAGMAS = (
     "PRAGMA synchronous = FULL",
@@ -151,7 +152,7 @@ def sqlite_version() -> tuple[int, ...]:
 
 def _check_owner(connection: apsw.Connection, path: Path) -> None:
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
-    tables = connection.execute(QUERIES["view_tables"]).get
+    tables = connection.execute(_OWN["tables_count"]).get
     if application == APPLICATION_ID or not (application or version or tables):
         return
     raise StoreRefused(

@@ -15,8 +15,8 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.transaction import Look, Outcome
 from koboshi.kernel.views import ViewVerbs
 from koboshi.ports.clock import Clock
+from koboshi.stores.lock import lock_now
 from koboshi.stores.sqlite.file import BROKEN, DATABASE_NAME, open_writer
-from koboshi.stores.sqlite.lock import lock_now
 from koboshi.stores.sqlite.ownership import end_workers_in_sight
 from koboshi.stores.sqlite.quarantine import refuse_half_restored
 from koboshi.stores.sqlite.transaction import SqliteReading

@@ -9,7 +9,7 @@ from koboshi.kernel.sql import load_queries
 _OWN = load_queries("koboshi.stores.sqlite", "own.sql")
 
 
-def adopt(connection: apsw.Connection, home: str) -> None:
+def rehome(connection: apsw.Connection, home: str) -> None:
     """What the database knows of other homes is of this one: it was brought here, came from a
     backup, or is from before homes had ids. Raises StoreFailed where nothing can be written now."""
     values = {"home": home}
@@ -17,8 +17,8 @@ def adopt(connection: apsw.Connection, home: str) -> None:
         return
     try:
         with connection:
-            connection.execute(_OWN["workers_adopt"], values)
-            connection.execute(_OWN["processes_adopt"], values)
+            connection.execute(_OWN["workers_rehome"], values)
+            connection.execute(_OWN["processes_rehome"], values)
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError) as error:
         raise StoreFailed(f"the database cannot be taken over now: {error}") from error
 

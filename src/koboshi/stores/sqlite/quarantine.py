@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from koboshi.domain.errors import StoreRefused
-from koboshi.kernel.deliveries import hold_outbox
+from koboshi.kernel.deliveries import hold_after_going_back
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.sqlite.backup_check import prove
 from koboshi.stores.sqlite.file import DATABASE_NAME
@@ -138,7 +138,7 @@ def _prepare(home: Path, backup: Path) -> None:
     # newest one.
     migrate(connection, copy, keeps_copy=False)
     tx = SqliteTransaction(connection)
-    hold_outbox(tx, "held after a restore")
+    hold_after_going_back(tx, "held after a restore")
     tx.change("browsers_end")
     connection.close()
     flush_file(copy)

@@ -9,10 +9,10 @@ from pathlib import Path
 from koboshi.domain.errors import StoreRefused
 from koboshi.ports.clock import Clock
 from koboshi.stores.faults import CrashPoint
+from koboshi.stores.lock import take_lock
 from koboshi.stores.sqlite.backup_check import prove
 from koboshi.stores.sqlite.file import DATABASE_NAME, open_writer
 from koboshi.stores.sqlite.holding import witness_of
-from koboshi.stores.sqlite.lock import take_lock
 from koboshi.stores.sqlite.quarantine import finish_restore, is_restoring, restore
 from koboshi.stores.sqlite.transaction import SqliteReading
 from koboshi.stores.sqlite.witness import write_witness

@@ -2,30 +2,30 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
 from anyio import CancelScope, to_thread
 
-from koboshi.domain.backlog import BacklogLimits
 from koboshi.domain.errors import StoreFailed, StoreRefused
-from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
 from koboshi.domain.timing import Timing
-from koboshi.domain.watch import Notify, ReportLimits
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.approval_verbs import ApprovalVerbs
 from koboshi.kernel.browsers import BrowserVerbs
+from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
+from koboshi.kernel.goals import GoalVerbs
+from koboshi.kernel.minutes import MinuteVerbs
 from koboshi.kernel.notices import tell_of_full_disk
-from koboshi.kernel.pairing import fresh_code
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
+from koboshi.kernel.schedules import ScheduleVerbs
+from koboshi.kernel.search import SearchVerbs
 from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.kernel.views import ViewVerbs
@@ -34,6 +34,9 @@ from koboshi.ports.clock import Clock
 from koboshi.ports.wakeups import Wakeups
 from koboshi.stores.faults import CrashPoint
 from koboshi.stores.home_id import home_id
+from koboshi.stores.lock import LOCK_NAME, HomeLock, take_lock
+from koboshi.stores.options import StoreOptions as StoreOptions
+from koboshi.stores.options import context_of
 from koboshi.stores.sqlite.backups import SqliteBackups
 from koboshi.stores.sqlite.file import (
     DATABASE_NAME,
@@ -44,9 +47,8 @@ from koboshi.stores.sqlite.file import (
     open_writer,
 )
 from koboshi.stores.sqlite.holding import hold_as_asked, notice_gap
-from koboshi.stores.sqlite.lock import LOCK_NAME, HomeLock, take_lock
 from koboshi.stores.sqlite.open_files import look_at_open_files
-from koboshi.stores.sqlite.ownership import adopt
+from koboshi.stores.sqlite.ownership import rehome
 from koboshi.stores.sqlite.quarantine import (
     begin_empty,
     finish_restore,
@@ -61,33 +63,9 @@ from koboshi.stores.sqlite.room import DiskSpace, make_way
 from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
 
+PREFIX_MAX = 5
+"""Beginnings of words up to this length are indexed (`own_schema.sql`)."""
 LOG_NAME = f"{DATABASE_NAME}-wal"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreOptions:
-    """How a store is opened; the defaults are those of a gateway."""
-
-    lock_wait_seconds: float = 30.0
-    who: str = "a koboshi gateway"
-    accepts_loss: bool = False
-    may_replace: bool = True
-    """Whether a damaged file may be set aside for a backup, and what is owed held where the
-    database went back; who only looks changes nothing."""
-    keeps_reserve: bool = False
-    """Whether room is kept back for a full disk; who owns the home for a moment needs none."""
-    hold_asked_by: str = ""
-    """Who asked that everything owed is held, once for each; empty without a request."""
-    batch_max: int = 512
-    crash_at: str = ""
-    waiting_max: int = 1_000
-    question_age_ms_max: int = 24 * 3_600_000
-    context_steps_max: int = 1_000
-    notify: Notify = Notify.ALL
-    report_limits: ReportLimits = field(default_factory=ReportLimits)
-    backlog: BacklogLimits = field(default_factory=BacklogLimits)
-    pairing: PairingLimits = field(default_factory=PairingLimits)
-    new_code: Callable[[], str] = fresh_code
 
 
 class SqliteStore:
@@ -121,10 +99,15 @@ class SqliteStore:
             writer, readers, context, lambda: to_thread.run_sync(forget_log, path)
         )
         self.browsers = BrowserVerbs(writer, readers)
+        self.minutes = MinuteVerbs(writer, readers)
+        self.search = SearchVerbs(writer, readers, _match)
+        self.chats = ChatVerbs(writer, context)
         self.approvals = ApprovalVerbs(writer, readers)
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
         self.retention = RetentionVerbs(writer, readers)
+        self.schedules = ScheduleVerbs(writer, readers, context)
+        self.goals = GoalVerbs(writer, readers, context)
 
     @property
     def trouble(self) -> str | None:
@@ -202,7 +185,7 @@ async def open_store(
         connection, warnings = _open_or_replace(home, path, _stamp(now_ms), options)
         undo.callback(connection.close)
         own_id = home_id(home)
-        adopt(connection, own_id)
+        rehome(connection, own_id)
         warnings += tuple(_hold(home, connection, now_ms, options, crash_point))
         looking = [open_reader(path) for _ in range(READER_COUNT)]
         undo.pop_all()
@@ -223,26 +206,11 @@ async def open_store(
         lock=lock,
         writer=writer,
         readers=readers,
-        context=_context(world, options, own_id),
+        context=context_of(world, options, own_id),
         backups=SqliteBackups(home, clock, crash_point),
         warnings=warnings,
         witness=WitnessFile(home),
         path=home / DATABASE_NAME,
-    )
-
-
-def _context(world: BootConfig, options: StoreOptions, own_id: str) -> VerbContext:
-    return VerbContext(
-        home=own_id,
-        world=world,
-        waiting_max=options.waiting_max,
-        question_age_ms_max=options.question_age_ms_max,
-        context_steps_max=options.context_steps_max,
-        notify=options.notify,
-        report_limits=options.report_limits,
-        backlog=options.backlog,
-        pairing=options.pairing,
-        new_code=options.new_code,
     )
 
 
@@ -294,3 +262,9 @@ def _open_or_replace(
         replaced = restore(home, backup, stamp)
         words = f"it is kept in {replaced}, and {backup.name} is used with its outbox held"
         return open_writer(path), (f"{damage}; {words}",)
+
+
+def _match(words: tuple[str, ...]) -> tuple[str, ...]:
+    """In quotes nothing is an operator. The last word may be half typed."""
+    exact = " ".join(f'"{word}"' for word in words)
+    return (f"{exact} *",) if len(words[-1]) <= PREFIX_MAX else (exact, f"{exact} *")

@@ -1,0 +1,1 @@
+"""Matrix: rooms of a homeserver, by its client-server interface."""

@@ -1,0 +1,1 @@
+"""Slack: Socket Mode or the Events API for what comes in, the Web API for what goes out."""

@@ -1,0 +1,81 @@
+"""Pages of the history of conversations and threads, in turn and as often as Slack allows."""
+
+from dataclasses import dataclass, field
+
+from anyio import Lock, current_time
+
+from koboshi.channels.slack.api import SlackApi
+from koboshi.channels.slack.outcomes import RATE_LIMITED
+from koboshi.channels.slack.types import SlackHistoryPage, SlackReply
+
+PAGE_MAX = 200
+"""Messages that we ask for at once. Slack gives 15 to apps that are distributed."""
+
+
+class TooManyPages(Exception):
+    """Slack gives no more pages for a while."""
+
+    def __init__(self, wait_ms: int) -> None:
+        super().__init__("the platform gives no more pages of the history for a while")
+        self.wait_ms = wait_ms
+
+
+class PageRefused(Exception):
+    """Slack does not show the history of this conversation."""
+
+    def __init__(self, reply: SlackReply) -> None:
+        super().__init__(f"{reply.error} {reply.needed}".strip())
+        self.error = reply.error
+
+
+@dataclass(slots=True, kw_only=True)
+class SlackHistoryReader:
+    """One page at a time: a look-up and the catching up share what Slack allows."""
+
+    api: SlackApi
+    _turn: Lock = field(default_factory=Lock)
+    _not_before: float = 0.0
+
+    async def page(
+        self,
+        chat: str,
+        thread: str = "",
+        *,
+        oldest: str = "",
+        latest: str = "",
+        cursor: str = "",
+        with_metadata: bool = False,
+    ) -> SlackHistoryPage:
+        """Messages between two time stamps: of a conversation the newest first; of a thread the
+        oldest first, its first message before all. Raises TooManyPages, PageRefused, NotReached,
+        NoAnswer."""
+        asked: dict[str, object] = {"channel": chat, "limit": PAGE_MAX}
+        asked |= {"ts": thread} if thread else {}
+        asked |= {"oldest": oldest} if oldest else {}
+        asked |= {"latest": latest} if latest else {}
+        asked |= {"cursor": cursor} if cursor else {}
+        asked |= {"include_all_metadata": True} if with_metadata else {}
+        method = "conversations.replies" if thread else "conversations.history"
+        async with self._turn:
+            left = self._not_before - current_time()
+            if left > 0:
+                raise TooManyPages(int(left * 1000) + 1)
+            answered = await self.api.read(method, asked)
+            page = answered.read(SlackHistoryPage)
+            if page.error == RATE_LIMITED:
+                self._not_before = current_time() + answered.wait_ms / 1000
+                raise TooManyPages(answered.wait_ms)
+        if not page.ok:
+            raise PageRefused(page)
+        return page
+
+
+def micros_of(ts: str) -> int:
+    """A time stamp as a number that can be compared."""
+    seconds, _, micros = ts.partition(".")
+    return int(seconds or 0) * 1_000_000 + int(micros.ljust(6, "0")[:6])
+
+
+def ts_of(seconds: float) -> str:
+    micros = int(seconds * 1_000_000)
+    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"

@@ -1,0 +1,53 @@
+"""What people call themselves: asked for once, remembered, and never waited for long."""
+
+from dataclasses import dataclass, field
+
+from anyio import move_on_after
+
+from koboshi.channels.common.calls import NoAnswer, NotReached
+from koboshi.channels.common.pacing import Bucket
+from koboshi.channels.slack.api import SlackApi
+from koboshi.channels.slack.types import SlackPersonReply
+from koboshi.ports.clock import Clock
+
+NAMES_MAX = 10_000
+ASK_SECONDS = 1.0
+ASKED_PER_SECOND = 1.0
+ASKED_AT_ONCE = 60
+
+
+@dataclass(slots=True, kw_only=True)
+class PeopleNames:
+    api: SlackApi
+    clock: Clock
+    _known: dict[str, str] = field(default_factory=dict)
+    _bucket: Bucket = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._bucket = Bucket(
+            ASKED_PER_SECOND, ASKED_AT_ONCE, ASKED_AT_ONCE, self.clock.monotonic()
+        )
+
+    async def name_of(self, user: str) -> str:
+        """The name of a person; empty where Slack does not tell it now."""
+        known = self._known.get(user)
+        if known is not None or not user:
+            return known or ""
+        now = self.clock.monotonic()
+        if self._bucket.wait_seconds(now):
+            return ""
+        self._bucket.take(now)
+        with move_on_after(ASK_SECONDS):
+            try:
+                answered = await self.api.read("users.info", {"user": user}, seconds=ASK_SECONDS)
+                reply = answered.read(SlackPersonReply)
+            except (NotReached, NoAnswer):
+                return ""
+            if reply.ok:
+                self._remember(user, reply.user.shown)
+        return self._known.get(user, "")
+
+    def _remember(self, user: str, name: str) -> None:
+        while len(self._known) >= NAMES_MAX:
+            del self._known[next(iter(self._known))]
+        self._known[user] = name
