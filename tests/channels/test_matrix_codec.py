@@ -108,6 +108,14 @@ def test_an_edit_in_the_same_answer_counts_and_a_foreign_one_does_not() -> None:
         assert read.words.text == said
 
 
+def test_a_thread_that_is_no_event_is_the_room_itself() -> None:
+    for root in ("x" * 70_000, "$with space", "$\0", 7):
+        relation = {"rel_type": "m.thread", "event_id": root}
+        read = READER.read(ROOM, event(content=text("hi", **{"m.relates_to": relation})), ALONE)
+        assert read is not None
+        assert read.route.thread == ""
+
+
 def test_a_room_is_read_from_the_invitation_that_we_followed() -> None:
     before, asked, after = event(event_id="$a"), event(event_id="$b"), event(event_id="$c")
     invited, joined = member(ME, "invite"), member(ME, "join", by=ME, was="invite")
@@ -165,7 +173,8 @@ def test_whatever_is_in_an_event_it_is_read_or_passed_over(
     made = event(kind, content=content, unsigned=unsigned, state_key=ME)
     for each in with_edits([made]):
         wants_target(each, ME)
-        READER.read(ROOM, each, GROUP, made)
+        read = READER.read(ROOM, each, GROUP, made)
+        assert read is None or len(read.route.thread) + len(read.edits) < 600
     since_invited([made], ME)
     invited_by([made], ME)
 

@@ -23,6 +23,7 @@ from koboshi.kernel.rows import (
     moved_ms_of,
     read_entry,
     read_open_turn,
+    read_session,
     read_turn,
 )
 from koboshi.kernel.sessions import find_or_make_session

@@ -11,7 +11,7 @@ epoch of that claim. So at every moment:
   certainly not run. A started call without a result is a known unknown.
 * The transcript alone says what comes next (`domain/action.py`). A turn that is taken up after a
   crash continues with the step that was next before it.
-* The step that ends the work, what is owed because of it, and the next turn of the session are one
+* The step that ends the work, the deliveries that it owes, and the next turn of the session are one
   transaction (`go_on_after`). "Answered but still running" cannot be stored.
 * Only progress moves `progressed_ms`: a step of the work or an answer of a person. A claim, a
   release or a retry does not.

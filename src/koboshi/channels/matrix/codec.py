@@ -33,6 +33,7 @@ MS_MAX = 1 << 53
 
 _FILES = {"m.image": "image", "m.file": "file", "m.audio": "audio", "m.video": "video"}
 _KIND = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
+_EVENT_ID = re.compile(r"\$[!-~]{1,254}")
 _QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")
 
 
@@ -77,7 +78,7 @@ class MatrixReader:
         read = self._message(room, event, content, facts)
         if edited is None:
             return read
-        return replace(read, edits=_text(event.relation, "event_id"))
+        return replace(read, edits=_related(event) or "nothing")
 
     def _message(
         self, room: str, event: MatrixEvent, content: Mapping[str, Any], facts: RoomFacts
@@ -165,8 +166,7 @@ class MatrixReader:
 
 def thread_of(event: MatrixEvent) -> str:
     """The root of the thread that an event is in; empty for the room itself."""
-    relation = event.relation
-    return _text(relation, "event_id") if relation.get("rel_type") == "m.thread" else ""
+    return _related(event) if event.relation.get("rel_type") == "m.thread" else ""
 
 
 def wants_target(event: MatrixEvent, me: str) -> str:
@@ -174,7 +174,7 @@ def wants_target(event: MatrixEvent, me: str) -> str:
     is_mark = event.type == REACTION and event.sender != me
     if not is_mark or number_in(_text(event.relation, "key")) is None:
         return ""
-    return _text(event.relation, "event_id")
+    return _related(event)
 
 
 def since_invited(events: Sequence[MatrixEvent], me: str) -> tuple[Sequence[MatrixEvent], bool]:
@@ -194,11 +194,7 @@ def since_invited(events: Sequence[MatrixEvent], me: str) -> tuple[Sequence[Matr
 def with_edits(events: Sequence[MatrixEvent]) -> Sequence[MatrixEvent]:
     """The events with the words that their senders gave them later: what was changed before it was
     read is read as it is now."""
-    latest = {
-        (_text(event.relation, "event_id"), event.sender): new
-        for event in events
-        if (new := _edited(event))
-    }
+    latest = {(_related(event), event.sender): new for event in events if (new := _edited(event))}
     return [
         msgspec.structs.replace(event, content={**event.content, **new})
         if (new := latest.get((event.event_id, event.sender))) and event.content
@@ -269,6 +265,13 @@ def _as_it_is_now(event: MatrixEvent) -> Mapping[str, Any]:
         if isinstance(new, dict):
             return new
     return event.content
+
+
+def _related(event: MatrixEvent) -> str:
+    """The event that it relates to; empty for what cannot be one. People write that themselves, on
+    any server, and it becomes part of keys."""
+    named = _text(event.relation, "event_id")
+    return named if _EVENT_ID.fullmatch(named) else ""
 
 
 def _text(content: Mapping[str, Any], key: str) -> str:

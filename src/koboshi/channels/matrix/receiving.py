@@ -46,6 +46,7 @@ from koboshi.ports.clock import Clock
 log = structlog.get_logger()
 
 POLL_MS = 30_000
+BAD_REQUEST = 400
 SYNC_SECONDS = 45.0
 """For an answer, with the time for which the homeserver may hold it open."""
 FIRST_SECONDS = 300.0
@@ -53,6 +54,9 @@ FIRST_SECONDS = 300.0
 TIMELINE_MAX = 50
 TROUBLE_CHARS_MAX = 300
 ASIDES_MAX = 8
+DEVICE_REMEDY = (
+    "a token of a login has a device; without one, each unknown send is looked for first"
+)
 FILTER = {
     "presence": {"types": []},
     "account_data": {"types": []},
@@ -74,6 +78,7 @@ class _Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Me(msgspec.Struct, frozen=True, kw_only=True):
     user_id: str
+    device_id: str | None = None
 
 
 class _Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +93,8 @@ class MatrixReceiving:
     on_back: Callable[[], None] = lambda: None
     """Called when the homeserver can be had again."""
     heard_ms: int | None = None
+    knows_keys: bool = False
+    """Whether the homeserver tells repeats by their keys: it does for tokens that have a device."""
     _session: MatrixSession | None = None
     _trouble: str | None = "not connected yet"
     _tasks: TaskGroup | None = None
@@ -171,9 +178,19 @@ class MatrixReceiving:
         if since is not None:
             query["since"] = since
         place = f"{CLIENT}/sync"
-        answer = await self.api.ask_patiently(
-            SyncAnswer, "GET", place, query=query, seconds=seconds
-        )
+        try:
+            answer = await self.api.ask_patiently(
+                SyncAnswer, "GET", place, query=query, seconds=seconds
+            )
+        except MatrixRefused as refused:
+            if refused.status != BAD_REQUEST or since is None:
+                raise
+            # To begin anew would leave out, without a word, what was written in between.
+            raise ChannelUnusable(
+                f"{self.options.homeserver} does not know the place up to which "
+                f"{self.options.name} was read ({refused}); give the account another section to "
+                "begin anew: what was written in between is not read then"
+            ) from None
         self.heard_ms = self.clock.now_ms()
         self.trouble = None
         return answer
@@ -192,6 +209,9 @@ class MatrixReceiving:
             ) from None
         if me.user_id != options.user:
             raise ChannelUnusable(f"the token of {options.name} is of {me.user_id}: set user to it")
+        self.knows_keys = bool(me.device_id)
+        if not self.knows_keys:
+            log.warning("matrix_without_device", channel=options.name, remedy=DEVICE_REMEDY)
         name = ""
         with suppress(MatrixRefused):
             place = f"{CLIENT}/profile/{quote(options.user, safe='')}"

@@ -55,6 +55,12 @@ class ChatPlaces:
     def get(self, chat: str) -> ChatPlace | None:
         return self._places.get(chat)
 
+    def note(self, chat: str, thread: str) -> None:
+        """A thread of a conversation was spoken in, and how far it was read is not known."""
+        known = self._places.get(chat)
+        if known is not None and thread:
+            self._places[chat] = known.moved(known.newest, thread)
+
     def move(self, chat: str, ts: str, thread: str = "") -> ChatPlace:
         """The place of a conversation behind one more message."""
         known = self._places.get(chat) or ChatPlace(newest=ts)

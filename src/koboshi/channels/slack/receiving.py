@@ -16,6 +16,9 @@ it is not acknowledged; after some minutes it gives up. The history of conversat
 * A first connection takes nothing from before.
 * Slack renews connections and says so. The new one is open before the old one ends, so that this is
   no gap. Any other end is one: the channel connects anew.
+* Where Slack calls us, no connection tells of a gap, and a later event may follow a lost one. So
+  what comes live moves no watermark there. The history alone does, which is read at the start, now
+  and then, and where Slack had to try for long.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,6 +60,7 @@ KINDS = "public_channel,private_channel,mpim,im"
 PAGES_PER_SECOND = 50 / 60
 PAGES_AT_ONCE = 50
 """What Slack allows to apps of one's own; others are told to wait."""
+SWEEP_SECONDS = 3_600.0
 ASIDES_MAX = 8
 SEEN = "eyes"
 """Shown on a message that has to wait for its turn."""
@@ -127,12 +131,20 @@ class SlackReceiving:
         await accept([])
         names = PeopleNames(api=self.api, clock=self.clock)
         async with create_task_group() as tasks:
-            taking = Taking(receiving=self, reader=reader, accept=accept, names=names, tasks=tasks)
+            taking = Taking(
+                receiving=self,
+                reader=reader,
+                accept=accept,
+                names=names,
+                tasks=tasks,
+                moves_marks=not self.options.is_called,
+            )
 
             def look_again() -> None:
                 tasks.start_soon(self._look_again, taking)
 
             if self.options.is_called:
+                tasks.start_soon(self._sweep, taking)
                 await RequestUrl(
                     options=self.options,
                     clock=self.clock,
@@ -174,10 +186,9 @@ class SlackReceiving:
         stored = await self.watermarks(self.options.account)
         for chat, token in stored.items():
             taking.places.load(chat, token)
+        history = SlackChatHistory(history=self.history, reader=taking.reader, places=taking.places)
         catch_up = CatchUp(
-            history=SlackChatHistory(
-                history=self.history, reader=taking.reader, places=taking.places
-            ),
+            history=history,
             accept=taking.accept,
             clock=self.clock,
             pace=_Pace(self.clock).wait,
@@ -185,10 +196,11 @@ class SlackReceiving:
         place = None if cursor is None else place_in(cursor)
         if place is None:
             # A first connection: what was said before is not for us.
-            taking.cursor = ts_of(self.api.now_s)
-            await taking.accept([], taking.cursor)
+            taking.cursor = taking.first = ts_of(self.api.now_s)
+            await taking.accept([], taking.cursor_token)
         else:
-            taking.cursor = place.newest
+            taking.cursor, (taking.first, *_) = place.newest, (*place.threads, place.newest)
+            history.since = micros_of(taking.first)
             catch_up.add(await self._behind(taking))
         taking.catch_up = self._catch_up = catch_up
         taking.tasks.start_soon(catch_up.run)
@@ -202,13 +214,22 @@ class SlackReceiving:
         latest_first = sorted(places, key=lambda chat: -micros_of(places[chat].newest))
         return {chat: places[chat].token for chat in latest_first}
 
+    async def _sweep(self, taking: "Taking") -> None:
+        """Look now and then for what Slack could not tell us."""
+        while True:
+            await sleep(SWEEP_SECONDS)
+            await self._look_again(taking)
+
     async def _look_again(self, taking: "Taking") -> None:
-        """Slack could not reach us for a while: it may have given up on some events."""
+        """Read every conversation from where its history was last read."""
         catch_up = taking.catch_up
         if catch_up is None or catch_up.chats_behind:
             return
+        begun = ts_of(self.api.now_s)
         catch_up.add(await self._behind(taking))
         await catch_up.run()
+        taking.cursor = max(taking.cursor, begun, key=micros_of)
+        await taking.accept([], taking.cursor_token)
 
     async def _conversations(self) -> list[str]:
         """The conversations that the app is in."""
@@ -254,9 +275,18 @@ class Taking:
     accept: Accept
     names: PeopleNames
     tasks: TaskGroup
+    moves_marks: bool = True
+    """What comes live stands for everything before it."""
     places: ChatPlaces = field(default_factory=ChatPlaces)
     catch_up: CatchUp | None = None
     cursor: str = ""
+    """The newest message of all."""
+    first: str = ""
+    """When the app was first connected: what was said before is not for us."""
+
+    @property
+    def cursor_token(self) -> str:
+        return ChatPlace(newest=self.cursor, threads=(self.first,)).token
 
     async def take_call(self, kind: str, payload: bytes) -> bool:
         """Store what a call of Slack says. Returns whether it is stored, or need not be."""
@@ -282,7 +312,8 @@ class Taking:
         if aside:
             await self.accept(aside)
         if arrived:
-            receipts = await self.catch_up.take(arrived, self.cursor or None)
+            cursor = self.cursor_token if self.moves_marks else None
+            receipts = await self.catch_up.take(arrived, cursor)
             self.receiving.say_aside(free, receipts, self.tasks)
         return [not is_held for is_held in held]
 
@@ -309,6 +340,9 @@ class Taking:
         if not stamp:
             return ""
         thread = inbound.route.thread if inbound.is_addressed else ""
+        if not self.moves_marks:
+            self.places.note(inbound.route.chat, thread)
+            return ""
         if not is_held:
             self.cursor = max(self.cursor, stamp, key=micros_of)
         return self.places.move(inbound.route.chat, stamp, thread).token

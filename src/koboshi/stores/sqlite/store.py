@@ -14,15 +14,18 @@ from koboshi.domain.timing import Timing
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.approval_verbs import ApprovalVerbs
 from koboshi.kernel.browsers import BrowserVerbs
+from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
 from koboshi.kernel.goals import GoalVerbs
+from koboshi.kernel.minutes import MinuteVerbs
 from koboshi.kernel.notices import tell_of_full_disk
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
 from koboshi.kernel.schedules import ScheduleVerbs
+from koboshi.kernel.search import SearchVerbs
 from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.kernel.views import ViewVerbs
@@ -60,6 +63,8 @@ from koboshi.stores.sqlite.room import DiskSpace, make_way
 from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
 
+PREFIX_MAX = 5
+"""Beginnings of words up to this length are indexed (`own_schema.sql`)."""
 LOG_NAME = f"{DATABASE_NAME}-wal"
 
 
@@ -94,6 +99,9 @@ class SqliteStore:
             writer, readers, context, lambda: to_thread.run_sync(forget_log, path)
         )
         self.browsers = BrowserVerbs(writer, readers)
+        self.minutes = MinuteVerbs(writer, readers)
+        self.search = SearchVerbs(writer, readers, _match)
+        self.chats = ChatVerbs(writer, context)
         self.approvals = ApprovalVerbs(writer, readers)
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
@@ -254,3 +262,9 @@ def _open_or_replace(
         replaced = restore(home, backup, stamp)
         words = f"it is kept in {replaced}, and {backup.name} is used with its outbox held"
         return open_writer(path), (f"{damage}; {words}",)
+
+
+def _match(words: tuple[str, ...]) -> tuple[str, ...]:
+    """In quotes nothing is an operator. The last word may be half typed."""
+    exact = " ".join(f'"{word}"' for word in words)
+    return (f"{exact} *",) if len(words[-1]) <= PREFIX_MAX else (exact, f"{exact} *")

@@ -5,8 +5,11 @@ from typing import cast
 
 import apsw
 
-from koboshi.kernel.queries import QUERIES
+from koboshi.kernel.queries import QUERIES as KERNEL_QUERIES
+from koboshi.kernel.sql import load_queries
 from koboshi.kernel.transaction import Item, Outcome, Row, Value
+
+QUERIES = {**KERNEL_QUERIES, **load_queries("koboshi.stores.sqlite", "search.sql")}
 
 
 class SqliteReading:

@@ -1,4 +1,8 @@
-"""The fake of Slack is good enough for Slack's own client, which we did not write."""
+"""Checks the fake with Slack's own client, which we did not write.
+
+Run by `tests/channels/test_slack_fake.py` in a process of its own: the client leaves threads and
+sockets behind.
+"""
 
 import queue
 import time
