@@ -22,8 +22,8 @@ def test_the_page_shows_people_with_their_roles(browser: Browser, tmp_path: Path
     assert koboshi("pairing", "approve", nth_code(1), "--role", "owner", home=home).code == 0
     with gateway(home) as one, visiting(browser) as visit:
         visit.open(link_of(one))
-        visit.go("#/people")
-        rows = visit.page.locator(".rows li")
+        visit.go("#/settings")
+        rows = visit.page.locator(".rows li", has_text="telegram:main")
         expect(rows).to_have_count(2)
         expect(rows.filter(has_text="telegram:main 111").locator(".chip")).to_have_text("owner")
         expect(rows.filter(has_text="telegram:main 222").locator(".chip")).to_have_text("asks")

@@ -331,7 +331,28 @@ async def test_our_own_words_and_those_of_other_bots_are_not_for_us(
     kept = {each.words.text: each for _, each in bot.gateway.stored.values()}
     assert bot.texts == ["to us"]
     assert not kept["to others"].is_addressed
-    assert [each.ignored for each in kept.values()].count("not-from-a-person") == 1
+    assert {*kept} == {"to others", "to us"}, "words of bots leave no row"
+
+
+async def test_what_cannot_be_read_does_not_keep_the_rest_from_us(
+    fake: FakeDiscord, place: DiscordChannel, ann: DiscordUser
+) -> None:
+    """Live it is kept as it came; in a history it is passed over."""
+    world, bot = fake.world, Bot(fake)
+    async with bot.connected():
+        await bot.is_whole()
+        world.dispatch("MESSAGE_CREATE", lambda _: {"id": "1", "channel_id": 7, "mentions": "?"})
+        world.say(place, ann, to_us(fake, "one"))
+        await bot.stores("one")
+    bot.forget_session()
+    world.say(place, ann, to_us(fake, "broken")).kind = "?"  # type: ignore[assignment]
+    world.say(place, ann, to_us(fake, "two"))
+    async with bot.connected():
+        await bot.is_whole()
+
+    assert bot.texts == ["one", "two"]
+    ignored = [each.ignored for _, each in bot.gateway.stored.values() if each.ignored]
+    assert [each.partition(":")[0] for each in ignored] == ["malformed"]
 
 
 async def test_a_flood_is_stored_in_batches_and_in_order(

@@ -1,13 +1,17 @@
 """What Slack tells is stored, then acknowledged; what it gave up on is read from the history."""
 
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 from anyio import Event as Signal
 from anyio import create_task_group, fail_after
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from koboshi.channels.common.calls import NoAnswer
+from koboshi.channels.slack.linking import Links
+from koboshi.channels.slack.sockets import Arrived
 from koboshi.domain.errors import ChannelUnusable
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from tests.channels.fakes import FakeGateway, until
@@ -23,6 +27,7 @@ class Inbox:
     """What was committed, in order, with how far was read."""
 
     gate: Signal | None = None
+    is_reached: Signal = field(default_factory=Signal)
     texts: list[str] = field(default_factory=list)
     entries: list[Inbound] = field(default_factory=list)
     cursor: str | None = None
@@ -36,6 +41,7 @@ class Inbox:
         watermarks: Mapping[str, str] = NO_WATERMARKS,
     ) -> tuple[Receipt, ...]:
         if self.gate is not None and batch:
+            self.is_reached.set()
             await self.gate.wait()
         receipts = await self.gateway.accept(batch, cursor, watermarks)
         new = [each for each, told in zip(batch, receipts, strict=True) if not told.is_duplicate]
@@ -85,13 +91,19 @@ async def test_a_mention_is_one_message_however_often_it_is_told() -> None:
 async def test_a_first_connection_takes_nothing_from_before() -> None:
     async with serving() as fake, a_slack_channel(fake) as channel:
         inbox, ann = Inbox(), fake.world.user()
-        fake.world.say(fake.world.im(ann), ann, "long ago")
+        fake.world.clock = lambda: time.time() - 5
+        fake.world.say(fake.world.im(ann), ann, "a while ago")
+        fake.world.clock = time.time
         fake.world.happenings.give_up_all()
         async with receiving(channel, inbox.accept):
             fake.world.say(fake.world.im(ann), ann, "now")
             await until(lambda: inbox.texts)
         assert inbox.texts == ["now"]
-        assert inbox.cursor
+        await until(lambda: not fake.sockets.connections)
+        again = a_slack_channel(fake, inbox.watermarks)
+        async with again as channel, receiving(channel, inbox.accept, inbox.cursor):
+            await until(lambda: not channel.hearing.chats_behind)
+        assert inbox.texts == ["now"], "nor does the next one"
 
 
 async def test_what_slack_gave_up_on_is_read_from_the_history_in_order() -> None:
@@ -238,3 +250,27 @@ async def test_presses_and_commands_are_stored_once() -> None:
             world.command(world.im(ann), ann, "")
             await until(lambda: len(inbox.texts) == 3)
         assert inbox.texts == ["/stop", "what is new?", "/help"]
+
+
+async def acknowledged_first(links: Links, arriving: MemoryObjectReceiveStream[Arrived]) -> None:
+    """A bug that others have: the acknowledgement goes out before the commit."""
+    async for each in arriving:
+        await each.link.acknowledge(each.envelope.envelope_id)
+        await links.take([(each.envelope.type, bytes(each.envelope.payload))])
+
+
+@pytest.mark.parametrize("is_planted", [False, True])
+async def test_a_planted_early_acknowledgement_is_found(
+    is_planted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before the commit, Slack has to know that we do not have it."""
+    if is_planted:
+        monkeypatch.setattr(Links, "_keep_taking", acknowledged_first)
+    async with serving() as fake, a_slack_channel(fake) as channel:
+        inbox, ann = Inbox(gate=Signal()), fake.world.user()
+        async with receiving(channel, inbox.accept):
+            said = fake.world.event_of(fake.world.say(fake.world.im(ann), ann, "hello"))
+            with fail_after(30):
+                await inbox.is_reached.wait()
+        await until(lambda: said.is_over or said.attempts)
+        assert (said.fate is Fate.ACKNOWLEDGED) is is_planted

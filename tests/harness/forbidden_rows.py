@@ -3,7 +3,7 @@ the kernel's schema, with a statement that would write what it makes impossible.
 
 from koboshi.domain.transcript import Effect, Need
 from tests.harness.homes import Home, a_call
-from tests.harness.timed_constraints import MESSAGES_OF_TIME, REFUSED_BY_TIME, TIME_POINTING_NOWHERE
+from tests.harness.timed_constraints import REFUSED_BY_TIME
 
 OUTBOX = (
     "INSERT INTO outbox (session_id, cause, part, parts, text, anchor, state, created_ms, "
@@ -93,6 +93,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             "INSERT INTO watermarks VALUES ('a', 'b', 'c', '1'), ('a', 'b', 'c', '2')",
         )
     ],
+    "search_place": [("CHECK one = 1", "INSERT INTO search_place VALUES (2, 0)")],
     "send_ids": [
         ("CHECK one = 1", "INSERT INTO send_ids VALUES (2, '0123456789')"),
         (
@@ -378,55 +379,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("TRIGGER journal_never_changes", "UPDATE journal SET reason = 'no' WHERE seq = 1")
     ],
 }
-
-MESSAGES = {
-    **MESSAGES_OF_TIME,
-    "TRIGGER closed_turns_never_change": "a closed turn never changes",
-    "TRIGGER epochs_only_grow": "epochs only grow",
-    "TRIGGER steps_never_change": "the transcript is only appended to",
-    "TRIGGER settled_deliveries_never_change": "a settled delivery never changes",
-    "TRIGGER ended_processes_stay_ended": "a process that has ended stays ended",
-    "TRIGGER journal_never_changes": "the journal is only appended to",
-    "INDEX one_open_turn": "UNIQUE constraint failed: turns.session_id",
-    "INDEX one_answer": "UNIQUE constraint failed: steps.turn_id",
-    "INDEX one_recovery_note": "UNIQUE constraint failed: steps.turn_id, steps.epoch",
-    "INDEX one_rule": "UNIQUE constraint failed: approval_rules.session_id, approval_rules.rule",
-    "INDEX one_end_note": "UNIQUE constraint failed: steps.turn_id",
-}
-
-POINTING_NOWHERE = {
-    **TIME_POINTING_NOWHERE,
-    "turns.session_id": "UPDATE turns SET session_id = 99 WHERE turn_id = 2",
-    "turns.worker_id": "UPDATE turns SET worker_id = 99 WHERE turn_id = 2",
-    "accounts.connected_by": (
-        "INSERT INTO accounts (channel, account, bound_ms, connected_by) VALUES ('a', '1', 1, 99)"
-    ),
-    "pairings.session_id": f"{PAIRING} ('a', 'b', '', 99, 1, 1, 2)",
-    "inbox.session_id": f"{INBOX} 'message', 'waiting', 99, 1, NULL, NULL)",
-    "inbox.turn_id": f"{INBOX} 'message', 'attached', 1, 1, 99, NULL)",
-    "inbox.accepted_by": "UPDATE inbox SET accepted_by = 99",
-    "steps.session_id": f"{STEP} (99, 2, 1, '{{}}', 1, 'note', 'x')",
-    "steps.turn_id": f"{STEP} (1, 99, 1, '{{}}', 1, 'note', 'x')",
-    "calls.turn_id": "UPDATE calls SET turn_id = 99",
-    "outbox.session_id": f"{OUTBOX} (99, 'x', 1, 1, '', '', 'owed', 1, 1, NULL, NULL, NULL)",
-    "outbox.turn_id": "UPDATE outbox SET turn_id = 99 WHERE settled_ms IS NULL",
-    "outbox.worker_id": f"{OUTBOX} (1, 'x', 1, 1, '', '', 'sending', 1, 1, 99, NULL, NULL)",
-    "outbox.tried_by": "UPDATE outbox SET tried_by = 99 WHERE settled_ms IS NULL",
-    "undelivered.notice_id": "INSERT INTO undelivered VALUES (99, 1)",
-    "undelivered.delivery_id": "INSERT INTO undelivered VALUES (1, 99)",
-    "approval_rules.session_id": f"{RULE} (99, 'k', NULL, NULL))",
-    "processes.session_id": f"{PROCESS} '1.0', 1, 'running', NULL); "
-    "UPDATE processes SET session_id = 99",
-    "processes.turn_id": f"{PROCESS} '1.0', 1, 'running', NULL); UPDATE processes SET turn_id = 99",
-    "watchers.process_id": "INSERT INTO watchers (process_id, kind, argument, state) "
-    "VALUES (99, 'exit', '', 'armed')",
-}
-
-
-def message_of(name: str) -> str:
-    """What SQLite says when it refuses."""
-    kind, _, rest = name.partition(" ")
-    return MESSAGES.get(name, f"{kind} constraint failed: {rest}")
 
 
 async def with_turns(home: Home) -> Home:

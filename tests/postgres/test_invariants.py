@@ -7,8 +7,10 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.harness.forbidden_rows import MESSAGES, POINTING_NOWHERE, REFUSED, with_turns
+from tests.harness.forbidden_rows import REFUSED, with_turns
+from tests.harness.forbidden_words import MESSAGES
 from tests.harness.homes import Home
+from tests.harness.lost_pointers import POINTING_NOWHERE
 from tests.harness.postgres_backend import PostgresBackend
 
 KINDS: dict[str, type[psycopg.Error]] = {

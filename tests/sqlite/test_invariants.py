@@ -13,8 +13,10 @@ import apsw
 import pytest
 
 from tests.harness.backends import SqliteBackend
-from tests.harness.forbidden_rows import POINTING_NOWHERE, REFUSED, STEP, message_of, with_turns
+from tests.harness.forbidden_rows import REFUSED, STEP, with_turns
+from tests.harness.forbidden_words import message_of
 from tests.harness.homes import Home, OpenHome
+from tests.harness.lost_pointers import POINTING_NOWHERE
 
 SCHEMA = files("koboshi.kernel").joinpath("schema.sql").read_text(encoding="utf-8")
 

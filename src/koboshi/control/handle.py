@@ -20,6 +20,7 @@ from koboshi.control.replies import (
     encoded,
     refusal,
 )
+from koboshi.control.request_wire import readable, request_of
 from koboshi.control.requests import (
     AddSchedule,
     AnswerApproval,
@@ -50,8 +51,6 @@ from koboshi.control.requests import (
     SearchChats,
     SetRole,
     ShowSchedule,
-    readable,
-    request_of,
 )
 from koboshi.domain.shutdown import Leave
 from koboshi.processes.installed import INSTALLED
@@ -115,10 +114,8 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await approval_acts.answer(store, request)
         case MoveTimed() | ListSchedules() | ShowSchedule() | AddSchedule() | ListGoals():
             return await schedules.answer(store, request)
-        case CreateBackup(what=file, keep=keep):
-            return backups.begun(store, file, keep)
-        case GetBackup():
-            return backups.standing(store)
+        case CreateBackup() | GetBackup():
+            return backups.answer(store, request)
         case other:
             raise AssertionError(f"nothing answers {type(other).__name__}")
 

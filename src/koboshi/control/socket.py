@@ -17,7 +17,6 @@ import structlog
 from anyio import (
     TASK_STATUS_IGNORED,
     BrokenResourceError,
-    ClosedResourceError,
     DelimiterNotFound,
     IncompleteRead,
     create_task_group,
@@ -26,11 +25,11 @@ from anyio import (
     sleep,
     to_thread,
 )
-from anyio.abc import SocketListener, SocketStream, TaskStatus
-from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.abc import TaskStatus
 
 from koboshi.control.key import KEY_FIELD, NO_KEY, ControlKey
 from koboshi.control.replies import encoded, refusal
+from koboshi.control.wire import accepted, line_from, send_all
 from koboshi.domain.errors import StoreFailed
 from koboshi.domain.resource_exhaustion import shortage_in
 
@@ -61,27 +60,27 @@ class ControlSocket:
             try:
                 key = ControlKey.held_in(self.home)
                 # What a dead gateway left there is replaced: the lock proves that it has no owner.
-                listener = await SocketListener.from_socket(_bound(short_name(folder, path)))
+                listening = _bound(short_name(folder, path))
             except (OSError, StoreFailed) as error:
                 log.warning("control_unavailable", path=str(path), error=str(error))
                 task_status.started()
                 return
             task_status.started()
-            async with listener:
+            with listening:
                 ours = _found(path)
-                await self._take(listener, key)
+                await self._take(listening, key)
         finally:
             os.close(folder)
             _remove(path, ours)
 
-    async def _take(self, listener: SocketListener, key: ControlKey) -> None:
+    async def _take(self, listening: socket.socket, key: ControlKey) -> None:
         """Accept connections. While a resource is missing for that, they wait."""
         waits_for: str | None = None
         async with create_task_group() as tasks:
             while True:
                 try:
-                    stream = await listener.accept()
-                except BrokenResourceError as error:
+                    connection = await accepted(listening)
+                except OSError as error:
                     missing = shortage_in(error)
                     if missing is None:
                         raise
@@ -91,23 +90,21 @@ class ControlSocket:
                     await sleep(AGAIN_SECONDS)
                     continue
                 waits_for = None
-                tasks.start_soon(self._serve_one, stream, key)
+                tasks.start_soon(self._serve_one, connection, key)
 
-    async def _serve_one(self, stream: SocketStream, key: ControlKey) -> None:
-        gone = (BrokenResourceError, ClosedResourceError, IncompleteRead, TimeoutError)
-        async with stream:
+    async def _serve_one(self, connection: socket.socket, key: ControlKey) -> None:
+        with connection:
             try:
-                reply = await self._reply_to(stream, key)
+                reply = await self._reply_to(connection, key)
                 with fail_after(SEND_SECONDS):
-                    await stream.send(json.dumps(reply).encode() + b"\n")
-            except gone as error:
+                    await send_all(connection, json.dumps(reply).encode() + b"\n")
+            except (BrokenResourceError, IncompleteRead, TimeoutError) as error:
                 log.info("control_left", error=type(error).__name__)
 
-    async def _reply_to(self, stream: SocketStream, key: ControlKey) -> Mapping[str, object]:
+    async def _reply_to(self, connection: socket.socket, key: ControlKey) -> Mapping[str, object]:
         try:
             with fail_after(READ_SECONDS):
-                reader = BufferedByteReceiveStream(stream)
-                request = json.loads(await reader.receive_until(b"\n", REQUEST_BYTES_MAX))
+                request = json.loads(await line_from(connection, REQUEST_BYTES_MAX))
         except DelimiterNotFound:
             return encoded(
                 refusal("bad-request", f"a request has at most {REQUEST_BYTES_MAX} bytes")

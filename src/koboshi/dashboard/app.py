@@ -16,7 +16,8 @@ from starlette.routing import Route as Path
 
 from koboshi.control.page_replies import CommandHint, PageOffer, SettingList, SettingRow
 from koboshi.control.replies import Done, Refusal, refusal
-from koboshi.control.requests import AnswerApproval, ControlRequest, readable
+from koboshi.control.request_wire import readable
+from koboshi.control.requests import AnswerApproval, ControlRequest
 from koboshi.dashboard.files import page_routes
 from koboshi.dashboard.operation import Make, PageCall
 from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, PAGE_PATH, SETTINGS_PATH

@@ -21,7 +21,7 @@ def move_chat(tx: Transaction, route: Route, chat: str) -> None:
 
 
 def move_session(tx: Transaction, session_id: SessionId, chat: str) -> None:
-    """Move a session to another chat. If a session exists there, only what is owed moves to it."""
+    """Move a session to another chat. If one exists there, only owed deliveries move to it."""
     forget_anchors(tx, session_id)
     lock_found(tx, "moved_key", session_id=session_id, chat=chat)
     if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):

@@ -11,6 +11,7 @@ says how far every step is there (`search_bound`), and the place goes no further
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from koboshi.domain.finding import excerpt_of, holds, wanted_words
 from koboshi.domain.ids import ChannelName, shown
@@ -28,11 +29,15 @@ CHARS_MAX = 200_000
 """So much of a step is indexed."""
 
 
+Matches: TypeAlias = tuple[str, ...]
+
+
 class SearchVerbs:
     def __init__(
-        self, writer: Writer, readers: Readers, match: Callable[[tuple[str, ...]], str]
+        self, writer: Writer, readers: Readers, match: Callable[[tuple[str, ...]], Matches]
     ) -> None:
-        """`match` says in the language of the store: all of these words, the last one begun."""
+        """`match` says in the language of the store: all of these words, the last one begun. The
+        second way of saying it is tried where the first finds too little."""
         self._writer = writer
         self._readers = readers
         self._match = match
@@ -74,12 +79,22 @@ def _clear(tx: Transaction) -> None:
 
 
 def _find(
-    tx: Reading, channel: ChannelName, words: tuple[str, ...], match: str, limit: int
+    tx: Reading, channel: ChannelName, words: tuple[str, ...], matches: Matches, limit: int
 ) -> tuple[SearchHit, ...]:
-    rows = tx.rows("search_find", words=match, limit=limit * LOOKED_AT)
-    found = [*_in_tail(tx, words), *(number(seq) for (seq,) in rows)]
+    found = [*_in_tail(tx, words), *_in_index(tx, matches, limit * LOOKED_AT)]
     hits = [hit for seq in found if (hit := _hit(tx, channel, words, seq)) is not None]
     return (*_in_titles(tx, channel, words), *hits)[:limit]
+
+
+def _in_index(tx: Reading, matches: Matches, limit: int) -> list[int]:
+    """The newest steps with the words. A long word is looked for as it is first: it is rarely the
+    beginning of another one, and all of those would have to be sorted."""
+    found: list[int] = []
+    for match in matches:
+        if len(found) < limit:
+            rows = tx.rows("search_find", words=match, limit=limit)
+            found = [number(seq) for (seq,) in rows]
+    return found
 
 
 def _in_tail(tx: Reading, words: tuple[str, ...]) -> list[int]:

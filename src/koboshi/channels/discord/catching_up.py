@@ -12,12 +12,14 @@ it. What comes both ways is a duplicate key.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import structlog
 from anyio import CapacityLimiter, sleep
 
 from koboshi.channels.common.calls import NoAnswer
-from koboshi.channels.discord.client import TOO_MANY, DiscordApi
-from koboshi.channels.discord.types import ChannelMessage, DiscordPlace
+from koboshi.channels.discord.client import TOO_MANY, ApiAnswer, DiscordApi
+from koboshi.channels.discord.places import is_id
+from koboshi.channels.discord.types import ChannelMessage, DiscordPlace, OnlyId
 from koboshi.channels.discord.watermarks import ReadMarks
 from koboshi.ports.clock import Clock
 
@@ -27,6 +29,8 @@ PAGE = 100
 AT_ONCE = 4
 """Histories that are read side by side."""
 GONE = frozenset({403, 404})
+UNREADABLE = -1
+"""The type of a message of which only the id can be told."""
 
 StoreHistory = Callable[[Sequence[ChannelMessage], DiscordPlace, dict[str, str]], Awaitable[None]]
 """Store messages of one channel and its watermark, in one transaction."""
@@ -129,6 +133,23 @@ class ChannelHistories:
         if answer.status in GONE:
             log.info("discord_history_refused", place=channel_id, why=answer.refusal.message)
             return None
-        if not answer.is_good:
-            raise NoAnswer(f"the history: {answer.refusal.message}")
-        return sorted(answer.read(list[ChannelMessage]), key=lambda each: int(each.id))
+        return sorted(messages_in(answer), key=lambda each: int(each.id))
+
+
+def messages_in(answer: ApiAnswer) -> list[ChannelMessage]:
+    """The messages of a history. One that cannot be read does not keep the others from us: only
+    its id is kept. Raises NoAnswer."""
+    if not answer.is_good:
+        raise NoAnswer(f"the history: {answer.refusal.message}")
+    found: list[ChannelMessage] = []
+    for raw in answer.read(list[msgspec.Raw]):
+        try:
+            found.append(msgspec.json.decode(raw, type=ChannelMessage))
+        except (msgspec.DecodeError, RecursionError) as error:
+            log.warning("discord_message_unreadable", why=str(error))
+            try:
+                named = msgspec.json.decode(raw, type=OnlyId)
+            except (msgspec.DecodeError, RecursionError):
+                continue
+            found.append(ChannelMessage(id=named.id, channel_id="", kind=UNREADABLE))
+    return [each for each in found if is_id(each.id)]

@@ -166,7 +166,8 @@ class EventIntake:
         mine = self.reader.me.id
         others = [each for each in messages if each.author is None or each.author.id != mine]
         whole = [await self._readable(each, place) for each in others]
-        inbounds = [self.reader.message(each, place) for each in whole]
+        read = [self.reader.message(each, place) for each in whole]
+        inbounds = [each for each in read if each.ignored is None]
         await self.accept(inbounds, None, tokens)
         self.marks.keep(tokens)
 
@@ -255,7 +256,9 @@ class EventIntake:
             return
         message = await self._readable(message, place)
         batch.tokens[message.channel_id] = self.marks.token(place.id, int(message.id), person)
-        batch.inbounds.append(self.reader.message(message, place))
+        inbound = self.reader.message(message, place)
+        if inbound.ignored is None:  # else it leaves no trace but the watermark
+            batch.inbounds.append(inbound)
 
     async def _edited(self, message: ChannelMessage, batch: _Batch) -> None:
         """Pictures that the platform adds to an address are told as edits, too."""
@@ -267,7 +270,9 @@ class EventIntake:
         place = await self.directory.place_of(
             message.channel_id, message.channel_type, message.guild_id
         )
-        batch.inbounds.append(self.reader.edited(message, place))
+        inbound = self.reader.edited(message, place)
+        if inbound.ignored is None:
+            batch.inbounds.append(inbound)
 
     async def _used(self, used: Interaction, batch: _Batch) -> None:
         if used.channel_id is None:

@@ -8,7 +8,7 @@ gets an empty one, too (`message.mdx`, Get Channel Messages); so it must show wh
 
 from collections.abc import Sequence
 
-from koboshi.channels.common.calls import NoAnswer
+from koboshi.channels.discord.catching_up import GONE, messages_in
 from koboshi.channels.discord.client import TOO_MANY, DiscordApi
 from koboshi.channels.discord.messages import channel_of, text_of
 from koboshi.channels.discord.places import id_at, is_id
@@ -50,11 +50,7 @@ async def _messages(
     if answer.status == TOO_MANY:
         refusal = answer.refusal
         return Unsure(reason=refusal.message, wait_ms=wait_ms(refusal.retry_after), was_sent=False)
-    if answer.status in (403, 404):
-        return None
-    if not answer.is_good:
-        raise NoAnswer(f"the history: {answer.refusal.message}")
-    return answer.read(list[ChannelMessage])
+    return None if answer.status in GONE else messages_in(answer)
 
 
 def _is_it(message: ChannelMessage, me: str, delivery: Delivery, near: Near) -> bool:

@@ -159,6 +159,10 @@ class Interaction(Struct, frozen=True):
         return self.member.user if self.member is not None else self.user
 
 
+class OnlyId(Struct, frozen=True):
+    id: str
+
+
 class RefusedCall(Struct, frozen=True):
     """What the API says with a status that is no success."""
 

@@ -41,6 +41,8 @@ class SlackChatHistory:
     history: SlackHistoryReader
     reader: SlackReader
     places: ChatPlaces
+    since: int = 0
+    """Nothing from before is taken; in microseconds."""
     _rest: dict[str, list[SlackMessage]] = field(default_factory=dict)
     """What was read of a conversation and is not handed on yet, oldest first."""
 
@@ -80,7 +82,7 @@ class SlackChatHistory:
         return HistoryPage(messages=messages, place=moved.token, is_last=is_last)
 
     async def _read(self, chat: str, begin: ChatPlace) -> list[SlackMessage]:
-        floor = micros_of(begin.newest) - OVERLAP_US
+        floor = max(micros_of(begin.newest) - OVERLAP_US, self.since)
         found: dict[str, SlackMessage] = {}
         threads = dict.fromkeys(begin.threads)
         cursor = ""

@@ -186,10 +186,9 @@ class SlackReceiving:
         stored = await self.watermarks(self.options.account)
         for chat, token in stored.items():
             taking.places.load(chat, token)
+        history = SlackChatHistory(history=self.history, reader=taking.reader, places=taking.places)
         catch_up = CatchUp(
-            history=SlackChatHistory(
-                history=self.history, reader=taking.reader, places=taking.places
-            ),
+            history=history,
             accept=taking.accept,
             clock=self.clock,
             pace=_Pace(self.clock).wait,
@@ -197,10 +196,11 @@ class SlackReceiving:
         place = None if cursor is None else place_in(cursor)
         if place is None:
             # A first connection: what was said before is not for us.
-            taking.cursor = ts_of(self.api.now_s)
-            await taking.accept([], taking.cursor)
+            taking.cursor = taking.first = ts_of(self.api.now_s)
+            await taking.accept([], taking.cursor_token)
         else:
-            taking.cursor = place.newest
+            taking.cursor, (taking.first, *_) = place.newest, (*place.threads, place.newest)
+            history.since = micros_of(taking.first)
             catch_up.add(await self._behind(taking))
         taking.catch_up = self._catch_up = catch_up
         taking.tasks.start_soon(catch_up.run)
@@ -229,7 +229,7 @@ class SlackReceiving:
         catch_up.add(await self._behind(taking))
         await catch_up.run()
         taking.cursor = max(taking.cursor, begun, key=micros_of)
-        await taking.accept([], taking.cursor)
+        await taking.accept([], taking.cursor_token)
 
     async def _conversations(self) -> list[str]:
         """The conversations that the app is in."""
@@ -280,6 +280,13 @@ class Taking:
     places: ChatPlaces = field(default_factory=ChatPlaces)
     catch_up: CatchUp | None = None
     cursor: str = ""
+    """The newest message of all."""
+    first: str = ""
+    """When the app was first connected: what was said before is not for us."""
+
+    @property
+    def cursor_token(self) -> str:
+        return ChatPlace(newest=self.cursor, threads=(self.first,)).token
 
     async def take_call(self, kind: str, payload: bytes) -> bool:
         """Store what a call of Slack says. Returns whether it is stored, or need not be."""
@@ -305,7 +312,7 @@ class Taking:
         if aside:
             await self.accept(aside)
         if arrived:
-            cursor = self.cursor if self.moves_marks and self.cursor else None
+            cursor = self.cursor_token if self.moves_marks else None
             receipts = await self.catch_up.take(arrived, cursor)
             self.receiving.say_aside(free, receipts, self.tasks)
         return [not is_held for is_held in held]

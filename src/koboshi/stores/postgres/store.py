@@ -210,7 +210,7 @@ async def _held(writer: PostgresWriter, options: StoreOptions) -> tuple[str, ...
 
 
 def hold_as_asked(options: StoreOptions, tx: Transaction) -> int:
-    """Hold what is owed, once for each who asked. Returns how many deliveries are held now."""
+    """Hold all owed deliveries, once for each who asked. Returns how many are held now."""
     if tx.change("hold_insert", cause=f"asked:{options.hold_asked_by}", gap=None, now=tx.now_ms):
         lock_found(tx, "keys_of_ages")
         hold_outbox(tx, "held: asked for at the start")
@@ -266,6 +266,6 @@ async def _forget_log() -> bool:
     return True
 
 
-def _match(words: tuple[str, ...]) -> str:
+def _match(words: tuple[str, ...]) -> tuple[str, ...]:
     """In quotes nothing is an operator. The last word may be half typed."""
-    return " & ".join(f"'{word}'" for word in words) + ":*"
+    return (" & ".join(f"'{word}'" for word in words) + ":*",)

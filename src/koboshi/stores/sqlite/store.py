@@ -63,6 +63,8 @@ from koboshi.stores.sqlite.room import DiskSpace, make_way
 from koboshi.stores.sqlite.witness_file import WitnessFile
 from koboshi.stores.sqlite.writer import SqliteWriter
 
+PREFIX_MAX = 5
+"""Beginnings of words up to this length are indexed (`own_schema.sql`)."""
 LOG_NAME = f"{DATABASE_NAME}-wal"
 
 
@@ -262,6 +264,7 @@ def _open_or_replace(
         return open_writer(path), (f"{damage}; {words}",)
 
 
-def _match(words: tuple[str, ...]) -> str:
+def _match(words: tuple[str, ...]) -> tuple[str, ...]:
     """In quotes nothing is an operator. The last word may be half typed."""
-    return " ".join(f'"{word}"' for word in words) + " *"
+    exact = " ".join(f'"{word}"' for word in words)
+    return (f"{exact} *",) if len(words[-1]) <= PREFIX_MAX else (exact, f"{exact} *")

@@ -5,5 +5,5 @@ CREATE TABLE search_place (
 ) STRICT;
 
 CREATE VIRTUAL TABLE search_words USING fts5 (
-    words, content = '', tokenize = 'unicode61 remove_diacritics 2'
+    words, content = '', tokenize = 'unicode61 remove_diacritics 2', prefix = '1 2 3 4 5'
 );
