@@ -2,11 +2,13 @@
 FROM python:3.13-slim AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
-COPY requirements/installer.txt requirements/runtime.txt requirements/
+# docker build --build-arg EXTRAS=anthropic: runtime, or one of anthropic, google and mcp.
+ARG EXTRAS=runtime
+COPY requirements/installer.txt requirements/${EXTRAS}.txt requirements/
 # First, and alone: they change less often than the code. Exact versions, each with its hash.
 RUN python -m venv /opt/koboshi \
     && /opt/koboshi/bin/pip install --no-cache-dir --require-hashes -r requirements/installer.txt \
-    && /opt/koboshi/bin/pip install --no-cache-dir --require-hashes -r requirements/runtime.txt
+    && /opt/koboshi/bin/pip install --no-cache-dir --require-hashes -r requirements/${EXTRAS}.txt
 COPY src src
 RUN /opt/koboshi/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
     && /opt/koboshi/bin/pip uninstall --yes hatchling editables

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Make .npm-neighbours, or bring it up to date: MCP servers of others, to be restarted and killed in tests.
+# Make .npm-neighbours, or bring it up to date: MCP servers of others, to be restarted and killed in tests, and axe,
+# which looks at the page for what keeps people out.
 #
 # Installed by name and exact version from the registry that npm is set up with; nothing of it is kept in the
 # tree, no lock file either, because that would hold addresses. Says one line when there is something to do.
@@ -8,7 +9,7 @@ set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
 FOLDER=.npm-neighbours
-PACKAGES=(@modelcontextprotocol/server-everything@2026.8.31)
+PACKAGES=(@modelcontextprotocol/server-everything@2026.8.31 axe-core@4.14.0)
 
 main() {
     if ! command -v npm >/dev/null || ! command -v node >/dev/null; then

@@ -9,7 +9,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from koboshi.domain import inbox, outbox, process, turn, watch
+from koboshi.domain import goal, inbox, outbox, process, schedule, turn, watch
+from koboshi.domain.goal import ENDED as GOAL_ENDED
+from koboshi.domain.goal import GoalState
 from koboshi.domain.ids import ChannelName, DeliveryId, SessionId
 from koboshi.domain.inbox import EntryState
 from koboshi.domain.machine import Machine
@@ -33,6 +35,7 @@ from koboshi.domain.outbox import (
 )
 from koboshi.domain.process import ENDED, ProcessState
 from koboshi.domain.route import Route
+from koboshi.domain.schedule import ScheduleState
 from koboshi.domain.turn import CLOSED, OPEN, TurnState
 from koboshi.domain.watch import WatcherKind, WatcherState
 
@@ -43,10 +46,10 @@ TEMPLATE = """\
 
 # State machines
 
-Turns, entries, deliveries, processes and watchers each have a stored state, and one table of what
-may follow what (`src/koboshi/domain/machine.py`). Every statement that sets a state passes the door
-in `src/koboshi/kernel/moves.py`, which asks `advance()` of the machine first. Every pair of state
-and event that is not in a table is refused as a bug, and changes nothing.
+Turns, entries, deliveries, processes, watchers, schedules and goals each have a stored state, and
+one table of what may follow what (`src/koboshi/domain/machine.py`). Every statement that sets a
+state passes the door in `src/koboshi/kernel/moves.py`, which asks `advance()` of the machine first.
+Every pair of state and event that is not in a table is refused as a bug, and changes nothing.
 
 ## Turns
 
@@ -89,6 +92,20 @@ A watcher looks at a process; what it says is a report (`src/koboshi/domain/watc
 armed one says anything. Kinds: {watcher_kinds}.
 
 {watcher}
+
+## Schedules
+
+A schedule is a standing order with a next due time; what became of each due time is an *occasion*
+(`src/koboshi/domain/schedule.py`, [time](time.md)). Only an armed one fires.
+
+{schedule}
+
+## Goals
+
+A goal is what the agent keeps at until it is done (`src/koboshi/domain/goal.py`). It moves on only
+by a judged answer.
+
+{goal}
 """
 
 
@@ -109,6 +126,8 @@ def render() -> str:
         ),
         watcher_kinds=", ".join(f"`{kind}`" for kind in WatcherKind),
         watcher=machine_section(watch.MACHINE, states_table(WatcherState, {})),
+        schedule=machine_section(schedule.MACHINE, states_table(ScheduleState, {})),
+        goal=machine_section(goal.MACHINE, states_table(GoalState, {"ended": GOAL_ENDED})),
     )
 
 

@@ -13,6 +13,7 @@ TESTS_NEED=(
     prlimit:util-linux
     systemctl:systemd
     chromium:chromium
+    tmux:tmux
     postgres:postgresql
     libatomic.so.1:libatomic1 # Playwright's driver
 )

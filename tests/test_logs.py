@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 
 
 class Broken(io.StringIO):
-    """A stream that refuses to be written to until it is mended."""
+    """A stream that refuses to be written to until it is repaired."""
 
     is_mended = False
 

@@ -59,9 +59,9 @@ def test_what_is_shown_is_what_runs(browser: Browser, one: Gateway, command: str
         expect(visit.page.locator("li pre.literal")).to_have_count(1)
         assert shown_in(visit, "li pre.literal") == exactly(command)
         expect(visit.page.locator(".row-foot").first).to_contain_text("by web")
-        expect(visit.page.locator(".row-foot").first).to_contain_text("more")
+        expect(visit.page.locator(".row-foot").first).to_contain_text("expires in")
         visit.press("Yes")
-        expect(visit.page.get_by_text("No question is open.")).to_be_visible()
+        expect(visit.page.get_by_text("No open questions.")).to_be_visible()
         visit.go("#/")
         expect(visit.answers.last).to_contain_text("through")
 

@@ -14,14 +14,14 @@ def test_a_browser_lets_another_one_out(browser: Browser, tmp_path: Path) -> Non
     with gateway(tmp_path / "home") as one, visiting(browser) as desk, visiting(browser) as phone:
         phone.open(link_of(one))
         desk.open(link_of(one))
-        desk.go("#/browsers")
+        desk.go("#/settings")
         expect(desk.page.locator(".rows li")).to_have_count(2)
         expect(desk.page.locator(".rows")).to_contain_text("Chrome on Linux")
         desk.page.locator(".rows li", has_text="b1").get_by_role("button", name="Revoke").click()
         expect(desk.page.locator(".rows li")).to_have_count(1)
         phone.page.reload()
 
-        expect(phone.page.get_by_text("This browser has not been let in")).to_be_visible()
+        expect(phone.page.get_by_text("This browser is not logged in")).to_be_visible()
         assert desk.errors == []
 
 
@@ -35,7 +35,7 @@ def test_an_open_page_sends_nothing_to_another_program_on_the_port(
         proof = visit.page.evaluate("localStorage.getItem('koboshi.proof')")
         one.kill()
         with impostor(port) as other:
-            expect(visit.page.get_by_text("This browser has not been let in")).to_be_visible()
+            expect(visit.page.get_by_text("This browser is not logged in")).to_be_visible()
 
     assert b"/api/v1/identity" in other.heard
     assert b"Cookie:" not in other.heard

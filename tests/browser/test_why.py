@@ -95,7 +95,8 @@ def shows(visit: Visit, place: str, *words: str) -> None:
     """Whether a page says all of that."""
     visit.go(place)
     for each in words:
-        expect(visit.page.locator(".board-body")).to_contain_text(each)
+        # A sentence of its own begins with a capital there.
+        expect(visit.page.locator(".board-body")).to_contain_text(each, ignore_case=True)
 
 
 def test_not_allowed(scene: Scene) -> None:
@@ -131,7 +132,7 @@ def test_stopped(scene: Scene) -> None:
     shows(scene.visit, "#/inbox", words, "the person cut the conversation")
     scene.visit.go("#/chat/stopping")
     expect(scene.visit.page.locator(".notice").last).to_contain_text(f"Why: {words}.")
-    scene.visit.page.get_by_role("link", name="why?").click()
+    scene.visit.page.get_by_role("link", name="Why?").click()
     expect(scene.visit.page.locator(".why")).to_contain_text("the person cut the conversation")
 
 
@@ -157,7 +158,7 @@ def test_waiting_for_an_answer(scene: Scene) -> None:
     shows(scene.visit, f"#/turns/{turn}", words, "What helps: answer in the chat")
     scene.visit.picture("why-waiting")
     scene.visit.page.get_by_role("link", name="Answer it under Questions").click()
-    scene.visit.page.get_by_role("button", name="tea").click()
+    scene.visit.page.get_by_role("button", name="tea", exact=True).click()
     scene.one.wait_state(message, "done")
 
 
@@ -181,7 +182,7 @@ def test_channel_down(scene: Scene) -> None:
     assert "not connected" not in status, "what went wrong is told"
     shows(scene.visit, f"#/turns/t{turn}", words, "koboshi doctor --online")
     shows(scene.visit, "#/health", "telegram:main")
-    trouble = scene.visit.page.get_by_role("status").filter(has_text="telegram:main")
+    trouble = scene.visit.page.locator(".trouble").filter(has_text="telegram:main")
     expect(trouble).to_contain_text("cannot be reached")
     scene.visit.go("#/outbox")
     scene.visit.page.locator(".rows a").first.click()
@@ -215,4 +216,5 @@ def test_given_up_after_three_deaths(browser: Browser, tmp_path: Path) -> None:
         visit.picture("why-given-up")
         visit.go("#/chat/a")
         expect(visit.page.locator(".notice").last).to_contain_text(f"Why: {words}")
+        expect(visit.page.locator(".failure")).to_be_visible()
         visit.picture("why-in-the-chat")

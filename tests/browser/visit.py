@@ -47,7 +47,7 @@ class Visit:
 
     @property
     def items(self) -> Locator:
-        return self.page.locator(".items > *")
+        return self.page.locator(".items > *:not(.day)")
 
     @property
     def answers(self) -> Locator:
@@ -73,7 +73,13 @@ class Visit:
         self.message_box.press("Enter")
 
     def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name).click()
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def place(self, name: str) -> None:
+        """Go to one of the places of the rail, which a narrow page hides."""
+        if not self.page.locator(".places").is_visible():
+            self.press("Menu")
+        self.page.locator(".places").get_by_role("link", name=name).click()
 
     def picture(self, name: str) -> None:
         PICTURES.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ a real socket."""
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import httpx2
 from anyio import Event as Signal
@@ -372,6 +373,7 @@ def web_channel(
     clock: FakeClock | None = None,
     pages: Pages = NO_PAGES,
     browsers: FakeBrowsers | None = None,
+    home: Path | None = None,
 ) -> WebChannel:
     clock = clock or FakeClock()
     return WebChannel(
@@ -386,6 +388,7 @@ def web_channel(
         clock=clock,
         pages=pages,
         limits=limits or WebLimits(poll_s=0.05),
+        home=home,
     )
 
 

@@ -100,6 +100,7 @@ class MatrixRig:
     async def write(self, text: str, number: int) -> bool:
         if number in self._said:
             return await self._comes_again()
+        await self.ready()  # a first connection takes nothing from before
         relation = {"rel_type": "m.thread", "event_id": self.root}
         said = await self.ann.say(self.room, text, **{"m.relates_to": relation})
         self._said[number] = said

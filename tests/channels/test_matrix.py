@@ -62,6 +62,22 @@ async def test_a_send_whose_answer_is_lost_is_one_event(rig: MatrixRig) -> None:
     assert await rig.ann.said_by(rig.room, rig.bot.user) == ["once"]
 
 
+async def test_without_a_device_a_send_is_not_repeated_but_looked_for(rig: MatrixRig) -> None:
+    """The homeserver knows keys of devices only: it would say a repeat twice."""
+    token = await rig.bot.server.token_without_device(rig.bot.user)
+    async with a_channel(rig.bot, token=token) as channel, create_task_group() as tasks:
+        tasks.start_soon(channel.receive, None, FakeGateway().accept)
+        await until(lambda: channel.trouble is None, "it is connected")
+        abilities = channel.abilities
+        sent = await channel.send(owed(rig.route, "once", **KEY))
+        found = await channel.find(owed(rig.route, **KEY), NOTHING_NEAR)
+        tasks.cancel_scope.cancel()
+
+    assert (abilities.idempotent_send, abilities.finds_sent) == (False, True)
+    assert isinstance(sent, Sent)
+    assert found == sent
+
+
 async def test_a_room_that_is_not_ours_or_none_is_refused(rig: MatrixRig) -> None:
     foreign = await rig.ann.room()
     for chat in (foreign, "not-a-room"):

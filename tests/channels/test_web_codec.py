@@ -206,6 +206,7 @@ def test_a_message_is_told_with_its_id() -> None:
         "message": "m5",
         "sender": "ann",
         "text": "hi",
+        "files": [],
     }
 
 

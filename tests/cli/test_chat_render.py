@@ -87,8 +87,10 @@ def test_tool_steps_are_short_asides() -> None:
         ),
         (
             "entry",
-            EntryLine(at=AT, thread="", message="m1", event="dropped", reason="cut"),
-            "m1 was dropped: cut",
+            EntryLine(
+                at=AT, thread="", message="m1", event="dropped", reason="cut", words="it was cut"
+            ),
+            "m1 was not answered: it was cut",
         ),
         (
             "turn",

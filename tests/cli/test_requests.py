@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from koboshi.control import replies, requests
+from koboshi.control.request_wire import REQUESTS, cleaned, encoded, request_of
 from koboshi.control.requests import (
     ControlRequest,
     CreateBackup,
@@ -15,16 +16,13 @@ from koboshi.control.requests import (
     ResumeTurn,
     RevokePairing,
     ShowRow,
-    cleaned,
-    encoded,
-    request_of,
 )
 
 
-@pytest.mark.parametrize("name", sorted(requests.REQUESTS))
+@pytest.mark.parametrize("name", sorted(REQUESTS))
 def test_each_request_is_read_as_it_was_sent(name: str) -> None:
     """Issue 14, point 4."""
-    kind = requests.REQUESTS[name]
+    kind = REQUESTS[name]
     plain = kind()
 
     assert encoded(plain)["ask"] == name
@@ -39,8 +37,8 @@ def test_every_request_of_the_module_has_a_name_of_its_own() -> None:
         for each in vars(requests).values()
         if isinstance(each, type) and issubclass(each, ControlRequest) and not each.__subclasses__()
     }
-    assert kinds == set(requests.REQUESTS.values())
-    assert not {name for name in requests.REQUESTS if name != name.lower()}
+    assert kinds == set(REQUESTS.values())
+    assert not {name for name in REQUESTS if name != name.lower()}
 
 
 LENIENT: list[tuple[Mapping[str, object], ControlRequest | None]] = [

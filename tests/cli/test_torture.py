@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from koboshi.boundary.probe import probe
 from tests.cli.process import KOBOSHI, Ended, environment, is_there, koboshi, until
 from tests.harness import nursery
 
@@ -98,6 +99,7 @@ def test_a_short_torture_is_clean_and_leaves_nothing(place: Place) -> None:
     assert said["platform_messages"] >= said["platform_answers"] > 0
     assert set(said) >= {"platform_mishaps", "platform_copies_labelled", "rights_taken"}
     assert said["kept"] is None
+    assert set(said["commands_inside"]) == {probe().best}, "its commands run inside the boundary"
     assert told.err == ""
     assert [each.name for each in place.home.iterdir()] == ["koboshi.toml"]
     assert list(place.temporary.iterdir()) == []

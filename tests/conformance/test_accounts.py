@@ -85,7 +85,7 @@ async def test_an_edit_concerns_a_message_to_the_same_account(home: Home) -> Non
 
 
 async def test_a_new_account_knows_no_message_of_the_old_one(home: Home) -> None:
-    """Issue 12, A6: what is owed answers none, and a send of unknown outcome cannot be looked for,
+    """Issue 12, A6: a delivery answers none, and a send of unknown outcome cannot be looked for,
     also when the new account has said something before it."""
     await speak_as(home, OLD)
     await hear(home, OLD, "hello", "10")

@@ -1,5 +1,5 @@
-"""A chat that moves to where a session is already: what is owed goes there, and nothing is held up
-by what was said there before."""
+"""A chat that moves to where a session is already: owed deliveries go there, and nothing is held
+up by what was said there before."""
 
 from dataclasses import replace
 

@@ -156,7 +156,7 @@ def test_what_this_gateway_works_on_is_called_so_whatever_recovery_would_say(
 def test_the_page_has_no_words_of_its_own_for_where_a_turn_stands() -> None:
     """Issue 13, B8: it shows the words that it is sent."""
     scripts = Path(koboshi.dashboard.__file__).parent / "static"
-    said = "".join((scripts / name).read_text() for name in ("chat-page.js", "board.js"))
+    said = "".join((scripts / name).read_text() for name in ("chat-list.js", "board.js"))
 
     for state in OPEN:
         assert f'"{where_it_stands(state, None, is_worked_on=True)}"' not in said

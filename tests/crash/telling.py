@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from koboshi.boundary.probe import probe
 from tests.crash.stories import CHAT, STORIES
 from tests.harness.invariants import Line, check_growth, check_person, check_rows, transcript
 from tests.harness.lives import STOPPED, Lives, lives
@@ -24,9 +25,23 @@ async def checked(life: Lives) -> Rows:
     seen = life.seen
     if seen is not None:
         check_seen(seen, rows, deaths=len(life.remains))
+    check_inside(rows)
     for chat, person in life.people.items():
         check_person(person, rows, told[chat])
     return rows
+
+
+def check_inside(rows: Rows) -> None:
+    """Issue 15: every command of a story ran inside the boundary that holds on this machine, in any
+    life, but those that a person let out."""
+    asked_out = {
+        (call["turn_id"], call["call_id"])
+        for call in rows.of("calls")
+        if call["approved_by"] is not None and '"outside"' in str(call["arguments"])
+    }
+    for process in rows.of("processes"):
+        if (process["turn_id"], process["call_id"]) not in asked_out:
+            assert process["boundary"] == probe().best, process
 
 
 async def tell(

@@ -77,7 +77,7 @@ async def test_no_jump_of_the_clock_silences_a_chat_or_expires_its_answer(
     home: Path, tmp_path: Path, moment: str, days: int
 ) -> None:
     """Issue 12, A5: a clock set back by a day silenced a chat for a day, and one set forward made
-    what is owed too old. The clock jumps while the gateway runs, while it is down, and right
+    deliveries too old. The clock jumps while the gateway runs, while it is down, and right
     before it is killed."""
     wall = Wall(tmp_path / "ahead")
     command = of_moved_clock(home, wall)

@@ -118,7 +118,7 @@ async def test_a_server_that_npx_started_dies_with_a_gateway_that_is_killed(home
 
 async def test_readyz_names_the_last_outcome_of_the_model_and_stays_ready(home: Path) -> None:
     """Issue 13, C21: a model that refuses does not make the gateway unready; people are answered
-    as soon as the model is mended."""
+    as soon as the model is back."""
     async with modelled(home, OPENAI) as it:
         await it.gateway.wait_ready()
         assert (await neighbours(it.gateway))["model"] == {

@@ -1,7 +1,7 @@
 """Kills at random instants, again and again on one home, while people talk: the torture itself.
 
 A failing seed is printed with the command that plans the same kills and messages. Put it into
-REGRESSIONS when its cause is mended.
+REGRESSIONS when its cause is fixed.
 """
 
 import os

@@ -70,10 +70,24 @@ def _check_that_it_was_before_the_boot(turn: Row, entries: Sequence[Row], rows: 
     for entry in entries:
         is_earlier = entry["accepted_by"] < boot["worker_id"]
         sent_ms = rows.body(entry)["sent_ms"]
-        is_sent_before = 0 < sent_ms < boot["started_ms"] <= entry["received_ms"]
+        is_sent_before = 0 < sent_ms < _connected_ms(turn, boot, rows) and (
+            boot["started_ms"] <= entry["received_ms"]
+        )
         words = f"m{entry['entry_id']} was sent to the boot that joined it"
         assert is_earlier or is_sent_before, words
 
 
 def _entry_of(step: Row, rows: Rows) -> Row:
     return rows.one("inbox", entry_id=json.loads(step["body"])["entry_id"])
+
+
+def _connected_ms(turn: Row, boot: Row, rows: Rows) -> int:
+    """When a boot first reached the platform of a turn: its beginning where there is no account.
+    Of an account, only the last boot is stored, so for an earlier one it is when the next began."""
+    session = rows.one("sessions", session_id=turn["session_id"])
+    for account in rows.of("accounts", channel=session["channel"]):
+        if account["connected_by"] == boot["worker_id"]:
+            return int(account["connected_ms"])
+        later = [each for each in rows.workers if each["worker_id"] > boot["worker_id"]]
+        return min((int(each["started_ms"]) for each in later), default=int(boot["started_ms"]))
+    return int(boot["started_ms"])

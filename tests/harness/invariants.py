@@ -186,7 +186,7 @@ def _check_turn(steps: Sequence[Row], rows: Rows) -> None:
 def _every_delivery_is_settled_in_order(rows: Rows) -> None:
     """Everything owed ended, with a reason where it did not arrive; first in, first out. A reply to
     a command may overtake what has to wait. Tries do not count: what a chat that has moved refused
-    is tried again behind what is owed where it is now."""
+    is tried again behind the deliveries where it is now."""
     arrived = rows.of("journal", subject="delivery", event="delivered")
     settled = [row["number"] for row in arrived]
     for session in rows.sessions:

@@ -62,7 +62,7 @@ class KeptWire(Wire):
 
 def _emptying() -> Iterator[str]:
     yield "SET session_replication_role = replica"
-    for table in table_names():
+    for table in (*table_names(), "search_words", "search_bounds"):
         yield f"DELETE FROM {table}"
     for table, column in dialect().ids.items():
         yield f"ALTER SEQUENCE {table}_{column}_seq RESTART"

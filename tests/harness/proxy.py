@@ -20,6 +20,8 @@ class AtCommit(StrEnum):
     """It is done, and its answer is lost."""
     RACING = "racing"
     """The connection is cut as soon as it is sent."""
+    STALLED = "stalled"
+    """It is held until the proxy flows again, and its batch stands still."""
 
 
 class Proxy:
@@ -106,6 +108,8 @@ class Proxy:
             breaks = self._taken(data)
             if breaks is AtCommit.BEFORE:
                 break
+            if breaks is AtCommit.STALLED:
+                self._flows.wait()
             pair.loses_answers |= breaks is AtCommit.AFTER
             if not _sent(pair.far, data) or breaks is AtCommit.RACING:
                 break
@@ -123,6 +127,8 @@ class Proxy:
             if _COMMIT not in data or self._breaks is None:
                 return None
             taken, self._breaks = self._breaks, None
+            if taken is AtCommit.STALLED:
+                self._flows.clear()
             self.broken.set()
             return taken
 

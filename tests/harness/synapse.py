@@ -120,17 +120,26 @@ class Synapse:
             self.process.kill()
             self.process.wait()
 
-    async def person(self, name: str) -> "Person":
+    async def person(self, name: str, *, is_admin: bool = False) -> "Person":
         """A new person with an account: the name gets a number that no other one has."""
         user = f"{name}{next(self._names)}"
         async with httpx2.AsyncClient(base_url=self.url, trust_env=False) as http:
             place = "/_synapse/admin/v1/register"
             nonce = (await http.get(place)).json()["nonce"]
-            parts = (nonce, user, PASSWORD, "notadmin")
+            parts = (nonce, user, PASSWORD, "admin" if is_admin else "notadmin")
             mac = hmac.new(SECRET.encode(), "\0".join(parts).encode(), hashlib.sha1).hexdigest()
             body = {"nonce": nonce, "username": user, "password": PASSWORD, "mac": mac}
+            body |= {"admin": is_admin}
             made = (await http.post(place, json=body)).json()
         return Person(server=self, user=made["user_id"], token=made["access_token"])
+
+    async def token_without_device(self, user: str) -> str:
+        """A token for the account that an administrator has made."""
+        admin = await self.person("admin", is_admin=True)
+        headers = {"Authorization": f"Bearer {admin.token}"}
+        async with httpx2.AsyncClient(base_url=self.url, trust_env=False, headers=headers) as http:
+            made = await http.post(f"/_synapse/admin/v1/users/{quote(user)}/login", json={})
+        return str(made.json()["access_token"])
 
 
 @dataclass(slots=True)

@@ -153,7 +153,7 @@ async def with_a_process(home: Home, claim: Claim, call_id: CallId) -> AsyncIter
 
 
 async def with_an_operator(home: Home) -> AsyncIterator[str]:
-    """A turn that no worker holds is dropped; what is owed is dropped and then owed again."""
+    """A turn that no worker holds is dropped; a delivery is dropped and then owed again."""
     await home.say("two")
     yield "inbox.accept"
     claim = await home.claim()

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 
+from koboshi.domain.chat import ChatMark
 from koboshi.domain.command import Ruling
 from koboshi.domain.ids import Seq
 from koboshi.domain.role import Role
 from koboshi.domain.transcript import ApprovalSeal, Effect, Need
 from tests.harness.backends import nth_code
-from tests.harness.homes import FRONT, Home, a_call
+from tests.harness.homes import FRONT, WEB, Home, a_call
 
 
 async def with_strangers(home: Home) -> AsyncIterator[str]:
@@ -46,7 +47,7 @@ async def with_strangers(home: Home) -> AsyncIterator[str]:
 
 
 async def _with_browsers(home: Home) -> AsyncIterator[str]:
-    """Two browsers are let in; one is used, and both are let in no more."""
+    """Two browsers are let in; one is used, and both are logged out."""
     browsers = home.store.browsers
     desk = await browsers.make(cookie_hash="c1", proof_hash="p1", label="desk")
     yield "browsers.make"
@@ -59,6 +60,26 @@ async def _with_browsers(home: Home) -> AsyncIterator[str]:
     yield "browsers.revoke"
     assert await browsers.revoke_all() == 1
     yield "browsers.revoke_all"
+    async for verb in _with_chats(home):
+        yield verb
+
+
+async def _with_chats(home: Home) -> AsyncIterator[str]:
+    """A chat is named, pinned, found and deleted, and the minute is noted."""
+    await home.say("keep me", chat="kept")
+    yield "inbox.accept"
+    assert await home.store.chats.name(WEB, "kept", "The garden")
+    yield "chats.name"
+    assert await home.store.chats.mark(WEB, "kept", ChatMark.PIN)
+    yield "chats.mark"
+    assert await home.store.search.index(10_000)
+    yield "search.index"
+    await home.store.minutes.note(tokens={}, memory_bytes=1, store_bytes=1)
+    yield "minutes.note"
+    assert await home.store.chats.delete(WEB, "kept", "operator") == 1
+    yield "chats.delete"
+    await home.store.search.clear()
+    yield "search.clear"
 
 
 async def with_approvals(home: Home) -> AsyncIterator[str]:

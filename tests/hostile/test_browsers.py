@@ -22,7 +22,7 @@ def test_they_are_listed_and_revoked_on_the_command_line(home: Path) -> None:
 
         assert "b1    Firefox on Linux" in listed.out
         assert "b2    Chrome on Android" in listed.out
-        assert (revoked.code, revoked.out) == (0, "1 browser let in no more\n")
+        assert (revoked.code, revoked.out) == (0, "1 browser logged out\n")
         assert (desk.get(STATUS).status, phone.get(STATUS).status) == (401, 200)
         assert koboshi("browsers", "revoke", "b1", home=home).code == 1
         assert koboshi("browsers", "revoke", home=home).code == 1

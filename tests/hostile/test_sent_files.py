@@ -182,7 +182,7 @@ async def test_a_file_of_another_chat_is_not_given(whole: WholeApi) -> None:
 async def test_words_without_a_file_and_a_file_that_was_not_delivered_are_not_given(
     whole: WholeApi,
 ) -> None:
-    """Issue 13, B15: what is owed still, or was given up, was sent to no one."""
+    """Issue 13, B15: what is still owed, or was given up, was sent to no one."""
     (whole.folder / "files" / "kept").write_bytes(CONTENT)
     number = await owe(whole, OutFile(path="files/kept", name="kept", size=len(CONTENT)))
     rows = read_rows(whole.folder).of("outbox")

@@ -19,9 +19,10 @@ pytestmark = pytest.mark.crash
 
 UNSAFE = ("--accept-data-loss",)
 """The server of the tests does not flush."""
-POINTS = ["inbox.accept:after", "turns.answer:before", "outbox.settle:before"]
+POINTS = ["inbox.accept:after", "turns.answer:before", "batch:open:7", "commit:sent:7"]
 MORE_POINTS = [
     "inbox.accept:before",
+    "outbox.settle:before",
     "turns.claim:after",
     "turns.answer:after",
     "workers.start:after",

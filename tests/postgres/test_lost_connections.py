@@ -3,6 +3,7 @@ twice."""
 
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -14,6 +15,7 @@ from koboshi.stores.postgres.store import PostgresStore
 from koboshi.stores.postgres.translate import Statement
 from tests.harness.homes import Home
 from tests.harness.polling import until
+from tests.harness.postgres_backend import Database, PostgresBackend
 from tests.harness.proxy import AtCommit, Proxy
 from tests.harness.tally import WANTS_ALL
 
@@ -59,7 +61,7 @@ async def test_whatever_the_instant_of_a_cut_a_write_is_made_once(
     print(f"seed {seed}")
     chance = random.Random(seed)
     for number in range(RACES):
-        where = chance.choice(list(AtCommit))
+        where = chance.choice([AtCommit.BEFORE, AtCommit.AFTER, AtCommit.RACING])
         proxy.break_commit(where)
         await says_once(proxied, f"key-{number}")
 
@@ -126,6 +128,28 @@ async def test_a_worker_that_another_node_has_ended_writes_nothing(home: Home) -
 
     assert [row["external_id"] for row in home.rows().inbox] == ["one"]
     assert isinstance(home.failures[0], Buried)
+
+
+async def test_a_node_that_stands_still_in_a_batch_gives_its_keys_back(
+    proxied: Home, proxy: Proxy, database: Database, tmp_path: Path
+) -> None:
+    """The server ends the batch after three seconds: another node gets the chat, and the first one
+    makes its batch again when the network is back."""
+    other = Home(backend=PostgresBackend(tmp_path / "other", database=database))
+    await other.boot()
+    await proxied.say("one", key="one")
+    proxy.break_commit(AtCommit.STALLED)
+
+    async with create_task_group() as tasks:
+        tasks.start_soon(says_once, proxied, "two")
+        await until(proxy.broken.is_set, "the batch stands still")
+        await other.say("three", key="three")
+        stored = [row["external_id"] for row in other.rows().inbox]
+        assert stored == ["one", "three"]
+        proxy.flow()
+
+    assert unknown(proxied) == {"committed": 0, "repeated": 1}
+    await other.store.close()
 
 
 SLOW_COMMIT = """

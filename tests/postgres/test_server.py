@@ -10,7 +10,10 @@ from anyio import create_task_group
 from koboshi.clock import SystemClock
 from koboshi.domain.errors import StoreFailed, StoreRefused
 from koboshi.stores.options import StoreOptions
+from koboshi.stores.postgres.batches import TIMEOUT
+from koboshi.stores.postgres.statements import statements
 from koboshi.stores.postgres.store import open_postgres
+from koboshi.stores.postgres.wire import ServerError, Wire
 from tests.harness.fake_time import RecordingWakeups
 from tests.harness.homes import Home, a_world
 from tests.harness.polling import until
@@ -104,3 +107,42 @@ async def test_a_server_that_cannot_be_reached_at_a_start_is_a_failure(tmp_path:
         await open_postgres(
             nowhere, tmp_path, world=a_world(), clock=SystemClock(), wakeups=RecordingWakeups()
         )
+
+
+SLOW_INSERT = """
+CREATE FUNCTION sleeps() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN IF NEW.external_id = 'slow' THEN PERFORM pg_sleep(2); END IF; RETURN NEW; END $$;
+CREATE TRIGGER slow BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION sleeps();
+"""
+
+
+async def test_a_statement_that_always_takes_too_long_holds_up_no_other_caller(
+    database: Database, tmp_path: Path
+) -> None:
+    def connect() -> Wire:
+        wire = Wire.connect(database.url, statements(), SystemClock())
+        wire.one("SET statement_timeout = '200ms'", within_s=5)
+        return wire
+
+    backend = PostgresBackend(tmp_path / "home", database=database, connect=connect)
+    home = Home(backend=backend)
+    await home.boot()
+    home.sql(SLOW_INSERT)
+    heard: list[str] = []
+
+    async def say(key: str, chat: str) -> None:
+        try:
+            await home.say("hello", key=key, chat=chat)
+        except ServerError as error:
+            heard.append(error.state)
+        else:
+            heard.append(key)
+
+    async with create_task_group() as tasks:
+        for key in ("slow", "one", "two"):
+            tasks.start_soon(say, key, f"chat-{key}")
+
+    assert sorted(heard) == [TIMEOUT, "one", "two"]
+    assert home.failures == []
+    await home.store.close()
+    home.sql("DROP TRIGGER slow ON inbox; DROP FUNCTION sleeps()")

@@ -270,6 +270,21 @@ async def test_the_environment_is_in_no_argument(scene: Scene) -> None:
     assert not [pid for pid in pids if b"a-secret" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
+async def test_a_command_is_handed_no_open_file_but_its_own(scene: Scene) -> None:
+    """One of ours would lead out: to a folder, the lock, the pipe of another command."""
+    code, output = await scene.run("ls /proc/$$/fd; true")
+
+    assert code == 0
+    # Bash holds its own terminal or script at 255.
+    assert set(output.split()) <= {"0", "1", "2", "255"}
+
+
+async def test_nothing_can_be_made_in_the_folders_around_what_is_shown(scene: Scene) -> None:
+    code, _ = await scene.run("mkdir /new || touch /etc/new || echo x > /etc/hosts")
+
+    assert code != 0
+
+
 async def test_commands_find_the_programs_of_the_system(scene: Scene) -> None:
     """Wherever the gateway's own interpreter lies, and whatever its search path is."""
     code, output = await scene.run("command -v ls && echo $PATH", PATH="/nowhere/bin:/elsewhere")

@@ -1,4 +1,4 @@
-"""`koboshi doctor --fix`: what is safe is mended and told, everything else is left as it is."""
+"""`koboshi doctor --fix`: what is safe is fixed and told, everything else is left as it is."""
 
 import os
 from pathlib import Path

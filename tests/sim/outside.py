@@ -346,7 +346,7 @@ def no_one_waits_for_a_place(setting: Setting, rows: Rows) -> None:
 
 
 def channels_do_not_wait_for_each_other(setting: Setting, rows: Rows) -> None:
-    """B9: what is owed on a channel that works is tried soon, while another one hangs."""
+    """B9: a delivery on a channel that works is tried soon, while another one hangs."""
     if not setting.weather.hangs:
         return
     last_s = setting.weather.hangs[0][1]

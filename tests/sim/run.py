@@ -1,4 +1,4 @@
-"""One seed: some people, a platform with its moods, and a gateway that dies again and again."""
+"""One seed: some people, a platform with its moods, and a gateway that keeps dying."""
 
 import random
 import shutil

@@ -178,7 +178,7 @@ CASES = (
 
 def _as_parameter(case: Case) -> ParameterSet:
     is_awaited = case.number in AWAITED
-    reason = f"issue 12, {case.number}: the gateway itself does this until it is mended"
+    reason = f"issue 12, {case.number}: the gateway itself does this until it is fixed"
     marks = [pytest.mark.xfail(strict=True, reason=reason)] if is_awaited else []
     return pytest.param(case, id=case.name, marks=marks)
 

@@ -30,6 +30,7 @@ VERBS = frozenset(
     "erasures.erase erasures.files_gone erasures.finished "
     "people.approve people.deny people.revoke people.set_role people.tell_of_roles "
     "browsers.make browsers.use browsers.revoke browsers.revoke_all "
+    "chats.delete chats.mark chats.name minutes.note search.clear search.index "
     "retention.forget_deliveries retention.forget_lines "
     "goals.claim goals.judged goals.move goals.unjudged goals.wake "
     "schedules.begin schedules.fire schedules.forget schedules.order schedules.reckon "

@@ -91,6 +91,7 @@ def process(process_id: int, turn_mark: str, *, foreground: int, code: int) -> P
         command=f"echo {turn_mark} >> ledger",
         state="exited",
         exit_code=code,
+        boundary="bubblewrap",
     )
 
 
@@ -159,6 +160,12 @@ DOCTORED: dict[str, tuple[Callable[[], TrialSeen], Fault]] = {
     "a message is in no turn": (
         lambda: leaving(entries=(replace(REMAINS.entries[0], turn_id=None), *REMAINS.entries[1:])),
         Fault.LOST,
+    ),
+    "a command ran with nothing around it": (
+        lambda: leaving(
+            processes=(replace(REMAINS.processes[0], boundary="none"), REMAINS.processes[1])
+        ),
+        Fault.OUTSIDE,
     ),
     "a turn goes on for ever": (lambda: closing(0, turn(1, "running")), Fault.LOST),
     "a turn was stopped by nobody": (lambda: closing(0, turn(1, "stopped")), Fault.LOST),

@@ -13,7 +13,8 @@ from koboshi.clock import SystemClock
 from koboshi.config import Config
 from koboshi.control.read import ReadRequests
 from koboshi.control.replies import Done
-from koboshi.control.requests import ControlRequest, Look, cleaned
+from koboshi.control.request_wire import cleaned
+from koboshi.control.requests import ControlRequest, Look
 from koboshi.stores.sqlite.idle_home import idle_home_views
 
 Outcome = TypeVar("Outcome")

@@ -58,7 +58,9 @@ from koboshi.processes.installed import INSTALLED
 from koboshi.processes.runners import LocalRunners
 from koboshi.runtime.drain import Drain
 from koboshi.runtime.host import Surroundings
+from koboshi.runtime.indexing import Indexing
 from koboshi.runtime.memory import count_kills
+from koboshi.runtime.minutes import NoteMinutes
 from koboshi.runtime.notify import Notifier
 from koboshi.runtime.opening import Opening
 from koboshi.runtime.outgoing_files import Parcels
@@ -181,6 +183,9 @@ async def _live(shared: Shared, options: RunOptions) -> None:
         tasks.start_soon(_close_home, config)
         tasks.start_soon(_inside_folders(shared).keep_sweeping)
         tasks.start_soon(_forgetting(shared).keep_forgetting)
+        tasks.start_soon(_minutes(shared).keep_noting)
+        indexing = Indexing(search=shared.store.search, wakeups=shared.wakeups)
+        tasks.start_soon(indexing.keep_indexing)
         tasks.start_soon(erasing_of(config, shared.store).keep_erasing, shared.wakeups)
         # What is not needed to accept messages comes after it.
         before = [opening.is_known] if built.web else []
@@ -331,8 +336,17 @@ def _reload(drain: Drain, wrong: str) -> None:
 
 
 def _asked_by(options: RunOptions, clock: SystemClock) -> str:
-    """The process that was told to hold what is owed. It stays the same when a parent starts us
-    again, or when we start ourselves again: what is owed since is not held."""
+    """The process that was told to hold owed deliveries. It stays the same when a parent starts us
+    again, or when we start ourselves again: later deliveries are not held."""
     pid = os.getppid() if options.is_supervised else os.getpid()
     birth = birth_of(pid)
     return f"{pid}/{birth}" if birth != UNKNOWN else f"{pid}/{clock.now_ms()}"
+
+
+def _minutes(shared: Shared) -> NoteMinutes:
+    return NoteMinutes(
+        minutes=shared.store.minutes,
+        meter=shared.meter,
+        database=shared.config.home / "koboshi.db",
+        model=shared.config.model.name,
+    )

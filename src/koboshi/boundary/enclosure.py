@@ -79,11 +79,12 @@ class Enclosure:
         temporary = Place(inside=TMP_INSIDE if is_mapped else tmp, outside=tmp, access=Access.WRITE)
         hidden = tuple(_hidden(self.hidden))
         named = self._named(self.workdirs if workdirs is None else workdirs, hidden)
+        known = system.places(self.boundary)
         covers = _covers((*named, *hidden)) if is_mapped else ()
         return View(
             boundary=self.boundary,
             places=(
-                *system.places(self.boundary),
+                *known,
                 *named,
                 *hidden,
                 *covers,
@@ -91,6 +92,7 @@ class Enclosure:
                 temporary,
             ),
             links=system.links() if is_mapped else (),
+            copied=system.copied(known) if is_mapped else frozenset(),
             hidden_files=frozenset(
                 place.inside
                 for place in (*hidden, *covers)

@@ -1,6 +1,7 @@
 """What every program needs of this machine, found by looking at it."""
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 
 from koboshi.boundary.view import Access, Place
@@ -20,6 +21,8 @@ ETC = tuple(
 )
 """What programs need of /etc, and nothing that holds a key."""
 
+COPIED_BYTES_MAX = 128_000
+
 # What bubblewrap makes by itself. /dev/shm and terminals of others are not among them.
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
 
@@ -36,9 +39,22 @@ def places(boundary: Boundary) -> tuple[Place, ...]:
     return (*_read(map(os.path.realpath, found)), *_etc(boundary), *_read(["/proc"]), *devices)
 
 
+def copied(found: Iterable[Place]) -> frozenset[str]:
+    """Which of the system's places are small files, by their names inside."""
+    return frozenset(place.inside for place in found if _is_small(place.outside))
+
+
 def links() -> tuple[tuple[str, str], ...]:
     """Which of the system's folders are links, as (path, target)."""
     return tuple((each, os.readlink(each)) for each in FOLDERS if os.path.islink(each))
+
+
+def _is_small(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size <= COPIED_BYTES_MAX
 
 
 def _read(paths: Iterable[str]) -> Iterator[Place]:

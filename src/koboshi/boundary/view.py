@@ -44,6 +44,8 @@ class View:
     """Symbolic links of the system that exist inside, as (path, target): `/bin`, `/lib`."""
     hidden_files: frozenset[str] = frozenset()
     """Which of the hidden places are files: they are covered in another way."""
+    copied: frozenset[str] = frozenset()
+    """Which of the places are small files that are as good as copies."""
     home: str
     """Where `$HOME` is inside."""
     tmp: str

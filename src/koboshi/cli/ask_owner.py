@@ -237,7 +237,8 @@ def unreadable() -> CommandFailure:
 
 def _unusable(home: Path, error: OSError) -> CommandFailure:
     said = (error.strerror or str(error)).lower()
-    return CommandFailure(WRONG_SETUP, "home", f"the home {home} cannot be used: {said}")
+    named = "" if error.filename in (None, str(home)) else f": {escaped(str(error.filename))}"
+    return CommandFailure(WRONG_SETUP, "home", f"the home {home} cannot be used: {said}{named}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`koboshi browsers`: which browsers are let in, and which are let in no more."""
+"""`koboshi browsers`: which browsers are logged in, and logging them out."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.listing import show_list
 from koboshi.cli.options import (
     FAILED,
@@ -23,7 +23,7 @@ from koboshi.control.requests import ListBrowsers, RevokeBrowser
 from koboshi.domain.durations import ago, duration
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def browsers() -> None:
     """Browsers that were let in by a link of `koboshi open`."""
 
@@ -51,7 +51,7 @@ def list_browsers(home: Path | None, config_file: Path | None, as_json: bool) ->
 def revoke(
     browser: str | None, is_all: bool, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
-    """Let BROWSER in no more, as `list` names it: b1. It needs a new link from then on."""
+    """Log BROWSER out, as `list` names it: b1. It needs a new link from then on."""
     with failures_told(as_json):
         if (browser is None) is not is_all:
             words = "name one browser, as `koboshi browsers list` shows it, or give --all"
@@ -62,7 +62,7 @@ def revoke(
             show_json(answer)
             return
         revoked = read_answer(answer, BrowserRevoked)
-        click.echo(f"{counted(revoked.count, 'browser')} let in no more")
+        click.echo(f"{counted(revoked.count, 'browser')} logged out")
 
 
 def _lines(listed: BrowserList, now_ms: int) -> Iterator[str]:

@@ -22,3 +22,11 @@ class NearGroup(click.Group):
                 hint = f"; there are: {', '.join(known)}"
             ctx.fail(f'there is no command "{name}"{hint}')
         return super().resolve_command(ctx, args)
+
+
+class ListGroup(NearGroup):
+    """Lists where no command is named: `koboshi turns` is `koboshi turns list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, ["list", *args] if not args or is_option else args)

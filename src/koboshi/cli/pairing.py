@@ -1,4 +1,4 @@
-"""`koboshi pairing`: who is let in, who asks for it, and who is let in no more."""
+"""`koboshi pairing`: who has access, who asks for it, and taking it away."""
 
 import sys
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.listing import show_list
 from koboshi.cli.options import (
     FAILED,
@@ -26,7 +26,7 @@ from koboshi.domain.durations import ago, duration
 from koboshi.domain.role import Role
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def pairing() -> None:
     """People who may use the gateway without being in the configuration."""
 
@@ -103,7 +103,7 @@ def deny(code: str, home: Path | None, config_file: Path | None, as_json: bool) 
 def revoke(
     channel: str, person: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
-    """Let PERSON in no more. CHANNEL and PERSON as `list` shows them: telegram:main 123456789."""
+    """Take access from PERSON. CHANNEL and PERSON as `list` shows them: telegram:main 123456789."""
     with failures_told(as_json):
         request = RevokePairing(what=channel, person=person)
         answer = ask_owner(loaded(home, config_file), request)

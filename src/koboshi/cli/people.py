@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.options import (
     FAILED,
     CommandFailure,
@@ -23,7 +23,7 @@ from koboshi.control.requests import ErasePerson, SetRole
 from koboshi.domain.role import Role
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def people() -> None:
     """People who were let in by a code: their roles, and their words."""
 

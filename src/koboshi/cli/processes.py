@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.options import (
     FAILED,
     CommandFailure,
@@ -38,7 +38,7 @@ _LOST = "it was lost before, and what was found of it is ended now; "
 _TITLES = ("id", "state", "started", "inside", "command", "chat")
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def processes() -> None:
     """Background processes, of all chats and of any earlier boot."""
 

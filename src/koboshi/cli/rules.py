@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import ask_owner, loaded, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.listing import show_list
 from koboshi.cli.options import failures_told, home_options, json_option, show_json
 from koboshi.config.problems import escaped
@@ -18,7 +18,7 @@ from koboshi.domain.phrases import excerpt
 SHOWN_CHARS = 200
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def rules() -> None:
     """What people allowed for good in their chats ("Yes, and always")."""
 

@@ -9,6 +9,7 @@ from anyio import sleep
 from koboshi.cli.options import counted
 from koboshi.torture import Campaign, Report
 from koboshi.torture.faults import Fault
+from koboshi.torture.results import TrialTally
 
 DRAWN_EVERY_S = 0.25
 SAID_EVERY_S = 5.0
@@ -71,7 +72,7 @@ def tally_lines(report: Report, kept: str | None) -> list[str]:
         *_kill_lines(report),
         _line("messages", f"{tally.messages} ({tally.repeats} posts had to be repeated)"),
         _line("answers", f"{tally.answers} (and {tally.ends_told} other ends told)"),
-        _line("commands run", f"{tally.commands}"),
+        _line("commands run", f"{tally.commands}{_inside(tally)}"),
         _line("jobs reported", f"{tally.jobs}"),
         _line("on the bot platform", _visits_words(report)),
         *_mishap_lines(report),
@@ -130,6 +131,13 @@ def _kill_lines(report: Report) -> list[str]:
         before, after = found.get("before", 0), found.get("after", 0)
         lines.append(_line(f"  {verb}", f"before {before}, after {after}"))
     return lines
+
+
+def _inside(tally: TrialTally) -> str:
+    """What stood around the commands."""
+    found = (f"{count} inside {name}" for name, count in sorted(tally.boundaries.items()))
+    words = ", ".join(each.replace("inside none", "on the host") for each in found)
+    return f" ({words})" if words else ""
 
 
 def _line(name: str, words: str) -> str:

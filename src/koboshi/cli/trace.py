@@ -24,7 +24,8 @@ from koboshi.ports.views import Trace
 def trace(message: str, home: Path | None, config_file: Path | None, as_json: bool) -> None:
     """The way of a message: its turn, calls and deliveries, with the platform's ids.
 
-    MESSAGE is a platform's own id of it (of Telegram: chat/message, as 1234/56), or m1.
+    MESSAGE is a platform's own id of it (of Telegram: chat/message, as 1234/56), or any id of ours:
+    m1; of a turn t1, a delivery d1, a process p1 or a session s1 its first message is meant.
     """
     with failures_told(as_json):
         answer = look(home, config_file, TraceMessage(what=message)).answer

@@ -29,6 +29,11 @@ _LINES = {
 }
 
 
+def command_lines() -> tuple[tuple[str, str], ...]:
+    """Every command as it is typed, and what it does."""
+    return tuple((str(name), line) for name, line in _LINES.items())
+
+
 def menu() -> tuple[tuple[str, str], ...]:
     """Every command, with underscores: that is what platforms take."""
     return tuple((name.replace("-", "_"), line) for name, line in _LINES.items())

@@ -1,10 +1,19 @@
 """Backups, as the owner of the home is asked for them."""
 
 from koboshi.control.replies import BackupReply, Done, refusal
+from koboshi.control.requests import CreateBackup, GetBackup
 from koboshi.ports.store import Store
 
 KEPT = 14
 """Backups that are kept in the home, unless the caller wants more or fewer."""
+
+
+def answer(store: Store, request: CreateBackup | GetBackup) -> Done:
+    match request:
+        case CreateBackup(what=file, keep=keep):
+            return begun(store, file, keep)
+        case GetBackup():
+            return standing(store)
 
 
 def begun(store: Store, to: str, keep: int | None) -> Done:

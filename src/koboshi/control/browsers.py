@@ -24,7 +24,7 @@ async def listed(store: Store) -> BrowserList:
 
 
 async def revoke(store: Store, what: str) -> BrowserRevoked | Refusal:
-    """Let one browser in no more, or none at all."""
+    """Log one browser out, or all of them."""
     if what == ALL:
         return BrowserRevoked(browser=ALL, count=await store.browsers.revoke_all())
     named = parse_shown(what)

@@ -6,7 +6,7 @@ a `type` for programs and a `message` for people.
 
 from collections.abc import Mapping
 
-from koboshi.control import approval_acts, backups, browsers, schedules
+from koboshi.control import approval_acts, backups, browsers, chats, schedules
 from koboshi.control import pairing as people
 from koboshi.control.act import RowChange
 from koboshi.control.context import LOG_CHARS_MAX, ControlContext
@@ -20,10 +20,12 @@ from koboshi.control.replies import (
     encoded,
     refusal,
 )
+from koboshi.control.request_wire import readable, request_of
 from koboshi.control.requests import (
     AddSchedule,
     AnswerApproval,
     ApprovePairing,
+    ChangeChat,
     ChangeRow,
     ControlRequest,
     CreateBackup,
@@ -46,10 +48,9 @@ from koboshi.control.requests import (
     RevokePairing,
     RevokeRule,
     SayInChat,
+    SearchChats,
     SetRole,
     ShowSchedule,
-    readable,
-    request_of,
 )
 from koboshi.domain.shutdown import Leave
 from koboshi.processes.installed import INSTALLED
@@ -75,6 +76,8 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await _seen(jobs).answer(request)
         case ChangeRow():
             return await RowChange(store=store, request=request).answer()
+        case SearchChats() | ChangeChat():
+            return await chats.answer(jobs, request)
         case EndGateway():
             return await _leave(jobs, request)
         case ReadProcessLog(what=what, chars=chars):
@@ -111,10 +114,8 @@ async def reply_to(jobs: ControlContext, request: ControlRequest) -> Done:
             return await approval_acts.answer(store, request)
         case MoveTimed() | ListSchedules() | ShowSchedule() | AddSchedule() | ListGoals():
             return await schedules.answer(store, request)
-        case CreateBackup(what=file, keep=keep):
-            return backups.begun(store, file, keep)
-        case GetBackup():
-            return backups.standing(store)
+        case CreateBackup() | GetBackup():
+            return backups.answer(store, request)
         case other:
             raise AssertionError(f"nothing answers {type(other).__name__}")
 

@@ -4,8 +4,10 @@ command can answer it without a gateway, and without what a gateway needs."""
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
+from koboshi.control.activity import Activity
 from koboshi.control.narrate import Narrator, fate_of, worded
 from koboshi.control.neighbours import Neighbour
+from koboshi.control.page_replies import MinuteList
 from koboshi.control.replies import (
     ChatList,
     DeliveryExplained,
@@ -29,8 +31,10 @@ from koboshi.control.requests import (
     CountHeld,
     Explain,
     GetInbox,
+    GetMinutes,
     GetStatus,
     GetTroubles,
+    ListActivity,
     ListChats,
     ListProcesses,
     ListQuestions,
@@ -62,6 +66,7 @@ ALIVE = tuple(state for state in TurnState if state not in CLOSED)
 STEPS_MAX = 300
 QUESTIONS_MAX = 200
 CHATS_MAX = 50
+DAY_MS = 86_400_000
 PROCESSES_MAX = 200
 NO_LINES = 1 << 62
 """Behind every line of the journal that there can be."""
@@ -94,10 +99,15 @@ class ReadRequests:
                 return await self._tell(kind, what)
             case ListRows() | ShowRow() | TraceMessage():
                 return await RowViews(views=self.views).answer(request)
+            case ListActivity():
+                seen = Activity(views=self.views, is_running=self.is_running)
+                return await seen.answer(request)
             case GetInbox():
                 return await self._inbox(request)
             case ListProcesses():
                 return ProcessList(processes=await self.views.processes(PROCESSES_MAX))
+            case GetMinutes():
+                return await self._minutes()
             case CountHeld():
                 tally = await self.views.tally(WorkerId(0), NO_LINES)
                 return HeldCount(held=tally.held, ambiguous=tally.ambiguous)
@@ -148,7 +158,14 @@ class ReadRequests:
             store=self.trouble,
             restart=self.restart,
         )
-        return Troubles(troubles=found)
+        waiting = status.turns.get(TurnState.WAITING, 0)
+        return Troubles(troubles=found, questions=waiting)
+
+    async def _minutes(self) -> MinuteList:
+        now_ms = await self.views.now_ms()
+        found = await self.views.minutes(now_ms - DAY_MS)
+        heard = {name: at_ms for each in found for name, at_ms in each.heard}
+        return MinuteList(now_ms=now_ms, minutes=found, channels=tuple(sorted(heard.items())))
 
     async def _inbox(self, asked: GetInbox) -> Done:
         """What arrived, each with what became of it in plain words, and with its turn."""

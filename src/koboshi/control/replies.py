@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from koboshi.domain.people import Pairing, Person
 from koboshi.domain.process import Process
-from koboshi.domain.reasons import Reason
+from koboshi.domain.reasons import Reason, Trouble
 from koboshi.domain.recovery import Verdict
 from koboshi.domain.route import Route
 from koboshi.domain.rule import ApprovalRule
@@ -121,18 +121,9 @@ class BackupReply(Done, frozen=True, kw_only=True):
 
 
 class Troubles(Done, frozen=True, kw_only=True):
-    troubles: tuple[Reason, ...]
-
-
-class PageOffer(Done, frozen=True, kw_only=True):
-    channel: str
-    version: str
-    model: str
-    can_kill: bool
-    rules: dict[str, str]
-    """What each rule of recovery says, by its name."""
-    ends: dict[str, str]
-    """How a boot ended, in words, by `ended_how`."""
+    troubles: tuple[Trouble, ...]
+    questions: int = 0
+    """How many turns wait for a person."""
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────────

@@ -21,8 +21,17 @@ from koboshi.control.replies import (
     refusal,
 )
 from koboshi.control.requests import ListRows, ShowRow, TraceMessage
-from koboshi.domain.ids import PREFIXES, DeliveryId, EntryId, SessionId, TurnId, parse_shown, shown
-from koboshi.ports.views import OwnerViews, Page, SessionView, TurnView
+from koboshi.domain.ids import (
+    PREFIXES,
+    DeliveryId,
+    EntryId,
+    ProcessId,
+    SessionId,
+    TurnId,
+    parse_shown,
+    shown,
+)
+from koboshi.ports.views import EntryView, OwnerViews, Page, SessionView, TurnView
 
 LIMIT = 50
 LIMIT_MAX = 500
@@ -141,17 +150,38 @@ class RowViews:
         delivery = await self.views.delivery(delivery_id)
         return None if delivery is None else DeliveryShown(delivery=delivery)
 
+    async def _entry_of(self, what: str) -> EntryView | None:
+        """The message behind something of ours: itself, or the first one of its turn."""
+        kind, number = parse_shown(what) or ("", 0)
+        turn_id: TurnId | None = None
+        match kind:
+            case "message":
+                return await self.views.entry(EntryId(number))
+            case "turn":
+                turn_id = TurnId(number)
+            case "delivery":
+                delivery = await self.views.delivery(DeliveryId(number))
+                turn_id = None if delivery is None else delivery.turn_id
+            case "process":
+                view = await self.views.process(ProcessId(number))
+                turn_id = None if view is None else view.process.turn_id
+            case "session":
+                turns = await self.views.turns_of(SessionId(number), 1)
+                turn_id = turns[0].turn_id if turns else None
+            case _:
+                return None
+        told = None if turn_id is None else await self.views.explain(turn_id)
+        return None if told is None or not told.entries else told.entries[0]
+
     async def _trace(self, what: str) -> Done:
-        """By a platform's own id of a message, or by ours."""
-        views, number = self.views, number_in("message", what)
-        entry = await views.entry_by_external_id(what)
-        if entry is None and number is not None:
-            entry = await views.entry(EntryId(number))
+        """By a platform's own id of a message, or by any of ours."""
+        views = self.views
+        entry = await views.entry_by_external_id(what) or await self._entry_of(what)
         trace = None if entry is None else await views.trace(entry.entry_id)
         if trace is None:
             words = (
                 f'no message "{what}" has arrived; a platform\'s own id is meant '
-                "(of Telegram: chat/message), or m1"
+                "(of Telegram: chat/message), or an id of ours: m1, t1, d1, p1, s1"
             )
             return refusal("not-found", words)
         return TraceReply(

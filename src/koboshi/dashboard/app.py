@@ -1,7 +1,7 @@
 """The routes behind the page. What is asked of the owner of the home is asked here by the same
 requests as from the command line, so nothing can be seen or done in two ways."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,11 +14,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
-from koboshi.control.replies import Done, PageOffer, Refusal, refusal
-from koboshi.control.requests import AnswerApproval, ControlRequest, readable
+from koboshi.control.page_replies import CommandHint, PageOffer, SettingList, SettingRow
+from koboshi.control.replies import Done, Refusal, refusal
+from koboshi.control.request_wire import readable
+from koboshi.control.requests import AnswerApproval, ControlRequest
 from koboshi.dashboard.files import page_routes
 from koboshi.dashboard.operation import Make, PageCall
-from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, PAGE_PATH
+from koboshi.dashboard.operations import KILL_PATH, OPERATIONS, PAGE_PATH, SETTINGS_PATH
 from koboshi.domain.boot import ENDED_WORDS
 from koboshi.domain.ids import ChannelName
 from koboshi.domain.recovery import RULES
@@ -48,6 +50,11 @@ class Dashboard:
     version: str
     model: str
     ask: Ask
+    commands: tuple[tuple[str, str], ...] = ()
+    """The commands of the chat, each with a line about it."""
+    file_bytes_max: int = 0
+    settings: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+    """Every key of the configuration, its value and where it was set."""
     kill: Callable[[], None] | None = None
     """Ends this process at once, as `kill -9` would; None where nothing would start it again."""
 
@@ -59,6 +66,7 @@ class Dashboard:
                 methods = ["POST"] if each.how == "do" else None
                 routes.append(Path(path, _told(self._asking(each.make)), methods=methods))
         routes.append(Path(PAGE_PATH, _told(self._page)))
+        routes.append(Path(SETTINGS_PATH, _told(self._settings)))
         if self.kill is not None:
             routes.append(Path(KILL_PATH, self._kill, methods=["POST"]))
         return routes
@@ -83,7 +91,13 @@ class Dashboard:
             can_kill=self.kill is not None,
             rules={rule.label: rule.because for rule in RULES},
             ends={str(how): words for how, words in ENDED_WORDS.items()},
+            commands=tuple(CommandHint(name=name, words=words) for name, words in self.commands),
+            file_bytes_max=self.file_bytes_max,
         )
+
+    async def _settings(self, _request: HttpRequest) -> SettingList:
+        rows = (SettingRow(key=key, value=value, source=by) for key, value, by in self.settings())
+        return SettingList(settings=tuple(rows))
 
     async def _kill(self, _request: HttpRequest) -> Response:
         """Answered before it is done: afterwards there is no process to answer."""

@@ -1,5 +1,7 @@
 """The files of the page, as they are in the package: nothing is built, nothing comes from afar."""
 
+import gzip
+import hashlib
 from functools import cache
 from importlib.resources import files
 
@@ -15,11 +17,13 @@ KINDS = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+    "woff2": "font/woff2",
 }
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
+    "connect-src 'self'; font-src 'self'; img-src 'self' data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
@@ -33,20 +37,41 @@ def page_routes() -> list[BaseRoute]:
     ]
 
 
-async def _front(_request: Request) -> Response:
-    return _served("index.html")
+async def _front(request: Request) -> Response:
+    return _served(request, "index.html")
 
 
 async def _file(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in contents():
         return PlainTextResponse("there is no such file", 404)
-    return _served(name)
+    return _served(request, name)
 
 
-def _served(name: str) -> Response:
-    kind = KINDS[name.rpartition(".")[2]]
-    return Response(contents()[name], headers=PAGE_HEADERS | {"Content-Type": kind})
+def _served(request: Request, name: str) -> Response:
+    """The file, compressed where the browser takes that; or that it has not changed since."""
+    whole, packed, tag = _packed(name)
+    takes = "gzip" in request.headers.get("accept-encoding", "")
+    headers = PAGE_HEADERS | {
+        "Content-Type": KINDS[name.rpartition(".")[2]],
+        "Cache-Control": "no-cache",
+        "ETag": tag,
+        "Vary": "Accept-Encoding",
+    }
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    if takes and len(packed) < len(whole):
+        return Response(packed, headers=headers | {"Content-Encoding": "gzip"})
+    return Response(whole, headers=headers)
+
+
+@cache
+def _packed(name: str) -> tuple[bytes, bytes, str]:
+    """A file, the same compressed, and a name for exactly these bytes. There are few of them, and
+    each is compressed once, when it is first wanted."""
+    whole = contents()[name]
+    digest = hashlib.sha256(whole).hexdigest()[:32]
+    return whole, gzip.compress(whole, mtime=0), f'"{digest}"'
 
 
 @cache

@@ -4,32 +4,37 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from koboshi.control.replies import (
-    Done,
-)
+from koboshi.control.page_replies import ChatDeleted
+from koboshi.control.replies import Done
 from koboshi.control.requests import (
     AnswerApproval,
     ChangeRow,
     ControlRequest,
+    DeleteChat,
     EndProcess,
     GetInbox,
+    ListActivity,
     ListRows,
+    MarkChat,
     MoveTimed,
+    NameChat,
     ReadProcessLog,
     RevokeBrowser,
     RevokeRule,
+    SearchChats,
     ShowRow,
 )
 
 BASE = "/api/v1"
 LIMIT = 50
 LIMIT_MAX = 200
+TEXT_CHARS_MAX = 200
 LOG_CHARS = 20_000
 LOG_CHARS_MAX = 200_000
 
 OPEN_TURNS = "only those that are not closed"
 OPEN_MESSAGES = "only those that wait"
-OPEN_DELIVERIES = "only those that are owed"
+OPEN_DELIVERIES = "only those that are not settled"
 OPEN_LINES = "only what recovery decided and how boots began and ended, of the newest lines"
 PAGED = ("limit", "before")
 _EXAMPLES = {
@@ -104,6 +109,56 @@ def showing(kind: str) -> Make:
 def log_of(call: PageCall) -> ReadProcessLog:
     chars = _number(call.query.get("chars"), LOG_CHARS, LOG_CHARS_MAX)
     return ReadProcessLog(what=call.what, chars=chars)
+
+
+def activity_of(call: PageCall) -> ListActivity:
+    query = call.query
+    return ListActivity(
+        kind=query.get("kind", ""),
+        state=query.get("state", ""),
+        channel=query.get("channel", ""),
+        text=query.get("text", "")[:TEXT_CHARS_MAX],
+        since=_moment(query.get("since")),
+        until=_moment(query.get("until")),
+        limit=limit_of(call),
+        before=query.get("before", ""),
+    )
+
+
+def _moment(text: str | None) -> int | None:
+    is_number = text is not None and text.isascii() and text.isdigit() and len(text) < 16
+    return int(text or 0) if is_number else None
+
+
+def searching(call: PageCall) -> SearchChats:
+    text = call.query.get("text", "")[:TEXT_CHARS_MAX]
+    return SearchChats(channel=call.channel, text=text, limit=limit_of(call))
+
+
+def naming(call: PageCall) -> NameChat:
+    return NameChat(channel=call.channel, what=call.what, text=call.query.get("title", ""))
+
+
+def marking(mark: str) -> Make:
+    return lambda call: MarkChat(channel=call.channel, what=call.what, kind=mark)
+
+
+def deleting(call: PageCall) -> DeleteChat:
+    return DeleteChat(channel=call.channel, what=call.what)
+
+
+def chat_done(word: str, name: str, summary: str, make: Make, *queries: str) -> Operation:
+    """Something is done to a chat of the page's own channel."""
+    return Operation(
+        path=f"{BASE}/chats/{{what}}/{word}",
+        name=name,
+        summary=summary,
+        replies=(ChatDeleted if make is deleting else Done,),
+        make=make,
+        queries=queries,
+        how="do",
+        example="main",
+    )
 
 
 def limit_of(call: PageCall) -> int:

@@ -1,6 +1,7 @@
 """What can be asked and done over the page's API: one table, of which `dashboard/app.py` makes the
 routes and `dashboard/describe.py` the description."""
 
+from koboshi.control.page_replies import ActivityList, Found, MinuteList, PageOffer, SettingList
 from koboshi.control.replies import (
     BrowserList,
     BrowserRevoked,
@@ -13,13 +14,13 @@ from koboshi.control.replies import (
     LineList,
     MessageExplained,
     MessageShown,
-    PageOffer,
     PairingList,
     ProcessEnded,
     ProcessExplained,
     ProcessList,
     ProcessOutput,
     QuestionList,
+    Released,
     RuleList,
     RuleRevoked,
     SessionList,
@@ -39,6 +40,7 @@ from koboshi.control.requests import (
     DropTurn,
     EndProcess,
     Explain,
+    GetMinutes,
     GetTroubles,
     ListBrowsers,
     ListChats,
@@ -46,6 +48,7 @@ from koboshi.control.requests import (
     ListProcesses,
     ListQuestions,
     ListRules,
+    ReleaseDelivery,
     ResumeTurn,
     RetryDelivery,
     RetryMessage,
@@ -61,17 +64,24 @@ from koboshi.dashboard.operation import (
     OPEN_TURNS,
     PAGED,
     Operation,
+    activity_of,
+    chat_done,
+    deleting,
     done_at,
     inbox_of,
     listed_at,
     listing,
     log_of,
+    marking,
+    naming,
+    searching,
     showing,
     shown_at,
 )
 from koboshi.dashboard.time_operations import TIME_OPERATIONS
 
-PAGE_PATH, KILL_PATH = f"{BASE}/page", f"{BASE}/try/kill"
+PAGE_PATH, SETTINGS_PATH = f"{BASE}/page", f"{BASE}/settings"
+KILL_PATH = f"{BASE}/try/kill"
 
 OPERATIONS: tuple[Operation, ...] = (
     # What people said and what became of it.
@@ -135,7 +145,7 @@ OPERATIONS: tuple[Operation, ...] = (
     listed_at(
         "outbox",
         "listOutbox",
-        "What is or was owed, newest first",
+        "Deliveries, newest first",
         DeliveryList,
         listing("delivery"),
         PAGED,
@@ -171,6 +181,22 @@ OPERATIONS: tuple[Operation, ...] = (
         "Chats of this channel, lately used",
         ChatList,
         lambda call: ListChats(channel=call.channel),
+    ),
+    listed_at(
+        "activity",
+        "listActivity",
+        "Turns, messages, deliveries and processes together, newest first",
+        ActivityList,
+        activity_of,
+        (*PAGED, "kind", "state", "channel", "text", "since", "until"),
+    ),
+    listed_at(
+        "search",
+        "searchChats",
+        "The newest messages and answers of this channel with these words",
+        Found,
+        searching,
+        ("text", "limit"),
     ),
     # What is around them.
     listed_at(
@@ -211,6 +237,13 @@ OPERATIONS: tuple[Operation, ...] = (
         PAGED,
         OPEN_LINES,
     ),
+    shown_at(
+        "minutes",
+        "listMinutes",
+        "What the minutes of the last day were like",
+        MinuteList,
+        lambda _call: GetMinutes(),
+    ),
     listed_at(
         "browsers",
         "listBrowsers",
@@ -223,6 +256,12 @@ OPERATIONS: tuple[Operation, ...] = (
         name="describePage",
         summary="What this page can offer",
         replies=(PageOffer,),
+    ),
+    Operation(
+        path=SETTINGS_PATH,
+        name="listSettings",
+        summary="Every key of the configuration, its value and where it was set; secrets masked",
+        replies=(SettingList,),
     ),
     *TIME_OPERATIONS,
     # What can be done.
@@ -257,8 +296,16 @@ OPERATIONS: tuple[Operation, ...] = (
         DeliveryShown,
         RetryDelivery,
     ),
+    Operation(
+        path=f"{BASE}/outbox/release",
+        name="releaseOutbox",
+        summary="Send everything that is held back",
+        replies=(Released,),
+        make=lambda _call: ReleaseDelivery(),
+        how="do",
+    ),
     done_at(
-        "outbox/{what}/drop", "dropDelivery", "Give up what is owed", DeliveryShown, DropDelivery
+        "outbox/{what}/drop", "dropDelivery", "Give a delivery up", DeliveryShown, DropDelivery
     ),
     done_at(
         "processes/{what}/kill",
@@ -270,7 +317,7 @@ OPERATIONS: tuple[Operation, ...] = (
     done_at(
         "browsers/{what}/revoke",
         "revokeBrowser",
-        "Let a browser in no more, `b1`, or none of them, `all`",
+        "Log a browser out, `b1`, or all of them, `all`",
         BrowserRevoked,
         RevokeBrowser,
     ),
@@ -290,6 +337,28 @@ OPERATIONS: tuple[Operation, ...] = (
                 ApproveForGood,
             ),
             ("deny", "denyQuestion", "Do not allow what it asks for", DenyQuestion),
+        )
+    ),
+    chat_done(
+        "rename",
+        "renameChat",
+        "Name a chat; without a title its first message does",
+        naming,
+        "title",
+    ),
+    chat_done(
+        "delete",
+        "deleteChat",
+        "Erase all that was said in a chat, and remove it from the list",
+        deleting,
+    ),
+    *(
+        chat_done(word, f"{word}Chat", summary, marking(word))
+        for word, summary in (
+            ("pin", "Keep a chat on top of the list"),
+            ("unpin", "Keep it there no longer"),
+            ("archive", "Put a chat away"),
+            ("unarchive", "Bring it back"),
         )
     ),
     done_at("rules/{what}/revoke", "revokeRule", "Take back a rule, `r1`", RuleRevoked, RevokeRule),

@@ -18,12 +18,12 @@ ENDED_WORDS = {
     EndedHow.REBOOTED: "ended with the machine",
     EndedHow.REFUSED: "could not start as it was configured",
 }
-_DIES = "the gateway keeps dying"
 BREAKER_WORDS = {
-    Breaker.HALF: f"{_DIES}: turns that died twice in a row without a new step are paused until "
-    "ten quiet minutes have passed, or until /resume",
-    Breaker.OPEN: f"{_DIES}: interrupted work is paused until ten quiet minutes have passed, or "
-    "until /resume; new messages are answered as usual",
+    Breaker.HALF: "the gateway keeps dying: 3 times or more in 10 minutes. Turns that died twice "
+    "in a row without progress are paused for ten quiet minutes, or until /resume. New messages "
+    "are answered as usual",
+    Breaker.OPEN: "the gateway keeps dying: 5 times or more in 10 minutes. Interrupted work is "
+    "paused for ten quiet minutes, or until /resume. New messages are answered as usual",
 }
 _DECIDED = {
     VerdictKind.RESUME: "taken up again",
@@ -47,7 +47,7 @@ def boot_report(
     sentences.append(_decisions(decided) if decided else "nothing was interrupted")
     if breaker is not Breaker.CLOSED:
         sentences.append(BREAKER_WORDS[breaker])
-    return ". ".join(sentences) + "."
+    return " ".join(f"{words[:1].upper()}{words[1:]}." for words in sentences)
 
 
 def _decisions(decided: Sequence[tuple[TurnId, Verdict]]) -> str:

@@ -30,12 +30,12 @@ class Erasure:
     """Below the working folder, or the home."""
 
 
-def erased_body(body: Body, person: str) -> Body | None:
+def erased_body(body: Body, person: str | None) -> Body | None:
     """A step of a turn with words of the person, after their erasure; None if it stays as it is,
-    because another person said it. Replies and results may repeat the words, so they go, too. A
-    summary stands for nothing any more."""
+    because another person said it. Without a person nothing stays. Replies and results may repeat
+    the words, so they go, too. A summary stands for nothing any more."""
     match body:
-        case Message() if body.sender != person:
+        case Message() if person is not None and body.sender != person:
             return None
         case Message():
             return replace(body, text=ERASED, files=(), name="", command="")

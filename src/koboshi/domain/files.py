@@ -10,6 +10,9 @@ RECEIVED = "received"
 SENT = "files"
 """Where copies of files for people are kept, below the home."""
 
+UPLOADED = "uploads"
+"""Where files are kept that people send over the web, below the home."""
+
 NAME_BYTES_MAX = 120
 """File systems take 255, and something is put before it and behind it."""
 

@@ -27,6 +27,13 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble(Reason):
+    """What is wrong now. `kind` names it for programs."""
+
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwedPart:
     """A delivery, as far as its fate is explained. `trouble` is why its channel cannot be reached
     now, as far as that is known."""
@@ -121,6 +128,11 @@ def why_message(
             return Reason(words=words)
         case other:
             return Reason(words=other)
+
+
+def why_dropped(reason: str | None) -> str:
+    """Why a message was dropped while it waited."""
+    return _DROPPED.get(reason or "", reason or "no reason was given")
 
 
 def to_ask_again(name: str) -> str:
@@ -313,34 +325,40 @@ def what_is_wrong(
     gap: str | None = None,
     unheard: int = 0,
     restart: str | None = None,
-) -> tuple[Reason, ...]:
+) -> tuple[Trouble, ...]:
     """What keeps messages from being answered, whatever they say, or soon will; nothing if all is
     well."""
     found = []
     if store is not None:
         words = f"nothing can be written: {store}"
-        found.append(Reason(words=words, remedy="nothing is lost; it goes on when that is mended"))
+        found.append(
+            Trouble(
+                kind="store",
+                words=words,
+                remedy="nothing is lost; writing continues when that is fixed",
+            )
+        )
     for channel, why in unreached.items():
         words = f"{channel} cannot be reached: {why}"
         remedy = (
-            "what people write there comes in, and what is owed goes out, as soon as it can be; "
+            "messages come in and deliveries go out as soon as it can be reached again; "
             "`koboshi doctor --online` tries it"
         )
-        found.append(Reason(words=words, remedy=remedy))
+        found.append(Trouble(kind="channel", words=words, remedy=remedy))
     if breaker is not Breaker.CLOSED:
         remedy = "/resume in the chat, or Resume on the page of a turn, goes on with it now"
-        found.append(Reason(words=BREAKER_WORDS[breaker], remedy=remedy))
+        found.append(Trouble(kind="breaker", words=BREAKER_WORDS[breaker], remedy=remedy))
     if gap is not None:
         remedy = "`koboshi outbox list --open`, then `koboshi outbox release --all` settles it"
-        found.append(Reason(words=gap, remedy=remedy))
+        found.append(Trouble(kind="gap", words=gap, remedy=remedy))
     if held:
-        words = f"{held} of what is owed is held back after a restore, or may have arrived"
-        found.append(Reason(words=words, remedy="`koboshi outbox release` sends it"))
+        words = f"{held} deliveries are held back: after a restore, or as they may have arrived"
+        found.append(Trouble(kind="held", words=words, remedy="`koboshi outbox release` sends it"))
     if unheard:
         remedy = "`koboshi turns list --open` names them, `koboshi explain` says what helps"
-        found.append(Reason(words=unheard_words(unheard), remedy=remedy))
+        found.append(Trouble(kind="unheard", words=unheard_words(unheard), remedy=remedy))
     if restart is not None:
-        found.append(Reason(words=restart, remedy="`koboshi restart`"))
+        found.append(Trouble(kind="restart", words=restart, remedy="`koboshi restart`"))
     return tuple(found)
 
 

@@ -55,7 +55,7 @@ class Policy:
     recoveries_max: int = 10
     backoff_ms: tuple[int, ...] = (2_000, 30_000)
     has_breaker: bool = False
-    """Whether a gateway that dies again and again resumes less, and then nothing."""
+    """Whether a gateway that keeps dying resumes less, and then nothing."""
 
     def not_before(self, crash_streak: int, worked_ms: int) -> int:
         """When a turn that died may be tried again: counted from the last sign of life, so that a

@@ -42,6 +42,7 @@ from koboshi.kernel.enqueue import enqueue_delivery, enqueue_delivery_once
 from koboshi.kernel.erasure import erase_person
 from koboshi.kernel.filing import drop_waiting, grant_wish, offer_again
 from koboshi.kernel.keys import lock_found, lock_session
+from koboshi.kernel.moved_chats import move_chat
 from koboshi.kernel.operator_action import cut_session, will_of_person
 from koboshi.kernel.owners import asked_about, settle_from_here, turn_asked_here
 from koboshi.kernel.pairing import as_kept, forget_strangers, meet_stranger
@@ -51,7 +52,7 @@ from koboshi.kernel.record import ask_end, ask_restart
 from koboshi.kernel.recovery import apply_verdict
 from koboshi.kernel.retry import retry_entry, retry_turn
 from koboshi.kernel.rows import EntryRow, TurnRow, find_entry, find_session, read_open_turn
-from koboshi.kernel.sessions import find_or_make_session, known_as_private, move_chat, set_session
+from koboshi.kernel.sessions import find_or_make_session, known_as_private, set_session
 from koboshi.kernel.transaction import Readers, Transaction, Value, Writer
 from koboshi.ports.channel import NO_WATERMARKS, Inbound, Receipt
 from koboshi.ports.store import Arrival, Respond

@@ -25,10 +25,10 @@ from koboshi.kernel.approvals import rules_of
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import first_text, maybe_number, number, text
 from koboshi.kernel.facts import is_worked_on, may_run, no_ruling, question_kind, verdict_now
+from koboshi.kernel.failed_turns import read_failed
 from koboshi.kernel.held_up import read_hold_up
 from koboshi.kernel.occasions import waiting_occasions
 from koboshi.kernel.process_rows import read_process
-from koboshi.kernel.retry import read_failed
 from koboshi.kernel.rows import TurnRow, read_last_question, read_question, read_request, turn_of
 from koboshi.kernel.timed_rows import goal_in, schedule_of
 from koboshi.kernel.transaction import Reading, Transaction

@@ -1,4 +1,4 @@
-"""The outbox: what is owed is sent by one worker at a time, in order, and settled once.
+"""The outbox: a delivery is sent by one worker at a time, in order, and settled once.
 
 Theory of operation. A delivery is committed as OWED together with the fact that it tells. A worker
 claims the oldest delivery of a session (SENDING, one more attempt), sends it, and settles it. So at
@@ -42,11 +42,11 @@ from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import file_of, first_number, first_text, number, text, texts
 from koboshi.kernel.delivery_rows import due_of, read_owed
 from koboshi.kernel.keys import lock_found, of_sessions
+from koboshi.kernel.moved_chats import move_session
 from koboshi.kernel.moves import move, move_from, move_one
 from koboshi.kernel.notices import tell_of_loss
 from koboshi.kernel.record import settle_turn
 from koboshi.kernel.rows import is_gone
-from koboshi.kernel.sessions import move_session
 from koboshi.kernel.transaction import Readers, Reading, Transaction, Value, Writer
 from koboshi.ports.outbox import Due
 from koboshi.ports.wakeups import JOURNAL, OUTBOX, OUTBOX_SOONER

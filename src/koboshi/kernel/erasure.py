@@ -8,10 +8,11 @@ done again from its beginning.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from koboshi.domain.erasure import ERASED, erased_body
-from koboshi.domain.files import Attachment
+from koboshi.domain.files import UPLOADED, Attachment
 from koboshi.domain.goal import GoalEvent, GoalRule
 from koboshi.domain.ids import ChannelName, SessionId, shown
 from koboshi.domain.inbox import EntryKind, Words
@@ -34,7 +35,7 @@ from koboshi.kernel.next_turn import end_turn
 from koboshi.kernel.occasions import move_schedule
 from koboshi.kernel.rows import session_of, step_of, turn_of
 from koboshi.kernel.timed_rows import goal_of, schedule_of
-from koboshi.kernel.transaction import Row, Transaction
+from koboshi.kernel.transaction import Row, Transaction, Value
 from koboshi.ports.wakeups import ERASURES, JOURNAL
 
 NOTHING = encoded(Words(text="", sent_ms=0))
@@ -62,19 +63,52 @@ def erase_person(
         end_turn(tx, context, turn_of(row), TurnEvent.INTERRUPTED, "erased")
     turns = json.dumps(numbers(tx.rows("turns_with_words", **who)))
     chats = json.dumps([session.session_id for session in private])
-    place = {**who, "turns": turns, "sessions": chats}
+    erased = _empty(tx, channel, person, turns=turns, chats=chats, by=by)
+    _erase_orders(tx, context, who)
+    tx.change("erase_name", **who)
+    tx.change("pairing_forget", **who)
+    return erased
+
+
+def erase_chat(
+    tx: Transaction,
+    sessions: Iterable[Session],
+    by: str,
+    *,
+    cut: Callable[[Session], object],
+) -> int:
+    """Empty everything that was said in a chat, by its people and to them."""
+    found = tuple(sessions)
+    for session in found:
+        lock_session(tx, session.session_id)
+        cut(session)
+    chats = json.dumps([session.session_id for session in found])
+    turns = json.dumps(numbers(tx.rows("turns_of_chat", sessions=chats)))
+    return _empty(tx, found[0].route.channel, None, turns=turns, chats=chats, by=by)
+
+
+def _empty(
+    tx: Transaction, channel: ChannelName, person: str | None, *, turns: str, chats: str, by: str
+) -> int:
+    """Empty the rows of turns and chats, and store which files have to go. Without a person, it is
+    all that was said there."""
+    place: dict[str, Value] = {
+        "channel": channel,
+        "person": person,
+        "turns": turns,
+        "sessions": chats,
+    }
     files = [*_received(tx.rows("erased_entries", **place)), *_sent(tx, turns, chats)]
     _erase_steps(tx, turns, person)
     erased = tx.change("erase_entries", **place, nothing=NOTHING, now=tx.now_ms)
-    rest = {"turns": turns, "sessions": chats, "erased": ERASED}
+    rest: dict[str, Value] = {"turns": turns, "sessions": chats, "erased": ERASED}
     tx.change("erase_deliveries", **rest, now=tx.now_ms)
     tx.change("erase_calls", turns=turns)
     tx.change("erase_commands", turns=turns, erased=ERASED)
     tx.change("erase_lines", turns=turns)
     tx.change("erase_rules", sessions=chats)
-    _erase_orders(tx, context, who)
-    tx.change("erase_name", **who)
-    tx.change("pairing_forget", **who)
+    tx.change("erase_titles", sessions=chats)
+    who: dict[str, Value] = {"channel": channel, "person": person or ""}
     tx.change("erasure_insert", **who, by=by, files=json.dumps(files), now=tx.now_ms)
     tx.hints.update((ERASURES, JOURNAL))
     return erased
@@ -91,7 +125,7 @@ def _erase_orders(tx: Transaction, context: VerbContext, who: dict[str, str]) ->
     tx.change("zone_forget", **who)
 
 
-def _erase_steps(tx: Transaction, turns: str, person: str) -> None:
+def _erase_steps(tx: Transaction, turns: str, person: str | None) -> None:
     for row in tx.rows("erased_steps", turns=turns):
         step = step_of(row)
         body = erased_body(step.body, person)
@@ -111,6 +145,8 @@ def _received(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _places_of(attachment: Attachment, session_id: SessionId) -> Iterator[str]:
+    if re.fullmatch(r"[0-9a-f]{32}", attachment.reference):
+        yield f"home:{UPLOADED}/{attachment.reference}"
     yield f"work:{attachment.path}"
     yield f"work:{PEOPLE_FOLDER}/{shown('session', session_id)}/{attachment.path}"
 

@@ -3,6 +3,7 @@ more sessions: each uses an index, or a bounded number of the newest journal lin
 
 from collections.abc import Sequence
 
+from koboshi.domain.chat import NO_MARKS, ChatMarks, is_listed, title_of
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, TurnId
 from koboshi.domain.inbox import EntryKind
 from koboshi.domain.standing import stand_words, where_message_stands
@@ -10,7 +11,7 @@ from koboshi.domain.transcript import Need, Past
 from koboshi.domain.turn import TurnState
 from koboshi.domain.worker import Worker
 from koboshi.kernel.context import VerbContext
-from koboshi.kernel.decode import first_text, number, report_of, text, words_of
+from koboshi.kernel.decode import first_text, maybe_number, number, report_of, text, words_of
 from koboshi.kernel.facts import stand_now
 from koboshi.kernel.rows import (
     EntryRow,
@@ -45,7 +46,6 @@ from koboshi.ports.views import (
 LINES_LOOKED_AT = 10_000
 LINES_OF_CHATS = 3_000
 """Fewer, because each is joined with its session, and the page asks every few seconds."""
-TITLE_CHARS_MAX = 120
 
 
 def workers_on(tx: Reading, page: Page) -> tuple[Worker, ...]:
@@ -86,26 +86,51 @@ def sessions_named(
 def chats_of(
     tx: Reading, context: VerbContext, channel: ChannelName, limit: int
 ) -> tuple[ChatView, ...]:
+    """The chats with recent events, and behind them those that are kept by a mark."""
     rows = tx.rows("view_sessions_touched", channel=channel, looked_at=LINES_OF_CHATS, limit=limit)
-    return tuple(_chat_view(tx, context, row) for row in rows)
+    kept = tx.rows("view_sessions_pinned", channel=channel, limit=limit)
+    by_id = {row[0]: row[:4] for row in (*rows, *kept)}
+    found = (_chat_view(tx, context, row) for row in by_id.values())
+    return tuple(each for each in found if each is not None)
 
 
-def _chat_view(tx: Reading, context: VerbContext, row: Row) -> ChatView:
-    session, chat, thread, touched_ms, _ = row
+def _chat_view(tx: Reading, context: VerbContext, row: Row) -> ChatView | None:
+    session, chat, thread, touched_ms = row
     session_id = SessionId(number(session))
     first = tx.row("view_turn_first", session_id=session_id)
     row_newest = tx.row("turn_newest", session_id=session_id, limit=1)
     newest = None if row_newest is None else turn_of(row_newest)
+    marks = _marks_of(tx.row("view_chat_marks", session_id=session_id))
+    if not is_listed(marks, None if newest is None else newest.opened_ms):
+        return None
     stand = "" if newest is None else stand_now(tx, context, newest)
+    # What was said before a deletion names nothing any more.
+    named_by = first if marks.deleted_ms is None else row_newest
+    said = "" if named_by is None else read_request(tx, turn_of(named_by))
     return ChatView(
         chat=text(chat),
         thread=text(thread),
         session_id=session_id,
-        title="" if first is None else read_request(tx, turn_of(first))[:TITLE_CHARS_MAX],
+        title=title_of(marks.title, said),
         state=None if newest is None else newest.state,
         touched_ms=number(touched_ms),
         stand=stand,
         stands=stand_words(stand),
+        is_pinned=marks.pinned_ms is not None,
+        is_archived=marks.archived_ms is not None,
+        is_named=bool(marks.title),
+    )
+
+
+def _marks_of(row: Row | None) -> ChatMarks:
+    if row is None:
+        return NO_MARKS
+    title, pinned_ms, archived_ms, deleted_ms = row
+    return ChatMarks(
+        title=text(title),
+        pinned_ms=maybe_number(pinned_ms),
+        archived_ms=maybe_number(archived_ms),
+        deleted_ms=maybe_number(deleted_ms),
     )
 
 

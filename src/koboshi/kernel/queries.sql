@@ -204,7 +204,7 @@ UPDATE turns SET not_before_ms = :now + wait_ms
 WHERE turn_id = :turn_id AND state = 'queued' AND not_before_ms > :now + wait_ms;
 
 -- name: waits_cap_outbox
--- The same for what is owed. A held delivery waits for no time.
+-- The same for owed deliveries. A held delivery waits for no time.
 SELECT o.delivery_id, s.lock_key FROM outbox AS o JOIN sessions AS s USING (session_id)
 WHERE o.settled_ms IS NULL AND o.not_before_ms > 0 AND o.not_before_ms > :now
     AND o.not_before_ms > :now + o.wait_ms;
@@ -223,7 +223,7 @@ UPDATE quiet SET until_ms = :now + wait_ms WHERE until_ms > :now + wait_ms;
 DELETE FROM quiet WHERE until_ms <= :now;
 
 -- name: ages_move_outbox
--- The wall clock jumped: keep the age of what is owed.
+-- The wall clock jumped: keep the age of owed deliveries.
 UPDATE outbox SET aged_from_ms = aged_from_ms + :jump_ms WHERE settled_ms IS NULL;
 
 -- name: ages_move_questions
@@ -409,6 +409,39 @@ UPDATE sessions SET settings = :settings, changed_ms = :now WHERE session_id = :
 -- All threads of a chat.
 SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat;
 
+-- name: chat_mark_make
+-- The marks of a session, if it has none yet.
+INSERT INTO chat_marks (session_id) VALUES (:session_id) ON CONFLICT DO NOTHING;
+
+-- name: chat_mark_title
+-- The name of a chat.
+UPDATE chat_marks SET title = :title WHERE session_id = :session_id;
+
+-- name: chat_mark_pinned
+-- Whether a chat is pinned, and since when.
+UPDATE chat_marks SET pinned_ms = :at_ms WHERE session_id = :session_id;
+
+-- name: chat_mark_archived
+-- Whether a chat is archived, and since when.
+UPDATE chat_marks SET archived_ms = :at_ms WHERE session_id = :session_id;
+
+-- name: chat_mark_deleted
+-- A chat was deleted.
+UPDATE chat_marks SET deleted_ms = :now, pinned_ms = NULL, archived_ms = NULL, title = ''
+WHERE session_id = :session_id;
+
+-- name: view_chat_marks
+-- What was set for a chat.
+SELECT title, pinned_ms, archived_ms, deleted_ms FROM chat_marks WHERE session_id = :session_id;
+
+-- name: view_sessions_pinned
+-- Pinned sessions of a channel, and when each was last spoken in.
+SELECT s.session_id, s.chat, s.thread,
+    coalesce((SELECT max(changed_ms) FROM turns AS t WHERE t.session_id = s.session_id), s.created_ms)
+FROM chat_marks AS m JOIN sessions AS s ON s.session_id = m.session_id
+WHERE s.channel = :channel AND (m.pinned_ms IS NOT NULL OR m.archived_ms IS NOT NULL)
+ORDER BY s.session_id DESC LIMIT :limit;
+
 -- name: sessions_of_channel
 -- All sessions of a channel.
 SELECT session_id FROM sessions WHERE channel = :channel;
@@ -438,7 +471,7 @@ UPDATE turns SET anchor = ''
 WHERE session_id = :session_id AND closed_ms IS NULL AND anchor <> '';
 
 -- name: anchors_forget_outbox
--- The same for what is owed.
+-- The same for owed deliveries.
 UPDATE outbox SET anchor = ''
 WHERE session_id = :session_id AND settled_ms IS NULL AND anchor <> '';
 
@@ -895,6 +928,21 @@ UPDATE journal SET reason = NULL WHERE subject = 'process' AND reason IS NOT NUL
 -- name: erase_rules
 -- What was allowed for good in sessions ends.
 DELETE FROM approval_rules WHERE session_id IN (SELECT value FROM json_each(:sessions));
+
+-- name: turns_of_chat
+-- The turns of sessions, and those in which their words were asked again.
+WITH RECURSIVE found (turn_id) AS (
+    SELECT turn_id FROM turns WHERE session_id IN (SELECT value FROM json_each(:sessions))
+    UNION
+    SELECT i.turn_id FROM found JOIN inbox AS i
+        ON i.source = 'retry' AND i.account = '' AND i.external_id = CAST(found.turn_id AS TEXT)
+    WHERE i.turn_id IS NOT NULL
+)
+SELECT turn_id FROM found;
+
+-- name: erase_titles
+-- The names that sessions were given.
+UPDATE chat_marks SET title = '' WHERE session_id IN (SELECT value FROM json_each(:sessions));
 
 -- name: erase_name
 -- What a person calls themselves.
@@ -1520,7 +1568,7 @@ WHERE session_id = (SELECT session_id FROM turns WHERE turn_id = :turn_id) AND s
     AND turn_id = :turn_id AND state IN ('draft', 'owed', 'held') AND cause LIKE 'progress:%';
 
 -- name: deliveries_move
--- The chat moved to one that has a session: what is owed moves to that session.
+-- The chat moved to one that has a session: owed deliveries move to that session.
 UPDATE outbox SET session_id = there.session_id
 FROM sessions AS here JOIN sessions AS there USING (channel, thread)
 WHERE here.session_id = :session_id AND there.chat = :chat
@@ -2018,12 +2066,14 @@ FROM journal WHERE session_id = :session_id AND turn_id = :turn_id ORDER BY seq;
 -- name: view_events
 -- The journal lines of a chat after a line, with the words that belong to them.
 SELECT {j.line}, s.channel, s.chat, s.thread, st.kind, st.body,
-       i.body, i.sender, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
+       i.body, i.sender, c.finished_ms - c.started_ms, o.cause, o.part, o.parts, o.text, o.choices, o.question, o.labelled,
        o.file, o.literal
 FROM journal AS j
 JOIN sessions AS s ON s.session_id = j.session_id
 LEFT JOIN steps AS st ON j.subject = 'step' AND st.seq = j.number
 LEFT JOIN inbox AS i ON j.subject = 'message' AND i.entry_id = j.number
+LEFT JOIN calls AS c ON st.kind = 'result' AND c.turn_id = st.turn_id
+    AND c.call_id = json_extract(st.body, '$.call_id')
 LEFT JOIN outbox AS o ON j.subject = 'delivery' AND o.delivery_id = j.number
 WHERE j.session_id IN (SELECT session_id FROM sessions WHERE channel = :channel AND chat = :chat)
     AND j.seq > :after
@@ -2279,7 +2329,7 @@ ORDER BY used_ms DESC, browser_id DESC;
 UPDATE browsers SET used_ms = :now WHERE browser_id = :browser_id AND revoked_ms IS NULL;
 
 -- name: browser_revoke
--- A browser is let in no more.
+-- A browser is logged out.
 UPDATE browsers SET revoked_ms = :now
 WHERE browser_id = :browser_id AND revoked_ms IS NULL AND expires_ms > :now
     AND used_ms > :now - :idle_ms;
@@ -2304,6 +2354,61 @@ WHERE browser_id < :browser_id AND coalesce(revoked_ms, min(expires_ms, used_ms)
 -- name: browsers_end
 -- Of a past that was restored: what was revoked since must not be let in again.
 UPDATE browsers SET revoked_ms = used_ms WHERE revoked_ms IS NULL;
+
+-- name: minutes_place
+-- Up to which line the journal is counted; before the first minute, the newest line of all.
+SELECT coalesce((SELECT max(upto_seq) FROM minutes), (SELECT max(seq) FROM journal), 0);
+
+-- name: minutes_upto
+-- The end of the next window of lines.
+SELECT coalesce(max(seq), :after) FROM
+    (SELECT seq FROM journal WHERE seq > :after ORDER BY seq LIMIT :limit) AS following;
+
+-- name: minutes_counts
+-- How many messages came and how many errors there were, in the minutes of these lines.
+SELECT at_ms / 60000,
+    count(*) FILTER (WHERE subject = 'message' AND event = 'accepted' AND after = 'message'),
+    count(*) FILTER (WHERE (subject = 'turn' AND after = 'failed')
+                     OR (subject = 'delivery' AND after IN ('rejected', 'abandoned')))
+FROM journal WHERE seq > :after AND seq <= :upto GROUP BY 1;
+
+-- name: minutes_latencies
+-- How long turns took that were answered in these lines.
+SELECT j.at_ms / 60000, j.at_ms - t.opened_ms FROM journal AS j JOIN turns AS t ON t.turn_id = j.turn_id
+WHERE j.seq > :after AND j.seq <= :upto AND j.subject = 'turn' AND j.after = 'answered';
+
+-- name: minutes_heard
+-- Channels with messages in these lines, and when each had the last one.
+SELECT i.source, max(j.at_ms) FROM journal AS j JOIN inbox AS i ON i.entry_id = j.number
+WHERE j.seq > :after AND j.seq <= :upto AND j.subject = 'message' AND j.event = 'accepted'
+    AND i.kind IN ('message', 'command') AND i.source <> 'retry'
+GROUP BY i.source;
+
+-- name: minute_add
+-- Add to a minute.
+INSERT INTO minutes (minute, upto_seq, messages, errors, latency_p50_ms, latency_p95_ms)
+VALUES (:minute, :upto, :messages, :errors, :median, :slowest)
+ON CONFLICT (minute) DO UPDATE SET upto_seq = max(minutes.upto_seq, excluded.upto_seq),
+    messages = minutes.messages + excluded.messages, errors = minutes.errors + excluded.errors,
+    latency_p50_ms = coalesce(max(minutes.latency_p50_ms, excluded.latency_p50_ms),
+                              minutes.latency_p50_ms, excluded.latency_p50_ms),
+    latency_p95_ms = coalesce(max(minutes.latency_p95_ms, excluded.latency_p95_ms),
+                              minutes.latency_p95_ms, excluded.latency_p95_ms);
+
+-- name: minute_measure
+-- What was measured in a minute, beside what is counted.
+UPDATE minutes SET tokens = :tokens, heard = :heard, memory_bytes = :memory_bytes,
+    store_bytes = :store_bytes
+WHERE minute = :minute;
+
+-- name: minutes_forget
+-- Minutes that no chart shows any more.
+DELETE FROM minutes WHERE minute < :minute;
+
+-- name: view_minutes
+-- The minutes from one on.
+SELECT minute, messages, errors, latency_p50_ms, latency_p95_ms, tokens, heard, memory_bytes, store_bytes
+FROM minutes WHERE minute >= :minute ORDER BY minute;
 
 -- ── schedules ──────────────────────────────────────────────────────────────────────────────────
 
@@ -2628,3 +2733,43 @@ WHERE person = :person
 -- The goals of a person that have not ended.
 SELECT {goal} FROM goals WHERE person = :person AND state NOT IN ('done', 'cleared')
     AND session_id IN (SELECT session_id FROM sessions WHERE channel = :channel);
+
+-- ── search ─────────────────────────────────────────────────────────────────────────────────────
+
+-- name: search_place
+-- Up to which step the words are indexed.
+SELECT coalesce(max(upto_seq), 0) FROM search_place;
+
+-- name: search_behind
+-- Whether there are steps behind a place.
+SELECT seq FROM steps WHERE seq > :after ORDER BY seq LIMIT 1;
+
+-- name: search_steps
+-- The next steps to index.
+SELECT seq, kind, body, erased_ms FROM steps WHERE seq > :after AND seq <= :upto
+ORDER BY seq LIMIT :limit;
+
+-- name: search_move
+-- The words are indexed up to a step.
+INSERT INTO search_place (one, upto_seq) VALUES (1, :upto)
+ON CONFLICT (one) DO UPDATE SET upto_seq = excluded.upto_seq;
+
+-- name: search_tail
+-- The newest steps that are not indexed.
+SELECT seq, kind, body FROM steps
+WHERE seq > :after AND erased_ms IS NULL AND kind IN ('message', 'answer')
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: search_hit
+-- A step, and the chat that it is in.
+SELECT st.kind, st.body, st.at_ms, s.chat, coalesce(m.title, '')
+FROM steps AS st JOIN sessions AS s ON s.session_id = st.session_id
+LEFT JOIN chat_marks AS m ON m.session_id = s.session_id
+WHERE st.seq = :seq AND s.channel = :channel AND s.thread = '' AND st.erased_ms IS NULL;
+
+-- name: search_titles
+-- The names that chats were given.
+SELECT s.chat, m.title, s.changed_ms FROM chat_marks AS m
+JOIN sessions AS s ON s.session_id = m.session_id
+WHERE m.title <> '' AND s.channel = :channel AND s.thread = ''
+ORDER BY s.session_id DESC LIMIT :limit;

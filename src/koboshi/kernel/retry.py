@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass, replace
 
-from koboshi.domain.command import Failed, Retry
-from koboshi.domain.files import attachment_words
+from koboshi.domain.command import Retry
 from koboshi.domain.ids import ChannelName, EntryId, SessionId, shown
 from koboshi.domain.inbox import TIMED, Entry, EntryKind, EntryState, Words
 from koboshi.domain.outbox import DeliveryEvent
 from koboshi.domain.retry import ASKED, BY_HAND, EntryFacts, Retried, again_of
 from koboshi.domain.route import Route
 from koboshi.domain.session import Busy, Session
-from koboshi.domain.transcript import Message
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import strangers_words_of, words_of
+from koboshi.kernel.failed_turns import words_in
 from koboshi.kernel.keys import lock_found, lock_session
 from koboshi.kernel.moves import move
 from koboshi.kernel.record import NOT_STORED, RETRY, drop_entry, store_entry
@@ -26,8 +25,6 @@ from koboshi.kernel.rows import (
     read_open_turn,
     read_session,
     read_turn,
-    step_of,
-    turn_of,
 )
 from koboshi.kernel.sessions import find_or_make_session
 from koboshi.kernel.transaction import Reading, Transaction
@@ -142,32 +139,6 @@ def _is_full(tx: Reading, context: VerbContext, session_id: SessionId) -> bool:
     if read_open_turn(tx, session_id) is None:
         return False
     return tx.number("entries_waiting_count", session_id=session_id) >= context.waiting_max
-
-
-def read_failed(tx: Reading, context: VerbContext, session: Session) -> Failed | None:
-    """The newest turn that failed or was dropped and was not asked again. A turn with messages only
-    of people who are no longer allowed does not count."""
-    place = {"session_id": session.session_id, "context_from": session.context_from}
-    for row in tx.rows("turn_to_retry", **place):
-        turn = turn_of(row)
-        said = words_in(tx, context, turn)
-        words = said.text or "\n".join(map(attachment_words, said.files))
-        if words or turn.rule != "not-allowed-behind":
-            return Failed(turn_id=turn.turn_id, words=words)
-    return None
-
-
-def words_in(tx: Reading, context: VerbContext, turn: TurnRow) -> Words:
-    """All messages of a turn from people who are allowed now, as one message."""
-    channel = read_session(tx, turn.session_id).route.channel
-    bodies = [step_of(row).body for row in tx.rows("steps_of_turn", **turn.span)]
-    heard = [body for body in bodies if isinstance(body, Message)]
-    said = [each for each in heard if context.allows(tx, channel, each.sender)]
-    return Words(
-        text="\n\n".join(each.text for each in said if each.text),
-        sent_ms=said[0].sent_ms if said else 0,
-        files=tuple(file for each in said for file in each.files),
-    )
 
 
 def retry_turn(

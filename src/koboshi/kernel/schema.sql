@@ -138,6 +138,15 @@ CREATE TABLE sessions (
 -- The private chats of owners are asked about approvals.
 CREATE INDEX sessions_private ON sessions (channel, person, thread) WHERE person <> '';
 
+-- What an operator sets for a chat on the page: its name, and its place in the list.
+CREATE TABLE chat_marks (
+    session_id  INTEGER PRIMARY KEY REFERENCES sessions,
+    title       TEXT NOT NULL DEFAULT '',      -- '': the first message names it
+    pinned_ms   INTEGER,
+    archived_ms INTEGER,
+    deleted_ms  INTEGER                        -- it is listed again when a later turn opens in it
+) STRICT;
+
 CREATE TABLE turns (
     turn_id       INTEGER PRIMARY KEY,
     session_id    INTEGER NOT NULL REFERENCES sessions,
@@ -465,6 +474,26 @@ CREATE TABLE watchers (
 
 CREATE INDEX watchers_armed ON watchers (process_id) WHERE state = 'armed';
 CREATE INDEX watchers_by_process ON watchers (process_id);
+
+-- What each minute was like, for the charts of the page: counted from the journal behind `upto_seq`.
+CREATE TABLE minutes (
+    minute         INTEGER PRIMARY KEY,        -- since 1970
+    upto_seq       INTEGER NOT NULL,           -- the journal is counted up to this line
+    messages       INTEGER NOT NULL DEFAULT 0,
+    errors         INTEGER NOT NULL DEFAULT 0, -- turns that failed, deliveries that were given up
+    latency_p50_ms INTEGER,                    -- of the turns that were answered; NULL: none was
+    latency_p95_ms INTEGER,
+    tokens         TEXT NOT NULL DEFAULT '[]', -- by model
+    heard          TEXT NOT NULL DEFAULT '[]', -- channels with messages, and when each had the last one
+    memory_bytes   INTEGER,
+    store_bytes    INTEGER
+) STRICT;
+
+-- Up to which step the words of messages and answers are indexed. The index itself is the store's own.
+CREATE TABLE search_place (
+    one      INTEGER PRIMARY KEY CHECK (one = 1),  -- two places
+    upto_seq INTEGER NOT NULL
+) STRICT;
 
 -- Wishes of people that their words are erased. The rows stay with their keys; only what they say goes.
 CREATE TABLE erasures (

@@ -2,17 +2,13 @@
 
 from dataclasses import replace
 
-from koboshi.domain.ids import SessionId, TurnId
-from koboshi.domain.outbox import SAID_THERE, DeliveryEvent
+from koboshi.domain.ids import SessionId
 from koboshi.domain.route import Route
 from koboshi.domain.session import Session, Settings
-from koboshi.kernel.decode import encoded, numbers
-from koboshi.kernel.keys import key_for, lock, lock_found, lock_session
-from koboshi.kernel.moves import move
-from koboshi.kernel.record import settle_turn
+from koboshi.kernel.decode import encoded
+from koboshi.kernel.keys import key_for, lock, lock_session
 from koboshi.kernel.rows import find_session
-from koboshi.kernel.transaction import Readers, Transaction, Value
-from koboshi.ports.wakeups import JOURNAL, OUTBOX
+from koboshi.kernel.transaction import Readers, Transaction
 
 
 class SessionVerbs:
@@ -55,34 +51,6 @@ def known_as_private(tx: Transaction, session: Session, person: str) -> Session:
         return session
     tx.change("session_of_person", session_id=session.session_id, person=person)
     return replace(session, person=person)
-
-
-def move_chat(tx: Transaction, route: Route, chat: str) -> None:
-    """Move all sessions of a chat to another chat, with everything that they owe."""
-    rows = tx.rows("sessions_of_chat", channel=route.channel, chat=route.chat)
-    for session_id in map(SessionId, numbers(rows)):
-        lock_session(tx, session_id)
-        move_session(tx, session_id, chat)
-
-
-def move_session(tx: Transaction, session_id: SessionId, chat: str) -> None:
-    """Move a session to another chat. If a session exists there, only what is owed moves to it."""
-    forget_anchors(tx, session_id)
-    lock_found(tx, "moved_key", session_id=session_id, chat=chat)
-    if not tx.change("session_move", session_id=session_id, chat=chat, now=tx.now_ms):
-        tx.change("deliveries_move", session_id=session_id, chat=chat)
-        _withdraw_what_is_said_there(tx, session_id, chat)
-    tx.hints.add(OUTBOX)
-
-
-def _withdraw_what_is_said_there(tx: Transaction, session_id: SessionId, chat: str) -> None:
-    """A cause is told once in a chat. What stays behind would hold up this session for ever."""
-    answered = numbers(tx.rows("turns_answered", session_id=session_id))
-    values: dict[str, Value] = {"session_id": session_id, "chat": chat, "reason": SAID_THERE}
-    if move(tx, "deliveries_said_there", DeliveryEvent.WITHDRAWN, **values, now=tx.now_ms):
-        tx.hints.add(JOURNAL)
-        for turn_id in map(TurnId, answered):
-            settle_turn(tx, turn_id)
 
 
 def forget_anchors(tx: Transaction, session_id: SessionId) -> None:

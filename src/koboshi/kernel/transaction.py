@@ -22,7 +22,7 @@ columns; typed rows, moves, keys and the context; facts and single effects; what
 effect; verdicts, admission and the operator's actions; verbs. `tests/test_imports.py` holds it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -31,6 +31,7 @@ from koboshi.domain.ids import SessionId
 Value: TypeAlias = str | int | None
 Row: TypeAlias = tuple[Value, ...]
 Outcome = TypeVar("Outcome")
+Item = TypeVar("Item")
 
 
 class Reading(Protocol):
@@ -70,6 +71,11 @@ class Transaction(Reading, Protocol):
 
     def next_step(self) -> int:
         """A number for the next step, greater than the number of every stored step."""
+        ...
+
+    def each(self, act: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
+        """What `act` gives for each item, in their order. They belong to different chats, so a
+        store may carry them out side by side."""
         ...
 
     def try_lock(self, key: int) -> bool:

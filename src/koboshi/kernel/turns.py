@@ -11,7 +11,7 @@ epoch of that claim. So at every moment:
   certainly not run. A started call without a result is a known unknown.
 * The transcript alone says what comes next (`domain/action.py`). A turn that is taken up after a
   crash continues with the step that was next before it.
-* The step that ends the work, what is owed because of it, and the next turn of the session are one
+* The step that ends the work, the deliveries that it owes, and the next turn of the session are one
   transaction (`go_on_after`). "Answered but still running" cannot be stored.
 * Only progress moves `progressed_ms`: a step of the work or an answer of a person. A claim, a
   release or a retry does not.
@@ -44,6 +44,7 @@ from koboshi.domain.transcript import (
 from koboshi.domain.turn import Claim, TurnEvent, TurnState
 from koboshi.kernel.approvals import spare_by_rule
 from koboshi.kernel.claims import (
+    DueTurn,
     anchor_of,
     answer_turn,
     call_at,
@@ -363,15 +364,16 @@ def _claim_due(
     tx: Transaction, context: VerbContext, worker_id: WorkerId, limit: int, *, is_recovered: bool
 ) -> tuple[Claim, ...]:
     """Claim up to `limit` turns that are due, of those that were recovered or of the others."""
-    claims = []
-    for due in find_due(tx, worker_id, limit, is_recovered=is_recovered):
+
+    def claim(due: DueTurn) -> Claim | None:
         if not tx.try_lock(due.lock_key):
-            continue
-        if is_plain(tx, context, due) or _lets_through(tx, context, due.turn_id):
-            claim = take(tx, context, due, worker_id, is_recovered=is_recovered)
-            if claim is not None:
-                claims.append(claim)
-    return tuple(claims)
+            return None
+        if not is_plain(tx, context, due) and not _lets_through(tx, context, due.turn_id):
+            return None
+        return take(tx, context, due, worker_id, is_recovered=is_recovered)
+
+    found = find_due(tx, worker_id, limit, is_recovered=is_recovered)
+    return tuple(each for each in tx.each(claim, found) if each is not None)
 
 
 def _lets_through(tx: Transaction, context: VerbContext, turn_id: TurnId) -> bool:

@@ -20,7 +20,7 @@ from koboshi.kernel.transaction import Row
 from koboshi.ports.views import CallView, DeliveryView, Event, JournalLine, Shown, StepView
 
 STEP_CHARS_MAX = 16_000
-SHOWN_FROM = 19
+SHOWN_FROM = 20
 """Where the columns of the delivery begin in a row of `view_events`."""
 
 
@@ -112,7 +112,7 @@ def said_of(row: Row) -> PastWords:
 
 def event_of(row: Row) -> Event:
     """A line of the journal with the words that belong to it."""
-    *columns, channel, chat, thread, kind, body, words, sender = row[:SHOWN_FROM]
+    *columns, channel, chat, thread, kind, body, words, sender, took_ms = row[:SHOWN_FROM]
     line = journal_line(tuple(columns))
     said: Body | None = None
     if kind is not None:
@@ -121,12 +121,17 @@ def event_of(row: Row) -> Event:
         heard = words_of(words)
         entry_id = EntryId(line.number)
         said = Message(
-            text=heard.text, sender=text(sender), entry_id=entry_id, sent_ms=heard.sent_ms
+            text=heard.text,
+            sender=text(sender),
+            entry_id=entry_id,
+            sent_ms=heard.sent_ms,
+            files=heard.files,
         )
     return Event(
         line=line,
         route=Route(channel=ChannelName(text(channel)), chat=text(chat), thread=text(thread)),
         body=said,
+        took_ms=maybe_number(took_ms),
         delivery=_shown(DeliveryId(line.number), row[SHOWN_FROM:]),
     )
 

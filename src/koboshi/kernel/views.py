@@ -29,6 +29,7 @@ from koboshi.kernel.facts import (
 )
 from koboshi.kernel.held_up import read_hold_up
 from koboshi.kernel.journal_tally import tally_since
+from koboshi.kernel.minute_rows import minutes_since
 from koboshi.kernel.overview import (
     calls_of,
     deliveries_on,
@@ -62,6 +63,7 @@ from koboshi.ports.views import (
     Event,
     Explanation,
     JournalLine,
+    MinuteView,
     Page,
     ProcessView,
     QuestionView,
@@ -206,6 +208,12 @@ class ViewVerbs:
 
     async def steps_of(self, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
         return await self._readers.read(lambda tx: overview.steps_of(tx, turn_id, limit))
+
+    async def now_ms(self) -> int:
+        return await self._readers.read(lambda tx: tx.now_ms)
+
+    async def minutes(self, since_ms: int) -> tuple[MinuteView, ...]:
+        return await self._readers.read(lambda tx: minutes_since(tx, since_ms))
 
     async def processes(self, limit: int) -> tuple[ProcessView, ...]:
         def look(tx: Reading) -> tuple[ProcessView, ...]:

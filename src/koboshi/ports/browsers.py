@@ -21,7 +21,7 @@ class Browsers(Protocol):
         ...
 
     async def revoke(self, browser_id: BrowserId) -> bool:
-        """Let it in no more. False if it was not let in."""
+        """Log it out. False if it was not let in."""
         ...
 
     async def revoke_all(self) -> int:

@@ -43,14 +43,17 @@ from koboshi.domain.watch import Finding, Watcher, WatcherSpec
 from koboshi.ports.approvals import Approvals
 from koboshi.ports.backups import Backups
 from koboshi.ports.browsers import Browsers
+from koboshi.ports.chats import Chats
 from koboshi.ports.erasures import Erasures
 from koboshi.ports.inbox import Arrival as Arrival
 from koboshi.ports.inbox import Inbox
 from koboshi.ports.inbox import Respond as Respond
+from koboshi.ports.minutes import Minutes
 from koboshi.ports.outbox import Outbox
 from koboshi.ports.people import People
 from koboshi.ports.retention import Retention
 from koboshi.ports.schedules import Goals, Schedules
+from koboshi.ports.search import WordSearch
 from koboshi.ports.views import OwnerViews
 from koboshi.ports.workers import Workers
 
@@ -334,6 +337,12 @@ class Store(Protocol):
     def people(self) -> People: ...
     @property
     def erasures(self) -> Erasures: ...
+    @property
+    def search(self) -> WordSearch: ...
+    @property
+    def minutes(self) -> Minutes: ...
+    @property
+    def chats(self) -> Chats: ...
     @property
     def browsers(self) -> Browsers: ...
     @property

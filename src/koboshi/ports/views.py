@@ -22,6 +22,8 @@ from koboshi.domain.session import Settings
 from koboshi.domain.transcript import Body, Call, Choice, Past
 from koboshi.domain.watch import Watcher
 from koboshi.domain.worker import Worker
+from koboshi.ports.chats import ChatView as ChatView
+from koboshi.ports.minutes import MinuteView as MinuteView
 from koboshi.ports.tally import Tally
 
 
@@ -70,6 +72,8 @@ class Event:
     line: JournalLine
     route: Route
     body: Body | None = None
+    took_ms: int | None = None
+    """Of the result of a call that ran: how long."""
     delivery: Shown | None = None
 
 
@@ -85,6 +89,7 @@ class Status:
     outbox_unsettled: int
     sessions: int
     sqlite: str
+    """The version of SQLite, or the name and version of another database."""
     breaker: str = "closed"
     """How freely interrupted turns are taken up again."""
     outbox_held: int = 0
@@ -263,23 +268,6 @@ class QuestionView:
     """For whom the agent works."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatView:
-    """A chat with recent events. `title` is what was first said in it."""
-
-    chat: str
-    thread: str
-    session_id: SessionId
-    title: str
-    state: str | None
-    """Of its newest turn."""
-    touched_ms: int
-    stand: str = ""
-    """Where that turn stands: its state, `held-back` or `interrupted`."""
-    stands: str = ""
-    """The same, in words."""
-
-
 class Views(Protocol):
     async def status(self) -> Status: ...
 
@@ -392,4 +380,12 @@ class OwnerViews(Views, Protocol):
 
     async def steps_of(self, turn_id: TurnId, limit: int) -> tuple[StepView, ...]:
         """What was said and done in a turn, oldest first; the newest ones if there are many."""
+        ...
+
+    async def minutes(self, since_ms: int) -> tuple[MinuteView, ...]:
+        """What the minutes from that moment on were like, oldest first."""
+        ...
+
+    async def now_ms(self) -> int:
+        """The moment of a look."""
         ...

@@ -27,6 +27,7 @@ READY, GO = 8, 9
 PRELUDE = b'echo >&%d; read -r go <&%d || exit 1; exec %d>&- %d<&-; exec "$0" -c -- "$1"' % (
     READY, GO, READY, GO,
 )  # fmt: skip
+COPY, OPENED = b"--file", b"open:"
 GET_INFO = 0xC040FF0B
 INFO_BYTES = 64
 INFO_EXIT = 1 << 3
@@ -55,7 +56,7 @@ class CommandSandbox:
         """What the child of the runner becomes, with its ends of the pipes in place."""
         posix.dup2(self.command_ready, READY)
         posix.dup2(self.command_go, GO)
-        return [*launcher, b"/bin/sh", b"-c", PRELUDE, shell, command]
+        return [*opened(launcher), b"/bin/sh", b"-c", PRELUDE, shell, command]
 
     def started(self, outer: int) -> None:
         """In the runner: the child is on its way."""
@@ -111,6 +112,26 @@ class CommandSandbox:
             return status
         code = posix.waitstatus_to_exitcode(told)
         return code - 128 if code - 128 in self.sent else told
+
+
+def opened(launcher: list[bytes]) -> list[bytes]:
+    """The arguments of bubblewrap, with open files in place of the names that it copies from. It
+    closes them. A file that is gone meanwhile is left out."""
+    said: list[bytes] = []
+    rest = list(launcher)
+    while rest:
+        word = rest.pop(0)
+        if word != COPY or not rest[0].startswith(OPENED):
+            said.append(word)
+            continue
+        name, inside = rest.pop(0)[len(OPENED) :], rest.pop(0)
+        try:
+            file = posix.open(name, posix.O_RDONLY)
+        except OSError:
+            continue
+        posix.set_inheritable(file, True)
+        said += [COPY, b"%d" % file, inside]
+    return said
 
 
 def only_child(pid: int) -> int:

@@ -45,6 +45,8 @@ class Erasing:
                 log.warning("erasure_waits", erasure=erasure.erasure_id, error=str(error))
                 return False
             await self.store.erasures.files_gone(erasure.erasure_id)
+        if unfinished:
+            await self.store.search.clear()
         if unfinished and not await self._forget_log():
             log.warning("erasure_waits", error="the log of the database is in use")
             return False

@@ -130,7 +130,7 @@ METRICS: dict[str, MetricTold] = {
         "From the first statement of a transaction until it is durable."
     ),
     "koboshi_db_errors_total": _counter("Commits that had to be tried again, by why.", "code"),
-    "koboshi_db_size_bytes": _gauge("The database."),
+    "koboshi_db_size_bytes": _gauge("The database; missing if it is not in the home."),
     "koboshi_db_wal_bytes": _gauge("Its log."),
     "koboshi_db_backup_age_seconds": _gauge("Since the newest backup; missing if there is none."),
     "koboshi_db_integrity_last_ok_timestamp_seconds": _gauge(

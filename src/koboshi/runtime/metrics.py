@@ -202,8 +202,9 @@ class Metrics:
 
     def _files(self) -> Iterator[Metric]:
         path = self.home / DATABASE_NAME
-        yield one("koboshi_db_size_bytes", _size(path))
-        yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
+        if path.exists():
+            yield one("koboshi_db_size_bytes", _size(path))
+            yield one("koboshi_db_wal_bytes", _size(path.with_name(f"{path.name}-wal")))
         newest = self.store.backups.newest_ms()
         if newest is not None:
             yield one("koboshi_db_backup_age_seconds", _age_s(newest, self.clock.now_ms()))

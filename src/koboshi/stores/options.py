@@ -22,7 +22,7 @@ class StoreOptions:
     who: str = "a koboshi gateway"
     accepts_loss: bool = False
     may_replace: bool = True
-    """Whether a damaged file may be set aside for a backup, and what is owed held where the
+    """Whether a damaged file may be set aside for a backup, and owed deliveries held where the
     database went back; who only looks changes nothing."""
     keeps_reserve: bool = False
     """Whether room is kept back for a full disk; who owns the home for a moment needs none."""

@@ -103,6 +103,7 @@ class Report:
             "answers": tally.answers,
             "ends_told": tally.ends_told,
             "commands": tally.commands,
+            "commands_inside": dict(tally.boundaries),
             "jobs_reported": tally.jobs,
             "platform_messages": tally.visits,
             "platform_answers": tally.visits_answered,

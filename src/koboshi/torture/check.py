@@ -39,6 +39,7 @@ def check(seen: TrialSeen) -> list[Violation]:
     found += _check_rest(seen.remains)
     found += _check_ledger(view)
     found += _check_jobs(view)
+    found += _check_boundary(seen.remains)
     found += check_visits(seen)
     found += check_joined(seen.remains)
     return found
@@ -274,6 +275,14 @@ def _check_ledger(view: _View) -> Iterator[Violation]:
             continue
         if not ledger.get(sent.errand.mark):
             yield _violation(Fault.NOT_RUN, f"{sent.errand.mark} was answered and never ran")
+
+
+def _check_boundary(remains: Remains) -> Iterator[Violation]:
+    """No kill makes a command run outside: what holds for one command of a home holds for all."""
+    if len({row.boundary for row in remains.processes}) > 1:
+        for row in remains.processes:
+            if row.boundary == "none":
+                yield _violation(Fault.OUTSIDE, f"p{row.process_id} had no boundary around it")
 
 
 def _check_jobs(view: _View) -> Iterator[Violation]:

@@ -15,6 +15,7 @@ class Fault(StrEnum):
     RAN_TWICE = "ran-twice"  # a command
     NOT_RUN = "not-run"  # a command that is said to have run
     JOB = "job"  # a background command that was not reported once, with its code
+    OUTSIDE = "outside"  # a command that ran with nothing around it, where others had a boundary
     DAMAGE = "damage"  # the database
     ENDED = "ended"  # a gateway that was not killed
     BROKEN = "broken"  # the torture cannot go on

@@ -17,7 +17,8 @@ SELECT d.delivery_id, s.chat, d.turn_id, d.cause, d.part, d.parts, d.text, d.sta
 
 -- name: processes
 -- Every command, whether it was waited for or not.
-SELECT p.process_id, s.chat, p.foreground, p.command, p.state, p.exit_code
+SELECT p.process_id, s.chat, p.foreground, p.command, p.state, p.exit_code,
+       p.boundary
   FROM processes p JOIN sessions s USING (session_id) ORDER BY p.process_id;
 
 -- name: heard

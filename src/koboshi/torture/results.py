@@ -24,6 +24,8 @@ class TrialTally:
     """Turns that ended without an answer, and whose end was told."""
     commands: int = 0
     """Lines in the ledger: commands and jobs that have run."""
+    boundaries: Counter[str] = field(default_factory=Counter)
+    """Commands by what kept them inside."""
     jobs: int = 0
     """Background commands that were reported."""
     visits: int = 0
@@ -61,6 +63,7 @@ class TrialTally:
         self.answers += other.answers
         self.ends_told += other.ends_told
         self.commands += other.commands
+        self.boundaries += other.boundaries
         self.jobs += other.jobs
         self.visits += other.visits
         self.visits_answered += other.visits_answered

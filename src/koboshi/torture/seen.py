@@ -103,6 +103,8 @@ class ProcessRow:
     command: str
     state: str
     exit_code: int | None
+    boundary: str = "none"
+    """What kept it inside; `none` if nothing did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """One throw-away home: a gateway that is killed as planned while people do their errands."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
@@ -113,6 +114,7 @@ class Trial:
             for each in _leaves_of(broken):
                 self._complain(Fault.BROKEN, str(each))
         else:
+            self.tally.boundaries = Counter(row.boundary for row in seen.remains.processes)
             found = await to_thread.run_sync(check, seen)
             self.tally.violations += found
             self.tally.rests += 1

@@ -73,8 +73,8 @@ def web_channels(
             metrics=metrics.text,
             on_refused=on_refused,
             pages=pages_of(
+                config,
                 ChannelName(channel.name),
-                config.model.name,
                 partial(reply_to, control),
                 is_supervised=shared.is_supervised,
             ),

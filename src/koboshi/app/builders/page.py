@@ -2,12 +2,14 @@
 
 import os
 import signal
+from functools import partial
 
 from koboshi import __version__
 from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import Pages
-from koboshi.config import Config, WebConfig
+from koboshi.commands.menu import command_lines
+from koboshi.config import Config, WebConfig, describe
 from koboshi.dashboard.app import Ask, Dashboard
 from koboshi.dashboard.describe import SHAPES, paths
 from koboshi.dashboard.files import FOLDER, PAGE_PATHS
@@ -22,6 +24,8 @@ def web_limits(config: Config) -> WebLimits:
         message_chars_max=limits.message_chars_max,
         route_chars_max=limits.route_chars_max,
         body_s=limits.http_read_seconds,
+        file_bytes_max=limits.file_bytes_max,
+        file_s=limits.file_seconds,
         poll_s=limits.poll_seconds,
     )
 
@@ -30,14 +34,17 @@ def names_of(channel: WebConfig) -> Names:
     return Names(host=channel.host, public_url=channel.public_url)
 
 
-def pages_of(channel: ChannelName, model: str, ask: Ask, *, is_supervised: bool) -> Pages:
+def pages_of(config: Config, channel: ChannelName, ask: Ask, *, is_supervised: bool) -> Pages:
     """`ask` answers what the command line can ask. Only where a parent would start the gateway
     again may a visitor kill it."""
     dashboard = Dashboard(
         channel=channel,
         version=__version__,
-        model=model,
+        model=config.model.name,
         ask=ask,
+        commands=command_lines(),
+        file_bytes_max=config.limits.file_bytes_max,
+        settings=partial(describe, config),
         kill=_kill_this_process if is_supervised else None,
     )
     return Pages(

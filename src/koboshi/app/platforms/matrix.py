@@ -58,6 +58,13 @@ async def examine_matrix(config: PlatformConfig) -> AsyncIterator[PlatformFindin
     account = _account(config)
     yield PlatformFinding(severity="ok", words=await try_matrix(account))
     yield judged_clock(await clock_ahead_s(account.homeserver, SystemClock()))
+    match await _asked(account, "account/whoami"):
+        case {"device_id": str(device)} if device:
+            pass
+        case _:
+            words = "the token has no device, so the homeserver cannot tell repeats by their keys"
+            remedy = "use a token of a login; until then each unknown send is looked for first"
+            yield PlatformFinding(severity="warning", words=words, remedy=remedy)
     match await _asked(account, "joined_rooms"):
         case {"joined_rooms": list(rooms)} if rooms:
             yield PlatformFinding(severity="ok", words=f"it is in {len(rooms)} rooms")

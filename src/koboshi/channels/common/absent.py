@@ -1,4 +1,4 @@
-"""A channel that cannot be made: it is down, with the reason, and what is owed there waits."""
+"""A channel that cannot be made: it is down, with the reason, and deliveries there wait."""
 
 from dataclasses import dataclass
 from pathlib import Path

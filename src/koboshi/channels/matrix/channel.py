@@ -90,14 +90,14 @@ class MatrixChannel:
 
     @property
     def abilities(self) -> Abilities:
-        knows_keys = self._options.ambiguous == "probe"
+        probes = self._options.ambiguous == "probe"
         return Abilities(
             edits=True,
             threads=True,
             typing=True,
-            idempotent_send=knows_keys,
+            idempotent_send=probes and self._receiving.knows_keys,
             repeat_within_ms=REMEMBERED_MS,
-            finds_sent=knows_keys,
+            finds_sent=probes,
             holds_unsure=self._options.ambiguous == "hold",
             interactive=True,
             takes_files=True,

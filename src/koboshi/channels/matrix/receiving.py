@@ -54,6 +54,9 @@ FIRST_SECONDS = 300.0
 TIMELINE_MAX = 50
 TROUBLE_CHARS_MAX = 300
 ASIDES_MAX = 8
+DEVICE_REMEDY = (
+    "a token of a login has a device; without one, each unknown send is looked for first"
+)
 FILTER = {
     "presence": {"types": []},
     "account_data": {"types": []},
@@ -75,6 +78,7 @@ class _Filter(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Me(msgspec.Struct, frozen=True, kw_only=True):
     user_id: str
+    device_id: str | None = None
 
 
 class _Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +93,8 @@ class MatrixReceiving:
     on_back: Callable[[], None] = lambda: None
     """Called when the homeserver can be had again."""
     heard_ms: int | None = None
+    knows_keys: bool = False
+    """Whether the homeserver tells repeats by their keys: it does for tokens that have a device."""
     _session: MatrixSession | None = None
     _trouble: str | None = "not connected yet"
     _tasks: TaskGroup | None = None
@@ -203,6 +209,9 @@ class MatrixReceiving:
             ) from None
         if me.user_id != options.user:
             raise ChannelUnusable(f"the token of {options.name} is of {me.user_id}: set user to it")
+        self.knows_keys = bool(me.device_id)
+        if not self.knows_keys:
+            log.warning("matrix_without_device", channel=options.name, remedy=DEVICE_REMEDY)
         name = ""
         with suppress(MatrixRefused):
             place = f"{CLIENT}/profile/{quote(options.user, safe='')}"

@@ -37,9 +37,10 @@ from koboshi.channels.web.names import Names
 from koboshi.channels.web.openapi import document
 from koboshi.channels.web.pages import Pages
 from koboshi.channels.web.sent import FileAnswer, opened
+from koboshi.channels.web.uploading import Uploading
 from koboshi.domain.approver import SentBy
 from koboshi.domain.errors import StoreFailed
-from koboshi.domain.files import OutFile
+from koboshi.domain.files import Attachment, OutFile
 from koboshi.domain.ids import ChannelName, DeliveryId, EntryId, parse_shown
 from koboshi.ports.channel import Inbound, Receipt
 from koboshi.ports.clock import Clock
@@ -79,6 +80,8 @@ class Api:
     """Called for every request of an unknown client."""
     home: FilePath | None = None
     """Copies of files that were sent are below it; None where none can be."""
+    uploading: Uploading | None = None
+    """Takes files of people; None where none can be kept."""
 
     def routes(self) -> list[BaseRoute]:
         """Everything that is served, by its address."""
@@ -87,6 +90,7 @@ class Api:
         return [
             *self.pages.routes,
             *Entering(logins=self.logins, body_s=self.limits.body_s).routes(),
+            *(() if self.uploading is None else self.uploading.routes()),
             Path("/", _index),
             Path("/healthz", self._healthz),
             Path("/readyz", self._readyz),
@@ -139,7 +143,13 @@ class Api:
     async def _taken(self, chat: str, key: str, post: Post, sent_by: SentBy) -> Accepted:
         now_ms = self.clock.now_ms()
         inbound = inbound_of(
-            post, channel=self.channel, chat=chat, key=key, now_ms=now_ms, sent_by=sent_by
+            post,
+            channel=self.channel,
+            chat=chat,
+            key=key,
+            now_ms=now_ms,
+            sent_by=sent_by,
+            files=await self._attached(post),
         )
         receipt = await self.store(inbound)
         if receipt.refused:
@@ -148,6 +158,13 @@ class Api:
             message = f"this {KEY} was used in this chat before, with another body"
             raise Unacceptable(409, "key-reused", message)
         return accepted_of(receipt)
+
+    async def _attached(self, post: Post) -> tuple[Attachment, ...]:
+        if self.uploading is not None:
+            return await self.uploading.attached(post.files)
+        if post.files:
+            raise Unacceptable(400, "no-file", "this gateway takes no files")
+        return ()
 
     async def _is_repeat(self, inbound: Inbound, receipt: Receipt) -> bool:
         """Whether a key was used again for the very same message, down to its thread."""

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from socket import socket
 
-from anyio import Event, create_task_group, move_on_after, sleep_forever
+import structlog
+from anyio import Event, create_task_group, move_on_after, sleep, sleep_forever, to_thread
 from anyio.abc import TaskGroup
 
 from koboshi.channels.common.held_listeners import HeldListeners
@@ -23,8 +24,10 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.login import Logins
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import NO_PAGES, Pages
+from koboshi.channels.web.uploading import Uploading
+from koboshi.channels.web.uploads import Uploads
 from koboshi.domain.errors import FileNotHad
-from koboshi.domain.files import Attachment
+from koboshi.domain.files import UPLOADED, Attachment
 from koboshi.domain.hearing import NOT_LISTENING, Hearing
 from koboshi.domain.ids import ChannelName, TurnId
 from koboshi.domain.outbox import Delivery, Near, SendOutcome, Sent
@@ -35,6 +38,10 @@ from koboshi.ports.channel import Abilities, Accept, Inbound, Receipt
 from koboshi.ports.clock import Clock
 from koboshi.ports.views import Views
 from koboshi.ports.wakeups import OUTBOX, Wakeups
+
+log = structlog.get_logger()
+
+SWEEP_SECONDS = 3_600.0
 
 
 class WebChannel:
@@ -65,6 +72,9 @@ class WebChannel:
         self._logins = Logins(token=token, clock=clock, names=names, browsers=browsers)
         self._pages = pages
         self._home = home
+        self._uploads = (
+            None if home is None else Uploads(home=home, bytes_max=limits.file_bytes_max)
+        )
         self._listeners = listeners
         self._views = views
         self._wakeups = wakeups
@@ -183,8 +193,10 @@ class WebChannel:
     async def draft(self, route: Route, turn_id: TurnId, text: str) -> None:
         self._followers.show_draft(route, turn_id, text, self._clock.now_ms())
 
-    async def fetch(self, attachment: Attachment, path: Path) -> None:  # noqa: ARG002
-        raise FileNotHad("files cannot be sent from here yet")
+    async def fetch(self, attachment: Attachment, path: Path) -> None:
+        if self._uploads is None:
+            raise FileNotHad("this gateway takes no files")
+        await to_thread.run_sync(self._uploads.bring, attachment, path)
 
     async def _listen(self) -> socket:
         is_public = bool(self._names.public_url)
@@ -212,6 +224,7 @@ class WebChannel:
                 tasks.start_soon(server.run_until_told, listener)
                 look = partial(followers.stir, self._views, self._name, self._wakeups)
                 tasks.start_soon(look, self._limits.poll_s)
+                tasks.start_soon(self._keep_sweeping)
                 await server.is_serving.wait()
                 self._bound_port = listener.getsockname()[1]
                 self._is_listening.set()
@@ -220,6 +233,15 @@ class WebChannel:
             finally:
                 followers.dismiss()
                 server.should_exit = True
+
+    async def _keep_sweeping(self) -> None:
+        """Remove uploads that no message took, now and every hour, until cancelled."""
+        while self._uploads is not None:
+            try:
+                await self._uploads.sweep(self._clock.now_ms() * 1_000_000)
+            except OSError as error:
+                log.warning("sweep_failed", folder=UPLOADED, error=str(error))
+            await sleep(SWEEP_SECONDS)
 
     def _api(self, followers: Followers, store: Callable[[Inbound], Awaitable[Receipt]]) -> Api:
         return Api(
@@ -236,7 +258,13 @@ class WebChannel:
             metrics=self._metrics,
             on_refused=self._on_refused,
             home=self._home,
+            uploading=self._uploading(),
         )
+
+    def _uploading(self) -> Uploading | None:
+        if self._uploads is None:
+            return None
+        return Uploading(uploads=self._uploads, channel=self._name, limits=self._limits)
 
     async def _store(self, inbound: Inbound, *, accept: Accept, tasks: TaskGroup) -> Receipt:
         """Have one message committed. Raises Unacceptable where that is not known in time.

@@ -9,6 +9,7 @@ from msgspec import structs
 from koboshi.domain.files import safe_name
 from koboshi.domain.ids import shown
 from koboshi.domain.outbox import DeliveryState
+from koboshi.domain.reasons import why_dropped
 from koboshi.domain.story import words_of_lines
 from koboshi.domain.transcript import (
     KIND_OF,
@@ -60,6 +61,7 @@ class MessageLine(Line, frozen=True, kw_only=True):
     message: str
     sender: str
     text: str
+    files: tuple[ShownFile, ...] = ()
 
 
 class EntryLine(Line, frozen=True, kw_only=True):
@@ -69,6 +71,8 @@ class EntryLine(Line, frozen=True, kw_only=True):
     event: str
     state: str | None = None
     reason: str | None = None
+    words: str = ""
+    """Why it was dropped, for people."""
 
 
 class StepLine(Line, frozen=True, kw_only=True):
@@ -79,6 +83,8 @@ class StepLine(Line, frozen=True, kw_only=True):
     calls: tuple[ShownCall, ...] = ()
     call: str | None = None
     status: str | None = None
+    took_ms: int | None = None
+    """How long the call ran, of a result."""
 
 
 class DeliveryLine(Line, frozen=True, kw_only=True):
@@ -185,6 +191,7 @@ def line_of(event: Event) -> tuple[str, Line] | None:
                 message=shown("message", message.entry_id),
                 sender=message.sender,
                 text=message.text,
+                files=_received(event.route.chat, message),
             )
         case Reply() | Result() | Note() | Summary() as body:
             return "step", _step_line(event, body)
@@ -216,6 +223,7 @@ def _plain_line(event: Event) -> tuple[str, Line] | None:
             event=line.event,
             state=line.after,
             reason=line.reason,
+            words=why_dropped(line.reason) if line.event == "dropped" else "",
         )
     if line.subject == "process":
         is_new = line.event == "begun"
@@ -243,7 +251,7 @@ def _step_line(event: Event, body: Reply | Result | Note | Summary) -> StepLine:
         case Reply(calls=calls):
             return structs.replace(step, calls=tuple(_call(call) for call in calls))
         case Result(call_id=call, status=status):
-            return structs.replace(step, call=call, status=status)
+            return structs.replace(step, call=call, status=status, took_ms=event.took_ms)
         case Note() | Summary():
             return step
 
@@ -273,6 +281,16 @@ def _delivery_line(event: Event, delivery: Shown) -> tuple[str, DeliveryLine]:
         may_be_duplicate=delivery.may_be_duplicate,
         file=_file(event.route.chat, delivery),
         literal=delivery.literal,
+    )
+
+
+def _received(chat: str, message: Message) -> tuple[ShownFile, ...]:
+    """The files that a person sent along. Each can be fetched again while its message is there."""
+    base = f"/api/v1/sessions/{quote(chat, safe='')}/uploads"
+    return tuple(
+        ShownFile(name=name, size=each.size, address=f"{base}/{each.reference}?name={quote(name)}")
+        for each in message.files
+        for name in (each.path.rpartition("/")[2].partition("-")[2] or "file",)
     )
 
 

@@ -6,6 +6,7 @@ on one line each.
 """
 
 from collections.abc import Iterable
+from mimetypes import guess_type
 
 import msgspec
 
@@ -22,6 +23,7 @@ from koboshi.channels.web.chat_events import (
 )
 from koboshi.channels.web.limits import WebLimits
 from koboshi.domain.approver import SentBy
+from koboshi.domain.files import RECEIVED, Attachment, safe_name
 from koboshi.domain.ids import ChannelName, Seq, TurnId, shown
 from koboshi.domain.inbox import EntryState, Words
 from koboshi.domain.route import Route
@@ -46,6 +48,13 @@ class Unacceptable(Exception):
         self.retry_after_s = retry_after_s
 
 
+class PostedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file that was uploaded before, and what it is called."""
+
+    file: str
+    name: str = ""
+
+
 class Post(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A message as a client posts it. `question` and `choice` answer a question by its button."""
 
@@ -54,6 +63,15 @@ class Post(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     sender: str = "web"
     question: int | None = None
     choice: str | None = None
+    files: tuple[PostedFile, ...] = ()
+
+
+class Uploaded(msgspec.Struct, frozen=True, kw_only=True):
+    """The file is on disk, and waits for the message that names it."""
+
+    file: str
+    name: str
+    size: int
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +131,9 @@ def check_post(post: Post, limits: WebLimits) -> None:
         raise Unacceptable(400, "bad-body", "text contains a NUL character")
     check_name("thread", post.thread, limits.route_chars_max, may_be_empty=True)
     check_name("sender", post.sender, limits.route_chars_max)
-    if post.choice is None and not post.text.strip():
+    if len(post.files) > limits.files_max:
+        raise Unacceptable(400, "bad-body", f"files has more than {limits.files_max} files")
+    if post.choice is None and not post.text.strip() and not post.files:
         raise Unacceptable(400, "bad-body", "text is empty")
     if post.choice is not None:
         check_name("choice", post.choice, limits.route_chars_max)
@@ -144,7 +164,14 @@ def external_id(chat: str, key: str) -> str:
 
 
 def inbound_of(
-    post: Post, *, channel: ChannelName, chat: str, key: str, now_ms: int, sent_by: SentBy
+    post: Post,
+    *,
+    channel: ChannelName,
+    chat: str,
+    key: str,
+    now_ms: int,
+    sent_by: SentBy,
+    files: tuple[Attachment, ...] = (),
 ) -> Inbound:
     return Inbound(
         sent_by=sent_by,
@@ -156,7 +183,24 @@ def inbound_of(
             sent_ms=now_ms,
             question=None if post.question is None else Seq(post.question),
             choice_id=post.choice,
+            files=files,
         ),
+    )
+
+
+def attachments_of(
+    posted: Iterable[PostedFile], sizes: Iterable[int], channel: ChannelName
+) -> tuple[Attachment, ...]:
+    """The files of a message, each with a place of its own below the working folder."""
+    folder = f"{RECEIVED}/{safe_name(channel.replace(':', '-'), 'web')}"
+    return tuple(
+        Attachment(
+            reference=each.file,
+            path=f"{folder}/{each.file[:8]}-{safe_name(each.name, 'file')}",
+            kind=guess_type(each.name)[0] or "file",
+            size=size,
+        )
+        for each, size in zip(posted, sizes, strict=True)
     )
 
 

@@ -47,7 +47,7 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """The browser is let in no more, and there is nothing to say about it."""
+    """The browser is logged out, and there is nothing to say about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ HEALTH_PATH = "/healthz"
 """Answered whatever else is the matter: nothing is looked up for it."""
 OPEN_PATHS = frozenset({"/", HEALTH_PATH, "/readyz"})
 """What may be seen without the token."""
-FILE_PATH = re.compile(r"/api/v1/sessions/[^/]+/files/[^/]+")
+FILE_PATH = re.compile(r"/api/v1/sessions/[^/]+/(?:files|uploads)/[^/]+")
 STORE_FAILED = "the database failed; this gateway ends, and the next one can tell"
 LINKED_METHODS = frozenset({"GET", "HEAD"})
 

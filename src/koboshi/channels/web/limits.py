@@ -13,6 +13,11 @@ class WebLimits:
     route_chars_max: int = 256
     """A chat, a thread, a sender."""
     key_chars_max: int = 200
+    files_max: int = 10
+    """Files of one message."""
+    file_bytes_max: int = 20_000_000
+    file_s: float = 120.0
+    """To receive one."""
     body_s: float = 10.0
     """To receive a body."""
     store_s: float = 10.0

@@ -7,12 +7,13 @@ import msgspec
 from msgspec import UNSET
 
 from koboshi.channels.web.chat_events import LINES, HintLine, PlaceLine
-from koboshi.channels.web.codec import Accepted, Failure, Post, Standing
+from koboshi.channels.web.codec import Accepted, Failure, Post, Standing, Uploaded
 from koboshi.channels.web.entering import LOGIN_PATH, LOGOUT_PATH, Code, Entered, Left
 from koboshi.channels.web.health import Alive, Readiness, Ready
 from koboshi.channels.web.identity import IDENTITY_PATH, Identity
 from koboshi.channels.web.login import PROOF
 from koboshi.channels.web.pages import Pages
+from koboshi.channels.web.uploading import UPLOADS_PATH
 from koboshi.ports.views import Status
 
 # JSON has no types to offer; this is a codec.
@@ -28,11 +29,18 @@ SAYS_SOMETHING: Json = {
 """What a message must have: words, or the choice of an answer."""
 
 TEXT: Json = {"type": "string"}
+BYTES: Json = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 EVENT_STREAM: Json = {"text/event-stream": {"schema": TEXT}}
-ASKED = ("Post", "Code")
+ASKED = ("Post", "PostedFile", "Code")
 """What others send. Everything else is an answer of ours."""
 
-EXAMPLES = {"chat": "ann", "message": "m1", "delivery": "d1", "Idempotency-Key": "3c1f0a"}
+EXAMPLES = {
+    "chat": "ann",
+    "message": "m1",
+    "delivery": "d1",
+    "file": "0" * 32,
+    "Idempotency-Key": "3c1f0a",
+}
 
 EVENTS = """Server-sent events: `id` is the place in the journal, `event` one of {kinds}, `data` a
 JSON object on one line. Begins behind `Last-Event-ID` or `after` if one is given; otherwise as
@@ -45,7 +53,7 @@ def document(pages: Pages, cookie: str) -> Json:
     """The API as an OpenAPI 3.1 document, with what is served beside it, for the gateway whose
     cookie has this name."""
     shapes: list[type] = [Post, Accepted, Standing, Failure, Status, Code, Entered, Identity]
-    shapes += [HintLine, PlaceLine, Ready, Readiness, Alive, Left]
+    shapes += [Uploaded, HintLine, PlaceLine, Ready, Readiness, Alive, Left]
     shapes += [*dict.fromkeys(LINES.values()), *pages.shapes]
     _, components = msgspec.json.schema_components(shapes, ref_template=REFERENCE)
     for name, schema in components.items():
@@ -85,17 +93,7 @@ def _absent(name: str, shapes: Sequence[type]) -> frozenset[str]:
 
 def _own_paths() -> Json:
     return {
-        "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
-        "/api/v1/sessions/{chat}/messages/{message}": {
-            "get": {
-                "operationId": "getMessage",
-                "summary": "What has become of a message",
-                "parameters": [_in("path", "chat"), _in("path", "message")],
-                "responses": {"200": _answer("Standing"), **_failures("400", "401", "404")},
-            }
-        },
-        "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
-        "/api/v1/sessions/{chat}/files/{delivery}": {"get": _sent_file()},
+        **_chat_paths(),
         "/api/v1/status": {
             "get": {
                 "operationId": "getStatus",
@@ -116,7 +114,7 @@ def _own_paths() -> Json:
         LOGOUT_PATH: {
             "post": {
                 "operationId": "logout",
-                "summary": "Let this browser in no more",
+                "summary": "Log this browser out",
                 "responses": {"200": _answer("Left"), **_failures("401")},
             }
         },
@@ -132,6 +130,24 @@ def _own_paths() -> Json:
                 "getReadiness", "Whether it can serve; with the token also why not", "Readiness"
             )
         },
+    }
+
+
+def _chat_paths() -> Json:
+    return {
+        "/api/v1/sessions/{chat}/messages": {"post": _post_message()},
+        "/api/v1/sessions/{chat}/messages/{message}": {
+            "get": {
+                "operationId": "getMessage",
+                "summary": "What has become of a message",
+                "parameters": [_in("path", "chat"), _in("path", "message")],
+                "responses": {"200": _answer("Standing"), **_failures("400", "401", "404")},
+            }
+        },
+        "/api/v1/sessions/{chat}/events": {"get": _follow_events()},
+        "/api/v1/sessions/{chat}/files/{delivery}": {"get": _sent_file()},
+        UPLOADS_PATH: {"post": _upload()},
+        f"{UPLOADS_PATH}/{{file}}": {"get": _uploaded()},
     }
 
 
@@ -156,8 +172,31 @@ def _post_message() -> Json:
     }
 
 
+def _upload() -> Json:
+    return {
+        "operationId": "uploadFile",
+        "summary": "Store a file for a message",
+        "description": "201 says that it is on disk. Name it in `files` of a message within a day.",
+        "parameters": [_in("path", "chat"), _in("query", "name", is_required=False)],
+        "requestBody": {"required": True, "content": BYTES},
+        "responses": {"201": _answer("Uploaded"), **_failures("400", "401", "408", "413", "503")},
+    }
+
+
+def _uploaded() -> Json:
+    return {
+        "operationId": "getUpload",
+        "summary": "A file that a person sent along; pictures can be shown",
+        "security": [{"token": []}, {"cookie": [], "proof": []}, {"cookie": []}],
+        "parameters": [_in("path", "chat"), _in("path", "file")],
+        "responses": {
+            "200": {"description": "the file", "content": BYTES},
+            **_failures("400", "401", "404"),
+        },
+    }
+
+
 def _sent_file() -> Json:
-    body = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     return {
         "operationId": "getFile",
         "summary": "A file that the agent sent, to be saved",
@@ -166,7 +205,7 @@ def _sent_file() -> Json:
         "security": [{"token": []}, {"cookie": [], "proof": []}, {"cookie": []}],
         "parameters": [_in("path", "chat"), _in("path", "delivery")],
         "responses": {
-            "200": {"description": "the file", "content": body},
+            "200": {"description": "the file", "content": BYTES},
             **_failures("400", "401", "404", "410"),
         },
     }

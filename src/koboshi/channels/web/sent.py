@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from koboshi.channels.web.codec import Unacceptable
 from koboshi.domain.files import SENT, OutFile, safe_name
+from koboshi.domain.pictures import HEAD_BYTES, picture_type
 
 PIECE_BYTES = 1 << 18
 FALLBACK = "file"
@@ -39,16 +40,18 @@ def opened(home: Path, file: OutFile) -> int:
 
 
 class FileAnswer(Response):
-    """A file to be saved, piece by piece. The descriptor is closed whatever becomes of it."""
+    """A file, piece by piece: to be saved, unless its content is that of a picture which browsers
+    show. The descriptor is closed whatever becomes of it."""
 
     def __init__(self, descriptor: int, name: str, *, has_body: bool) -> None:
         size = os.fstat(descriptor).st_size
+        picture = picture_type(os.pread(descriptor, HEAD_BYTES, 0))
         headers = {
             "Content-Length": str(size),
-            "Content-Disposition": disposition(name),
+            "Content-Disposition": disposition(name, is_shown=picture is not None),
             "Content-Security-Policy": CAREFUL,
         }
-        super().__init__(headers=headers, media_type="application/octet-stream")
+        super().__init__(headers=headers, media_type=picture or "application/octet-stream")
         self._descriptor = descriptor
         self._left = size if has_body else 0
 
@@ -69,8 +72,9 @@ class FileAnswer(Response):
                 os.close(self._descriptor)
 
 
-def disposition(name: str) -> str:
+def disposition(name: str, *, is_shown: bool = False) -> str:
     """The header that says: save it under this name. Nothing in the name ends or bends it."""
+    how = "inline" if is_shown else "attachment"
     plain = safe_name(name, FALLBACK)
     ascii_name = safe_name(plain.encode("ascii", "replace").decode(), FALLBACK)
-    return f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(plain, safe='')}"
+    return f"{how}; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(plain, safe='')}"

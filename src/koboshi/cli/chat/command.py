@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,13 +15,16 @@ from koboshi.channels.web.codec import Accepted, Post
 from koboshi.cli.ask_owner import ask_gateway, read_answer, refusal_of
 from koboshi.cli.chat.input import typed_lines
 from koboshi.cli.chat.link import ChatLink, ChatOver
-from koboshi.cli.chat.talk import Screen, Talk, one_line
+from koboshi.cli.chat.talk import Screen, Shows, Talk, one_line
 from koboshi.cli.options import CommandFailure, home_options
 from koboshi.config.home_paths import find_places, read_secret_text
 from koboshi.config.problems import ConfigError, InvalidValue
 from koboshi.control.replies import MessageTaken
 from koboshi.control.requests import GetAddress, SayInChat
 from koboshi.domain.inbox import EntryState
+
+Lines = Callable[[], AbstractAsyncContextManager[AsyncIterable[str]]]
+"""Opens what is typed."""
 
 URL = "http://127.0.0.1:8642"
 WRONG_SETUP = 78
@@ -42,6 +47,14 @@ WAIT_SECONDS_MAX = 24 * 3_600.0
     metavar="SECONDS",
     help="With --once or a pipe: how long to wait for a gateway that is not there.",
 )
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0, WAIT_SECONDS_MAX),
+    default=0.0,
+    metavar="SECONDS",
+    help="With --once or a pipe: leave with 1 if not all is answered by then; 0 means never.",
+)
 def chat(
     chat_name: str,
     thread: str,
@@ -51,17 +64,27 @@ def chat(
     token_file: Path | None,
     once: str | None,
     wait_s: float,
+    timeout_s: float,
 ) -> None:
     """Talk to the agent from this terminal.
 
-    With lines from a pipe it leaves when all of them are answered. Without a gateway, --once and
-    pipes end with 1 after a while.
+    At a terminal, Enter sends, Alt-Enter begins a new line, the arrow keys bring back earlier
+    messages, and Tab completes a command. With lines from a pipe it leaves when all of them are
+    answered. Without a gateway, --once and pipes end with 1 after a while.
     """
     is_interactive = once is None and sys.stdin.isatty()
-    screen = Screen(sys.stdout, sys.stderr, has_color="NO_COLOR" not in os.environ)
+    has_color = "NO_COLOR" not in os.environ
+    screen: Shows = Screen(sys.stdout, sys.stderr, has_color=has_color)
+    lines: Lines = partial(typed_lines, sys.stdin.fileno()) if once is None else partial(_one, once)
 
     try:
         place = find_places(home, config_file, os.environ).home
+        if is_interactive and _is_terminal():
+            # Its libraries cost every other command that has no use for them.
+            from koboshi.cli.chat.terminal import TerminalScreen
+
+            at_terminal = TerminalScreen(place, has_color=has_color)
+            screen, lines = at_terminal, partial(_edited, at_terminal.lines)
         file = token_file or place / "web-token"
         read_token(file)
         link = ChatLink(
@@ -80,7 +103,7 @@ def chat(
             where = f" at {link.url}" if link.url else ""
             screen.remark(f'chat "{chat_name}"{where}; /help shows commands, Ctrl-D leaves')
         talk = Talk(link, screen, thread=thread, is_interactive=is_interactive)
-        code = anyio.run(_run, talk, once)
+        code = anyio.run(_run, talk, lines, None if is_interactive else timeout_s or None)
     except KeyboardInterrupt:
         code = 0
     except (ChatOver, ConfigError) as error:
@@ -89,11 +112,27 @@ def chat(
     sys.exit(code)
 
 
-async def _run(talk: Talk, once: str | None) -> int:
-    if once is not None:
-        return await talk.run(one_line(once))
-    async with typed_lines(sys.stdin.fileno()) as lines:
-        return await talk.run(lines)
+async def _run(talk: Talk, lines: Lines, timeout_s: float | None) -> int:
+    with anyio.move_on_after(timeout_s):
+        async with lines() as typed:
+            return await talk.run(typed)
+    click.echo(f"not answered within {timeout_s:g} s; the gateway goes on with it", err=True)
+    return 1
+
+
+@asynccontextmanager
+async def _one(text: str) -> AsyncIterator[AsyncIterable[str]]:
+    yield one_line(text)
+
+
+@asynccontextmanager
+async def _edited(lines: Callable[[], AsyncIterator[str]]) -> AsyncIterator[AsyncIterable[str]]:
+    yield lines()
+
+
+def _is_terminal() -> bool:
+    """Whether lines can be edited here."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def served_url(home: Path) -> str | None:

@@ -43,8 +43,8 @@ def render(kind: str, line: Line, url: str = "") -> tuple[ScreenLines, ...]:
             return (_aside(f"> {text}"),)
         case StepLine():
             return _step(line)
-        case EntryLine(event="dropped", message=message, reason=reason):
-            return (_aside(f"{message} was dropped: {reason}"),)
+        case EntryLine(event="dropped", message=message, words=words, reason=reason):
+            return (_aside(f"{message} was not answered: {words or reason}"),)
         case TurnLine(event="resumed" | "parked", words=words) if words:
             return (_aside(words),)
         case _:

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from anyio import Event, create_memory_object_stream, create_task_group, move_on_after
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -27,6 +27,19 @@ ASKED_ABOUT_MAX = 8
 DIM, PLAIN = "\x1b[2m", "\x1b[0m"
 
 
+class Shows(Protocol):
+    """Where a conversation is shown."""
+
+    def tell(self, text: str) -> None:
+        """Show a part of the conversation."""
+
+    def remark(self, text: str) -> None:
+        """Say something about it."""
+
+    def show(self, kind: str, line: Line, url: str) -> None:
+        """Show an event of it."""
+
+
 class Screen:
     """The conversation goes to `out`; remarks on it go to `err`, dim where that is a terminal."""
 
@@ -38,6 +51,13 @@ class Screen:
     def tell(self, text: str) -> None:
         _write(self._out, text)
 
+    def show(self, kind: str, line: Line, url: str) -> None:
+        for said in render(kind, line, url):
+            if said.is_aside:
+                self.remark(said.text)
+            else:
+                self.tell(said.text)
+
     def remark(self, text: str) -> None:
         _write(self._err, f"{DIM}{safe(text)}{PLAIN}" if self._is_dim else safe(text))
 
@@ -46,7 +66,7 @@ class Talk:
     def __init__(
         self,
         link: ChatLink,
-        screen: Screen,
+        screen: Shows,
         *,
         thread: str,
         is_interactive: bool,
@@ -105,11 +125,8 @@ class Talk:
     def _see(self, kind: str, line: Line, place: int) -> None:
         is_echo = isinstance(line, MessageLine) and self._conversation.is_mine(line)
         self._conversation.see(kind, line, place)
-        for said in () if is_echo else render(kind, line, self._link.url):
-            if said.is_aside:
-                self._screen.remark(said.text)
-            else:
-                self._screen.tell(said.text)
+        if not is_echo:
+            self._screen.show(kind, line, self._link.url)
         self._stir()
 
     def _stir(self) -> None:

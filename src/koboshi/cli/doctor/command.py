@@ -50,7 +50,7 @@ def doctor(
     fixes: bool, home: Path | None, config_file: Path | None, as_json: bool, online: bool
 ) -> None:
     """Look for what is wrong, or will be, and say what to do about it. Without --fix, nothing is
-    changed; with it, what needs no decision is mended: permissions of our own files, a unit that an
+    changed; with it, what needs no decision is fixed: permissions of our own files, a unit that an
     earlier koboshi wrote and that was not changed since, what systemd has not read yet, lingering.
 
     Ends with 0 if nothing is wrong (warnings do not count), 78 if the configuration or the home

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from koboshi.cli.ask_owner import look, read_answer
-from koboshi.cli.groups import NearGroup
+from koboshi.cli.groups import ListGroup
 from koboshi.cli.options import (
     Command,
     counted,
@@ -64,24 +64,24 @@ from koboshi.control.requests import (
 from koboshi.control.rows import LIMIT, LIMIT_MAX
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def sessions() -> None:
     """Conversations, one for each chat or thread."""
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def turns() -> None:
     """Units of agent work, from what woke them to their answers."""
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def inbox() -> None:
     """What arrived: messages, commands, reports of processes, and what was ignored."""
 
 
-@click.group(cls=NearGroup)
+@click.group(cls=ListGroup)
 def outbox() -> None:
-    """What is owed to people, and what became of it."""
+    """Deliveries: what people are to get, and what became of it."""
 
 
 def page_options(command: Command) -> Command:
@@ -241,7 +241,7 @@ def drop_message(message: str, home: Path | None, config_file: Path | None, as_j
 
 
 @outbox.command("list")
-@open_option("Only what is owed.")
+@open_option("Only deliveries that are not settled.")
 @page_options
 @home_options
 @json_option
@@ -316,7 +316,7 @@ def release_delivery(
 def drop_delivery(
     delivery: str, home: Path | None, config_file: Path | None, as_json: bool
 ) -> None:
-    """Do not send what is owed."""
+    """Give a delivery up: it is not sent."""
     _ask_about_delivery(DropDelivery(what=delivery), home, config_file, as_json)
 
 

@@ -70,7 +70,8 @@ def show(**asked: Any) -> None:
 @_place_options
 @click.option("--force", is_flag=True, help="Write over a file that was changed by hand.")
 @click.option("--no-start", is_flag=True, help="Only write the file.")
-def install(force: bool, no_start: bool, **asked: Any) -> None:
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+def install(force: bool, no_start: bool, dry_run: bool, **asked: Any) -> None:
     """Write the file, and have the service started now and at every boot."""
     with failures_told(as_json=False):
         wish = _wish(**asked)
@@ -78,6 +79,9 @@ def install(force: bool, no_start: bool, **asked: Any) -> None:
         planned = plan(wish, os.environ)
         _tell(planned.notes)
         was = _standing(planned)
+        if dry_run:
+            _tell_plan(planned, was)
+            return
         if was is UnitFileStanding.CHANGED and not force:
             words = f"{planned.file} was changed by hand; --force writes over it"
             raise CommandFailure(FAILED, "changed", words)
@@ -185,3 +189,16 @@ def run_step(step: tuple[str, ...]) -> str | None:
 def _tell(notes: tuple[str, ...]) -> None:
     for note in notes:
         click.echo(f"note: {note}", err=True)
+
+
+def _tell_plan(planned: ServicePlan, was: UnitFileStanding) -> None:
+    """What `install` would write and run."""
+    words = {
+        UnitFileStanding.SAME: "is as it should be",
+        UnitFileStanding.CHANGED: "was changed by hand; --force would write over it",
+    }
+    click.echo(f"{planned.file} {words.get(was, 'would be written')}:")
+    click.echo(planned.text, nl=False)
+    steps = planned.install if was is UnitFileStanding.NOTHING else planned.replace
+    for step in steps:
+        click.echo(f"would run: {shlex.join(step)}")

@@ -1,63 +1,72 @@
-// The page: who may see it, which part of it is shown, and whether the gateway is there.
+// The page: whether this browser is let in, which part of it is shown, and whether the gateway is there.
 
-import { BOARD } from "./board.js";
-import { BoardPage } from "./board-page.js";
-import { ChatPage, firstChat } from "./chat-page.js";
-import { button, h, replace } from "./dom.js";
-import { enter, get, isLocked, leave } from "./session.js";
 import { Alerts } from "./alerts.js";
+import { h, replace } from "./dom.js";
+import { openHelp } from "./help.js";
+import { enter, get, isLocked } from "./session.js";
+import { Shell } from "./shell.js";
 import { knowRules } from "./why.js";
 
-const LINKS = [
-  ["#/", "Chat"], ["#/questions", "Questions"], ["#/sessions", "Sessions"], ["#/turns", "Turns"], ["#/processes", "Jobs"], ["#/schedules", "Schedules"],
-  ["#/inbox", "Inbox"], ["#/outbox", "Outbox"], ["#/boots", "Boots"], ["#/health", "Health"], ["#/people", "People"], ["#/browsers", "Browsers"],
-];
 const LOST_AFTER_MS = 300;
 
+// Addresses of earlier versions, and what is shown there now.
+const MOVED = {
+  turns: "activity?kind=turn", inbox: "activity?kind=message", outbox: "activity?kind=delivery", processes: "activity?kind=process",
+  sessions: "activity?kind=turn", boots: "health", browsers: "settings", people: "settings",
+};
+
 const main = document.getElementById("main");
-const nav = document.getElementById("nav");
-const link = document.getElementById("link");
-const troubles = new Alerts(document.getElementById("troubles"));
+const shell = new Shell(document.getElementById("side"), document.getElementById("bar"), document.getElementById("veil"));
+const alerts = new Alerts(document.getElementById("troubles"), (questions) => shell.count(questions));
 let shown = null;
 let page = null;
 let lostTimer = null;
+let round = 0;
 
 function showState(state) {
   clearTimeout(lostTimer);
   if (state === "live") {
     say("live", "");
-    troubles.look();
+    alerts.look();
+    shell.chats.refresh();
   }
-  else if (state === "lost") lostTimer = setTimeout(() => say("lost", "reconnecting…"), LOST_AFTER_MS);
+  else if (state === "lost") lostTimer = setTimeout(() => say("lost", "Reconnecting…"), LOST_AFTER_MS);
   else say("", "");
 }
 
 function say(state, words) {
   document.body.dataset.link = state;
-  replace(link, words);
-}
-
-function drawNav() {
-  const here = location.hash || "#/";
-  const isHere = (target) => (target === "#/" ? here === "#/" || here.startsWith("#/chat") : here.startsWith(target));
-  const items = LINKS.map(([target, words]) => h("a", { href: target, "aria-current": isHere(target) ? "page" : null }, words));
-  replace(nav, items, isLocked() ? null : button("Log out", () => leave().catch(() => {}), { class: "quiet" }));
-  nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  shell.say(words);
 }
 
 async function show() {
+  const mine = ++round;
   shown?.end();
   shown = null;
-  drawNav();
   if (isLocked()) {
     showState("");
+    shell.hide();
+    alerts.show([]);
     replace(main, lockedPage(""));
     return;
   }
   page ??= await whatPageCanDo();
-  if (page === null) return;
-  shown = pageAt(location.hash.replace(/^#\/?/, "").split("?")[0].split("/").map(decodeURIComponent));
+  if (page === null || mine !== round) return;
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...rest] = path.split("/").map(decodeURIComponent);
+  if (MOVED[name] && !rest.length) {
+    location.replace(`#/${MOVED[name]}`);
+    return;
+  }
+  shell.draw(page, name, rest);
+  const made = await pageAt(name, rest, new URLSearchParams(query));
+  if (mine !== round) {
+    made.end();
+    return;
+  }
+  shown = made;
   replace(main, shown.element);
+  shell.head(shown);
   document.title = `${shown.title ?? "Koboshi"} · Koboshi`;
   shown.focus?.();
 }
@@ -77,10 +86,15 @@ async function whatPageCanDo() {
   }
 }
 
-function pageAt([name, ...rest]) {
-  if (!name || name === "chat") return new ChatPage(rest[0] || firstChat(), page, showState);
+// What operators look at is loaded when one does.
+async function pageAt(name, rest, query) {
+  if (!name || name === "chat") {
+    const { ChatPage } = await import("./chat-page.js");
+    return new ChatPage(rest[0] || shell.chats.first(), page, shell, showState);
+  }
+  const [{ BOARD }, { BoardPage }] = await Promise.all([import("./board.js"), import("./board-page.js")]);
   const found = BOARD[rest.length ? `${name}/…` : name] ?? BOARD.missing;
-  return new BoardPage(found, rest[0], page, showState);
+  return new BoardPage(found, rest[0], { page, query: Object.fromEntries(query) }, showState);
 }
 
 function lockedPage(words) {
@@ -94,7 +108,7 @@ function lockedPage(words) {
     h("img", { src: "/static/koboshi.svg", alt: "", width: "96", height: "96" }),
     h("h1", {}, "Koboshi"),
     words ? h("p", { class: "bad", role: "alert" }, words) : null,
-    h("p", {}, "This browser has not been let in. Open the link that ", h("code", {}, "koboshi run"), " printed, or get a new one:"),
+    h("p", {}, "This browser is not logged in. Open the link that ", h("code", {}, "koboshi run"), " printed, or get a new one in a terminal:"),
     h("pre", {}, "koboshi open"),
     h("form", { onsubmit: submit }, input, h("button", { type: "submit", class: "primary" }, "Log in")),
   );
@@ -114,8 +128,19 @@ async function login(code) {
   show();
 }
 
+const isTyping = (target) => target.closest?.("input, textarea, select, dialog") !== null;
+
 window.addEventListener("hashchange", show);
 window.addEventListener("koboshi-locked", show);
+window.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || isLocked() || isTyping(event.target)) return;
+  if (event.key === "?") openHelp();
+  else if (event.key === "/") shown?.focusInput?.();
+  else if (event.key === "n") shell.newChat();
+  else if (event.key === "f") shell.chats.focusSearch();
+  else return;
+  event.preventDefault();
+});
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
@@ -125,7 +150,6 @@ if (location.pathname === "/login") {
   const code = location.hash.slice(1);
   // Out of the address at once: it is used up, and should not be seen.
   history.replaceState(null, "", "/login");
-  drawNav();
   login(code);
 } else {
   show();

@@ -1,4 +1,4 @@
-// A page of the dashboard: it loads what it shows, and loads it again when the journal has grown.
+// A page for operators: it loads what it shows, and loads it again when the journal has grown.
 
 import { button, h, openAgain, openKeys, replace } from "./dom.js";
 import { get, post } from "./session.js";
@@ -8,17 +8,22 @@ const QUIET_MS = 400;
 
 export class BoardPage {
   // `kind.load(context)` gives values, `kind.view(values, context)` the elements for them.
-  constructor(kind, what, page, onState) {
+  constructor(kind, what, { page, query }, onState) {
     this.kind = kind;
-    this.title = what ?? kind.title;
-    this.body = h("div", { class: "board-body" }, h("p", { class: "aside" }, "loading…"));
-    this.said = h("p", { class: "aside", role: "status" });
+    this.title = what ? `${kind.title} ${what}` : kind.title;
+    this.body = h("div", { class: "board-body" }, h("p", { class: "aside" }, "Loading…"));
+    this.said = h("p", { class: "aside said", role: "status" });
     this.context = {
-      what, page, query: {}, earlier: [],
+      what, page, query, earlier: [],
       act: (path, words) => this.act(path, words),
-      show: (query) => { this.context.query = query; this.before = null; this.load(); },
+      again: () => { this.before = null; this.load(); },
+      show: (changed) => {
+        this.context.query = changed;
+        this.before = null;
+        this.load();
+      },
     };
-    this.element = h("section", { class: "board" }, h("h1", {}, kind.heading?.(what) ?? kind.title), this.said, kind.tools?.(this.context), this.body);
+    this.element = h("section", { class: "board", tabindex: "0", "aria-label": this.title }, h("div", { class: "board-inner" }, kind.tools?.(this.context), this.said, this.body));
     this.before = null;
     this.isOver = false;
     this.timer = null;

@@ -1,33 +1,36 @@
 // How the items of a chat look.
 
-import { button, h } from "./dom.js";
-import { clock, gist, outcome, parsed } from "./format.js";
-import { jobCard } from "./job.js";
+import { button, h, iconButton } from "./dom.js";
+import { time } from "./format.js";
+import { icon } from "./icons.js";
 import { markdown } from "./markdown.js";
-import { fileLink } from "./sent-file.js";
-import { happened } from "./why.js";
+import { fileCard } from "./sent-file.js";
+import { happened, sentence, withCode } from "./why.js";
+import { work } from "./work-items.js";
 
-const MARKS = { ok: "✓", error: "✕", unknown: "?", stopped: "■" };
-const WORDS = { ok: "done", error: "failed", unknown: "outcome unknown", stopped: "stopped" };
-
-export function itemElement(item, choose) {
+export function itemElement(item, acts) {
   switch (item.type) {
-    case "message": return message(item);
-    case "answer": return bubble("agent", item, markdown(item.text), item.file ? fileLink(item.file) : null);
-    case "question": return question(item, choose);
+    case "message": return message(item, acts);
+    case "answer": return answer(item);
+    case "question": return question(item, acts);
     case "work": return work(item);
     case "verdict": return verdict(item);
+    case "failure": return failure(item, acts);
     case "progress": return h("p", { class: "aside" }, item.text);
     default: return notice(item);
   }
 }
 
-export function unsentElement(item, discard) {
+export function dayElement(words) {
+  return h("div", { class: "day", role: "separator" }, h("span", {}, words));
+}
+
+export function unsentElement(item, discard, again) {
   const state = item.failure
-    ? h("span", { class: "bad" }, `not taken: ${item.failure} `, button("discard", discard, { class: "quiet" }))
-    : h("span", {}, "sending…");
-  const text = h("div", { class: "said" }, item.words.text);
-  return h("article", { class: "item mine unsent", "aria-label": "Your message, not sent yet" }, text, h("footer", {}, state));
+    ? [h("span", { class: "bad" }, `Not sent: ${item.failure} `), button("Try again", again, { class: "quiet" }), button("Discard", discard, { class: "quiet" })]
+    : h("span", {}, "Sending…");
+  const files = (item.words.files ?? []).map((file) => h("p", { class: "file" }, icon("file"), file.name));
+  return h("article", { class: "item mine unsent", "aria-label": "Your message, not sent yet" }, h("div", { class: "bubble" }, files, h("div", { class: "said" }, item.words.text)), h("footer", {}, state));
 }
 
 export function draftElement(draft) {
@@ -39,21 +42,61 @@ export function waitingElement(words) {
   return h("div", { class: "item agent dots", role: "img", "aria-label": words }, dots);
 }
 
-function bubble(whose, item, ...children) {
-  const label = whose === "mine" ? "Your message" : "Answer";
-  const doubt = item.may_be_duplicate ? "you may have got this already · " : "";
-  const foot = h("footer", {}, doubt, time(item), item.turn ? turnLink(item.turn) : null);
-  return h("article", { class: `item ${whose}`, "aria-label": label, "data-item": item.key }, ...children, foot);
+function at(item) {
+  const ms = Date.parse(item.at);
+  return h("time", { datetime: item.at, title: new Date(ms).toLocaleString() }, time(ms));
 }
 
-function message(item) {
-  const dropped = item.dropped ? h("p", { class: "aside bad" }, "not answered: ", h("a", { href: `#/inbox/${item.message}` }, "why?")) : null;
-  return bubble("mine", item, h("div", { class: "said" }, item.text), dropped);
+function copyButton(text) {
+  const copy = iconButton(icon("copy"), "Copy", async () => {
+    await navigator.clipboard.writeText(text);
+    copy.replaceChildren(icon("check"));
+    setTimeout(() => copy.replaceChildren(icon("copy")), 1500);
+  });
+  return copy;
+}
+
+function whyLink(turn) {
+  return turn ? h("a", { class: "why-link", href: `#/turns/${turn}`, title: "What happened in this turn, and why" }, icon("why"), turn) : null;
+}
+
+function answer(item) {
+  const doubt = item.may_be_duplicate ? h("span", {}, "You may have received this already. ") : null;
+  const foot = h("footer", {}, doubt, copyButton(item.text), whyLink(item.turn), at(item));
+  return h("article", { class: "item agent", "aria-label": "Answer", "data-item": item.key }, markdown(item.text), item.file ? fileCard(item.file) : null, foot);
+}
+
+function message(item, acts) {
+  const files = item.files?.length ? h("div", { class: "files" }, item.files.map(fileCard)) : null;
+  const said = item.text ? h("div", { class: "said" }, item.text) : null;
+  const element = h(
+    "article", { class: "item mine", "aria-label": "Your message", "data-item": item.key, id: item.message },
+    files, said ? h("div", { class: "bubble" }, said) : null,
+    h("footer", {}, state(item, acts), at(item), item.text ? copyButton(item.text) : null),
+  );
+  element.classList.toggle("queued", Boolean(item.isQueued));
+  return element;
+}
+
+function state(item, acts) {
+  if (item.isRetried) return h("span", { class: "aside" }, "Asked again.");
+  if (item.trouble) return h("span", { class: "bad" }, item.trouble);
+  if (item.isQueued) return [h("span", { class: "chip state-queued" }, icon("clock"), "Queued"), button("Drop", () => acts.drop(item), { class: "quiet" })];
+  if (!item.dropped) return null;
+  return [h("span", { class: "bad" }, "Not answered. "), h("a", { href: `#/inbox/${item.message}` }, "Why?"), button("Retry", () => acts.retry(item), { class: "quiet" })];
+}
+
+function failure(item, acts) {
+  const retry = item.isRetried ? h("span", { class: "aside" }, "Asked again.") : button([icon("retry"), "Retry"], () => acts.retry(item));
+  const trouble = item.trouble ? h("p", { class: "bad" }, item.trouble) : null;
+  return h("aside", { class: "item failure", role: "alert", "data-item": item.key }, h("p", {}, withCode(sentence(item.text))), trouble, h("footer", {}, retry, whyLink(item.turn), at(item)));
 }
 
 function notice(item) {
-  if (item.file) return bubble("agent", item, plain(item.text), fileLink(item.file));
-  return h("aside", { class: "item notice", "data-item": item.key }, plain(item.text), h("footer", {}, time(item)));
+  if (item.file) {
+    return h("article", { class: "item agent", "aria-label": "File", "data-item": item.key }, item.text ? plain(item.text) : null, fileCard(item.file), h("footer", {}, whyLink(item.turn), at(item)));
+  }
+  return h("aside", { class: "item notice", "data-item": item.key }, plain(item.text), h("footer", {}, at(item)));
 }
 
 // Letter by letter: a person who is asked about a command must see that command, asterisks and all.
@@ -73,62 +116,15 @@ export function literally(text, literal) {
 }
 
 function verdict(item) {
-  return h("p", { class: "verdict" }, "↻ ", h("a", { href: `#/turns/${item.turn}` }, happened(item)));
+  return h("p", { class: "verdict" }, icon("retry"), h("a", { href: `#/turns/${item.turn}` }, happened(item)));
 }
 
-function question(item, choose) {
+function question(item, acts) {
   const choices = item.choices.map((each) =>
-    button(each.label, () => choose(item, each), { class: "choice", disabled: !item.isOpen }));
+    button(each.label, () => acts.choose(item, each), { class: "choice", disabled: !item.isOpen }));
   const hint = item.isOpen && !choices.length ? h("p", { class: "aside" }, "Your next message answers this.") : null;
   const row = choices.length ? h("div", { class: "choices", role: "group", "aria-label": "Answers" }, choices) : null;
-  const element = bubble("agent", item, literally(item.text, item.literal), row, hint);
-  element.classList.add("question");
+  const element = h("article", { class: "item agent question", "aria-label": "Question", "data-item": item.key }, literally(item.text, item.literal), row, hint, h("footer", {}, whyLink(item.turn), at(item)));
   element.classList.toggle("open", item.isOpen);
   return element;
-}
-
-function work(item) {
-  const rows = [];
-  item.calls.forEach((call, place) => {
-    rows.push(...said(item, place), callRow(item, call));
-  });
-  rows.push(...said(item, item.calls.length));
-  return h("div", { class: "item work", "data-item": item.key }, rows);
-}
-
-function said(item, place) {
-  return item.said.filter((each) => each.before === place).map((each) => markdown(each.text));
-}
-
-function callRow(item, call) {
-  const isOver = call.status !== null;
-  const [mark, kind, state] = standing(item, call);
-  const icon = h("span", { class: `mark ${kind}`, role: "img", "aria-label": state }, mark);
-  const head = h("summary", {}, icon, h("b", {}, call.tool), " ", h("code", {}, gist(call.arguments)));
-  const job = isOver ? parsed(call.result)?.process_id : null;
-  const result = isOver ? h("pre", { tabindex: "0" }, outcome(call.result)) : h("p", { class: "aside" }, `${state}…`);
-  const body = h("details", { class: "call", "data-key": call.call }, head, h("pre", { class: "arguments" }, pretty(call.arguments)), result);
-  const shown = isOver ? job : call.process;
-  return call.tool === "terminal" && shown ? h("div", {}, body, jobCard(shown)) : body;
-}
-
-function standing(item, call) {
-  if (call.status !== null) return [MARKS[call.status], call.status, WORDS[call.status]];
-  if (item.turnState === "waiting") return ["…", "left", "waits for you"];
-  if (["queued", "running"].includes(item.turnState)) return ["", "running", "running"];
-  return ["–", "left", "not finished"];
-}
-
-function pretty(text) {
-  const values = parsed(text);
-  return values === null ? text : JSON.stringify(values, null, 2);
-}
-
-function turnLink(turn) {
-  return [" · ", h("a", { href: `#/turns/${turn}`, title: "What happened in this turn, and why" }, turn)];
-}
-
-function time(item) {
-  const at = Date.parse(item.at);
-  return h("time", { datetime: item.at }, clock(at));
 }

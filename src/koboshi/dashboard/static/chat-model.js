@@ -4,6 +4,7 @@
 import { parsed } from "./format.js";
 
 const AT_WORK = new Set(["queued", "running"]);
+const UNSETTLED_MAX = 5;
 const HIDDEN_TOOLS = new Set(["ask"]); // the question itself is shown
 
 function commandOf(call) {
@@ -15,6 +16,7 @@ export class ChatModel {
     this.items = [];
     this.byKey = new Map();
     this.turns = new Map();
+    this.opened = new Map();
     this.drafts = new Map();
     this.workUnder = new Map();
   }
@@ -28,7 +30,7 @@ export class ChatModel {
       case "step": return this.takeStep(line);
       case "answer": return this.takeAnswer(line);
       case "question": return this.add(`delivery:${line.delivery}`, { type: "question", isOpen: true, ...line });
-      case "notice":
+      case "notice": return this.takeNotice(line);
       case "progress": return this.add(`delivery:${line.delivery}`, { type: kind, ...line });
       case "process": return this.takeProcess(line);
       case "draft": return this.takeDraft(line);
@@ -55,11 +57,40 @@ export class ChatModel {
   takeEntry(line) {
     if (line.event !== "dropped") return false;
     const message = this.byKey.get(`message:${line.message}`);
-    return message ? this.change(message, { dropped: line.reason }) : false;
+    return message ? this.change(message, { dropped: line.reason, isQueued: false, isSettled: true }) : false;
+  }
+
+  // Messages that may wait behind a turn: the newest ones, of which nothing else is known.
+  unsettled() {
+    return this.items.filter((item) => item.type === "message" && !item.isSettled).slice(-UNSETTLED_MAX);
+  }
+
+  // The gateway told what has become of a message. Returns whether it looks different now.
+  place(item, { state, turn }) {
+    const isQueued = state === "waiting";
+    item.isSettled = !isQueued;
+    if (item.isQueued === isQueued && item.turn === turn) return false;
+    return this.change(item, { isQueued, turn: turn ?? null });
+  }
+
+  openedAt(turn) {
+    return this.opened.get(turn) ?? null;
+  }
+
+  lastWords(turn) {
+    return this.items.findLast((item) => item.turn === turn && ["answer", "failure"].includes(item.type))?.text ?? "";
+  }
+
+  // What the gateway says about a turn that failed stands with the failure.
+  takeNotice(line) {
+    const failure = this.byKey.get(`failure:${line.turn}`);
+    if (failure && !line.file && !failure.isTold) return this.change(failure, { text: line.text, isTold: true });
+    return this.add(`delivery:${line.delivery}`, { type: "notice", ...line });
   }
 
   takeTurn(line) {
     this.turns.set(line.turn, line);
+    if (!this.opened.has(line.turn)) this.opened.set(line.turn, Date.parse(line.at));
     if (line.state !== "running") this.drafts.delete(line.turn);
     if (line.before === "waiting") {
       for (const item of this.items) {
@@ -68,7 +99,8 @@ export class ChatModel {
     }
     const work = this.byKey.get(this.workUnder.get(line.turn));
     if (work) this.change(work, { turnState: line.state });
-    if (line.rule) this.add(`turn:${line.turn}:${line.at}`, { type: "verdict", ...line });
+    if (line.state === "failed") this.add(`failure:${line.turn}`, { type: "failure", turn: line.turn, at: line.at, text: line.words });
+    if (line.rule && line.state !== "failed") this.add(`turn:${line.turn}:${line.at}`, { type: "verdict", ...line });
     return true;
   }
 
@@ -82,7 +114,7 @@ export class ChatModel {
     if (line.kind !== "result") return false;
     const item = this.items.find((each) => each.type === "work" && each.calls.some((call) => call.call === line.call));
     if (!item) return false;
-    const calls = item.calls.map((call) => (call.call === line.call ? { ...call, status: line.status, result: line.text } : call));
+    const calls = item.calls.map((call) => (call.call === line.call ? { ...call, status: line.status, result: line.text, took: line.took_ms } : call));
     return this.change(item, { calls });
   }
 

@@ -1,44 +1,68 @@
-// The chat with its neighbours: the other conversations on the left, things to try on the right.
+// The chat, and beside it things to try, as long as the model is the one that needs no key.
 
 import { Chat } from "./chat.js";
-import { button, h, replace } from "./dom.js";
-import { ago, shorten } from "./format.js";
-import { get } from "./session.js";
-import { TryMe } from "./try-me.js";
+import { h, iconButton } from "./dom.js";
+import { icon } from "./icons.js";
+import { notifyButton } from "./notify.js";
 
-const KNOWN = "koboshi.chats";
-const KNOWN_MAX = 100;
-const TOLD = new Set(["queued", "running", "waiting", "suspended", "failed"]);
-
-export function firstChat() {
-  return known()[0]?.chat ?? "main";
-}
-
-function known() {
-  return JSON.parse(localStorage.getItem(KNOWN) ?? "[]");
-}
+const CLOSED = "koboshi.try-closed";
+const LOOK_MS = 15000;
 
 export class ChatPage {
-  constructor(name, page, onState) {
+  constructor(name, page, shell, onState) {
     this.name = name;
-    this.chats = known();
+    this.shell = shell;
     this.wasLost = false;
-    this.side = h("nav", { class: "side", "aria-label": "Conversations" });
-    this.chat = new Chat(name, {
+    this.chat = new Chat(name, page, {
       onState: (state) => { onState(state); this.onState(state); },
-      onDecided: () => this.tryMe.refresh(),
-      onTouched: (chat, text) => this.touched(chat, text),
+      onDecided: () => this.tryMe?.refresh(),
+      onTouched: (chat, text) => shell.chats.touched(chat, text),
+      onTurn: () => shell.chats.refresh(),
+      titleOf: () => shell.chats.titleOf(name),
     });
-    this.tryMe = new TryMe(page, (text) => { this.say(text); });
-    const onkeydown = (event) => { if (event.key === "Escape") this.close(); };
-    this.element = h("div", { class: "chat-page", onkeydown }, this.side, this.middle(), this.tryMe.element);
-    this.drawSide();
-    this.refresh();
-    this.timer = setInterval(() => { this.refresh(); this.tryMe.refresh(); }, 15000);
+    this.element = h("div", { class: "chat-page" }, this.chat.element);
+    this.element.addEventListener("keydown", (event) => { if (event.key === "Escape" && matchMedia("(max-width: 1180px)").matches) this.closeTry(); });
+    this.isDemo = page.model === "scripted";
+    this.tools = [
+      h("a", { class: "model", href: "#/settings", title: "The model; open the settings" }, page.model),
+      notifyButton(),
+      this.isDemo ? iconButton(icon("flask"), "Try me", () => this.toggleTry(), { class: "round try-toggle" }) : null,
+    ];
+    shell.chats.onRefreshed = () => shell.rename(this.heading);
+    if (this.isDemo) this.loadTry(page);
+  }
+
+  get heading() {
+    return this.shell.chats.titleOf(this.name);
+  }
+
+  get title() {
+    return this.heading;
+  }
+
+  async loadTry(page) {
+    const { TryMe } = await import("./try-me.js");
+    this.tryMe = new TryMe(page, (text) => { if (matchMedia("(max-width: 1180px)").matches) this.closeTry(); this.chat.say(text); }, () => this.closeTry(true));
+    this.element.append(this.tryMe.element);
+    const isWide = matchMedia("(min-width: 1181px)").matches;
+    this.element.classList.toggle("show-try", isWide && localStorage.getItem(CLOSED) === null);
+    this.timer = setInterval(() => this.tryMe.refresh(), LOOK_MS);
+  }
+
+  toggleTry() {
+    const isShown = this.element.classList.toggle("show-try");
+    if (isShown) localStorage.removeItem(CLOSED);
+    else localStorage.setItem(CLOSED, "yes");
+  }
+
+  closeTry(isForGood = false) {
+    this.element.classList.remove("show-try");
+    if (isForGood) localStorage.setItem(CLOSED, "yes");
   }
 
   end() {
     clearInterval(this.timer);
+    this.shell.chats.onRefreshed = null;
     this.chat.end();
   }
 
@@ -46,75 +70,16 @@ export class ChatPage {
     this.chat.focus();
   }
 
-  say(text) {
-    this.close();
-    this.chat.say(text);
-  }
-
-  middle() {
-    const toggle = (words, name) => button(words, () => this.element.classList.toggle(name), { class: `drawer ${name}` });
-    const bar = h("div", { class: "chat-bar" }, toggle("Chats", "show-side"), h("h1", {}, this.name), toggle("Try me", "show-try"));
-    return h("div", { class: "middle" }, bar, this.chat.element);
-  }
-
-  close() {
-    this.element.classList.remove("show-side", "show-try");
+  focusInput() {
+    this.chat.composer.input.focus();
   }
 
   onState(state) {
     if (state === "live" && this.wasLost) {
-      this.tryMe.refresh();
+      this.tryMe?.refresh();
       // A gateway is reached before it has looked around and said what it found.
-      setTimeout(() => this.tryMe.refresh(), 2000);
-      this.refresh();
+      setTimeout(() => this.tryMe?.refresh(), 2000);
     }
     this.wasLost = state === "lost";
   }
-
-  async refresh() {
-    try {
-      const { chats } = await get("chats");
-      const fresh = chats.filter((each) => each.thread === "");
-      const names = new Set(fresh.map((each) => each.chat));
-      this.chats = [...fresh, ...known().filter((each) => !names.has(each.chat))];
-      this.keep();
-    } catch {
-      return; // what is shown stays until the gateway is back
-    }
-    this.drawSide();
-  }
-
-  touched(chat, text) {
-    if (!this.chats.some((each) => each.chat === chat)) {
-      this.chats.unshift({ chat, title: text, state: null, touched_ms: Date.now() });
-      this.keep();
-      this.drawSide();
-    }
-  }
-
-  keep() {
-    const kept = this.chats.slice(0, KNOWN_MAX).map(({ chat, title, touched_ms }) => ({ chat, title, touched_ms, state: null }));
-    localStorage.setItem(KNOWN, JSON.stringify(kept));
-  }
-
-  drawSide() {
-    const isThere = this.chats.some((each) => each.chat === this.name);
-    const all = isThere ? this.chats : [{ chat: this.name, title: "", state: null, touched_ms: null }, ...this.chats];
-    const fresh = button("+ New chat", () => { location.hash = `#/chat/${freshName()}`; }, { class: "primary new" });
-    replace(this.side, fresh, h("ul", {}, all.map((each) => this.sideItem(each))));
-  }
-
-  sideItem(chat) {
-    const isHere = chat.chat === this.name;
-    const state = TOLD.has(chat.state) ? chat.stands : (chat.touched_ms ? ago(chat.touched_ms) : "new");
-    const words = [h("b", {}, shorten(chat.title || chat.chat, 60)), h("small", { class: `state-${chat.stand}` }, `${chat.chat} · ${state}`)];
-    const attributes = { href: `#/chat/${encodeURIComponent(chat.chat)}`, "aria-current": isHere ? "page" : null };
-    return h("li", {}, h("a", { ...attributes, onclick: () => this.close() }, words));
-  }
-}
-
-function freshName() {
-  const letters = "abcdefghjkmnpqrstuvwxyz23456789";
-  const random = crypto.getRandomValues(new Uint8Array(5));
-  return `chat-${[...random].map((each) => letters[each % letters.length]).join("")}`;
 }

@@ -1,50 +1,60 @@
 // The chat: what was said, what is under way, and what to say next.
 
-import { draftElement, itemElement, unsentElement, waitingElement } from "./chat-items.js";
+import { dayElement, draftElement, itemElement, unsentElement, waitingElement } from "./chat-items.js";
 import { ChatModel } from "./chat-model.js";
+import { Composer } from "./composer.js";
 import { button, h, openAgain, openKeys, replace } from "./dom.js";
+import { day, shorten } from "./format.js";
+import { icon } from "./icons.js";
+import { turnEnded } from "./notify.js";
 import { Outbound } from "./outbound.js";
-import { get } from "./session.js";
+import { get, post } from "./session.js";
 import { follow } from "./stream.js";
-import { withCode } from "./why.js";
+import { sentence, withCode } from "./why.js";
 
 const LOOK_MS = 50; // what happened in one moment is looked at once
 
 export class Chat {
-  // The hooks hear of the connection, of verdicts of recovery, and of what is said here.
-  constructor(name, { onState, onDecided, onTouched }) {
+  // The hooks hear of the connection, of verdicts of recovery, of turns, and of what is said here.
+  constructor(name, page, hooks) {
     this.name = name;
-    this.hooks = { onState, onDecided, onTouched };
+    this.page = page;
+    this.hooks = hooks;
     this.isDrawing = false;
     this.standing = null; // where the open turn stands, as the gateway tells it
     this.looks = 0;
     this.list = h("div", { class: "items", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
     this.tail = h("div", { class: "tail" });
-    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "What was said" }, this.list, this.tail);
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Messages" }, this.list, this.tail);
+    this.down = button([icon("down"), h("span", { class: "unseen" }, "To the newest")], () => { this.isAtEnd = true; this.toEnd(); }, { class: "to-end", hidden: true });
     this.keepAtEnd();
-    this.composer = this.makeComposer();
-    this.element = h("section", { class: "chat", "aria-label": `Chat ${name}` }, this.scroller, this.composer);
+    this.composer = new Composer(name, page, { say: (words) => this.say(words.text, words), stop: () => this.say("/stop") });
+    this.element = h("section", { class: "chat", "aria-label": "Chat" }, this.scroller, h("div", { class: "below" }, this.down, this.composer.element));
+    this.composer.takeDrops(this.element);
     this.outbound = new Outbound(name, () => this.draw());
+    this.acts = {
+      choose: (question, choice) => this.choose(question, choice),
+      retry: (item) => this.retry(item),
+      drop: (item) => post(`inbox/${item.message}/drop`).catch(() => {}),
+    };
     this.follow("recent");
   }
 
   // From the newest events on, or from the very first.
   follow(from) {
-    this.model = new ChatModel();
-    this.drawn = new Map();
-    this.list.replaceChildren();
+    this.forget();
     this.endFollowing = follow(`sessions/${encodeURIComponent(this.name)}/events?thread=&from=${from}`, {
       onEvent: (kind, line) => this.take(kind, line),
-      onBegin: (place) => { if (place !== "0") this.offerEarlier(); },
+      onBegin: (place) => { this.hasBegun = true; if (place !== "0") this.offerEarlier(); this.draw(); },
       onState: (state) => { this.hooks.onState(state); this.isLive = state === "live"; this.look(); },
     });
-    this.draw();
   }
 
   // What was shown is not kept any more as it was told; what was said comes again.
   forget() {
     this.model = new ChatModel();
     this.drawn = new Map();
+    this.lastDay = "";
     this.list.replaceChildren();
     this.draw();
   }
@@ -59,7 +69,9 @@ export class Chat {
     this.lookTimer = setTimeout(async () => {
       const turn = this.model.turnAtWork;
       const told = turn ? await get(`turns/${turn.turn}`).catch(() => null) : null;
-      if (number === this.looks) this.stand(told && { ...told.turn, name: turn.turn, reason: told.reason });
+      if (number !== this.looks) return;
+      this.stand(told && { ...told.turn, name: turn.turn, reason: told.reason, heldUp: told.held_up });
+      await this.lookAtQueued();
     }, LOOK_MS);
   }
 
@@ -69,8 +81,16 @@ export class Chat {
     this.draw();
   }
 
+  // Which of the newest messages wait behind a turn.
+  async lookAtQueued() {
+    for (const item of this.model.unsettled()) {
+      const told = await get(`sessions/${encodeURIComponent(this.name)}/messages/${item.message}`).catch(() => null);
+      if (told && this.model.place(item, told)) this.draw();
+    }
+  }
+
   offerEarlier() {
-    const all = button("Show what came before", () => {
+    const all = button("Show earlier messages", () => {
       all.remove();
       this.endFollowing();
       this.follow("start");
@@ -87,12 +107,12 @@ export class Chat {
   }
 
   focus() {
-    if (matchMedia("(min-width: 800px)").matches) this.input.focus();
+    if (matchMedia("(min-width: 800px)").matches) this.composer.input.focus();
   }
 
   say(text, more = {}) {
     this.isAtEnd = true;
-    this.outbound.send({ text, ...more });
+    this.outbound.send({ ...more, text });
     this.hooks.onTouched(this.name, text);
   }
 
@@ -100,8 +120,18 @@ export class Chat {
     if (kind === "resync") this.forget();
     if (kind === "message") this.outbound.seen(line.message, line.text);
     if (this.model.take(kind, line)) this.draw();
-    if (kind === "turn") this.look();
-    if (kind === "turn" && line.rule) this.hooks.onDecided();
+    if (kind === "message") this.look();
+    if (kind !== "turn") return;
+    this.look();
+    if (line.rule) this.hooks.onDecided();
+    if (this.isLive) this.hooks.onTurn();
+    if (["done", "failed"].includes(line.state) && this.isLive) this.tellOfEnd(line);
+  }
+
+  tellOfEnd(line) {
+    const opened = this.model.openedAt(line.turn);
+    const words = this.model.lastWords(line.turn);
+    turnEnded({ title: this.hooks.titleOf(), words, lasted: opened ? Date.parse(line.at) - opened : 0 });
   }
 
   choose(question, choice) {
@@ -109,40 +139,21 @@ export class Chat {
     this.say(choice.label, { question: question.question, choice: choice.id });
   }
 
-  makeComposer() {
-    this.input = h("textarea", {
-      rows: "1", placeholder: "Write a message, or /help", "aria-label": "Message", autocomplete: "off",
-      oninput: () => this.grow(),
-      onkeydown: (event) => this.onKey(event),
-    });
-    this.stop = button("Stop", () => this.say("/stop"), { class: "stop", hidden: true, "aria-label": "Stop the turn" });
-    const send = h("button", { type: "submit", class: "primary" }, "Send");
-    const submit = (event) => {
-      event.preventDefault();
-      this.submit();
-    };
-    return h("form", { class: "composer", onsubmit: submit }, this.input, this.stop, send);
-  }
-
-  onKey(event) {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      this.submit();
+  // A turn is asked again by the message that it began with; a message by itself.
+  async retry(item) {
+    let message = item.message;
+    if (!message) {
+      const told = await get(`turns/${item.turn}`).catch(() => null);
+      const said = told?.entries.find((entry) => entry.kind === "message");
+      if (said) message = `m${said.entry_id}`;
     }
-    if (event.key === "Escape") this.input.blur();
-  }
-
-  submit() {
-    const text = this.input.value.trim();
-    if (!text) return;
-    this.input.value = "";
-    this.grow();
-    this.say(text);
-  }
-
-  grow() {
-    this.input.style.height = "auto";
-    this.input.style.height = `${Math.min(this.input.scrollHeight + 2, 200)}px`;
+    try {
+      if (message) await post(`inbox/${message}/retry`);
+      this.model.change(item, { isRetried: true });
+    } catch (error) {
+      this.model.change(item, { trouble: error.message });
+    }
+    this.draw();
   }
 
   // A reader at the end stays at the end, whatever grows above it; a reader who has scrolled back
@@ -152,6 +163,7 @@ export class Chat {
     this.scroller.addEventListener("scroll", () => {
       const { scrollTop, clientHeight, scrollHeight } = this.scroller;
       this.isAtEnd = scrollTop + clientHeight >= scrollHeight - 60;
+      this.down.hidden = this.isAtEnd;
     }, { passive: true });
     this.sizes = new ResizeObserver(() => this.toEnd());
     for (const each of [this.list, this.tail, this.scroller]) this.sizes.observe(each);
@@ -174,40 +186,61 @@ export class Chat {
   drawNow() {
     for (const item of this.model.items) this.drawItem(item);
     this.drawTail();
-    this.stop.hidden = this.model.openTurn === null;
+    this.composer.working(this.model.openTurn !== null);
     this.toEnd();
   }
 
   drawItem(item) {
     const before = this.drawn.get(item.key);
     if (before?.version === item.version) return;
-    const element = itemElement(item, (question, choice) => this.choose(question, choice));
+    const element = itemElement(item, this.acts);
     if (before) {
       openAgain(element, openKeys(before.element));
       before.element.replaceWith(element);
     } else {
+      const today = day(Date.parse(item.at));
+      if (today !== this.lastDay) this.list.append(dayElement(today));
+      this.lastDay = today;
       this.list.append(element);
     }
     this.drawn.set(item.key, { version: item.version, element });
   }
 
   standingElement() {
-    const { stand, stands, reason } = this.standing;
+    const { stand, stands, reason, heldUp } = this.standing;
     if (stand === "held-back") {
-      return h("aside", { class: "item notice held" }, h("p", {}, "Not going on: ", withCode(reason.words), "."), button("Resume", () => this.say("/resume")));
+      return h("aside", { class: "item notice held" }, h("p", {}, h("b", {}, "Paused. "), withCode(sentence(reason.words))), button("Resume", () => this.say("/resume")));
     }
+    if (heldUp) return h("aside", { class: "item notice held" }, h("p", {}, h("b", {}, "Still trying. "), withCode(sentence(heldUp.words))));
     return stand === "running" ? waitingElement(stands) : h("p", { class: "aside stands" }, stands);
+  }
+
+  // What to begin with. The scripted model understands fewer words than a real one.
+  emptyElement() {
+    const isScripted = this.page.model === "scripted";
+    const ideas = isScripted
+      ? [["Tell me a story", "tell me a story"], ["Run a command", "run uname -a"], ["Ask me something", "ask me What shall we drink? tea, coffee or water"]]
+      : [["What can you do?", "What can you do? Tell me briefly which tools you have."], ["Look around", "List the files in your working folder and tell me what they are."], ["Explain this machine", "Find out what kind of machine you run on, and tell me in three sentences."]];
+    const idea = ([words, text]) => button([h("b", {}, words), h("small", {}, shorten(text, 60))], () => this.say(text), { class: "idea" });
+    return h(
+      "div", { class: "empty" },
+      h("img", { src: "/static/koboshi.svg", alt: "", width: "64", height: "64" }),
+      h("h2", {}, "What can I do for you?"),
+      h("p", { class: "aside" }, "What you send is stored before it is acknowledged. It survives a crash of the gateway."),
+      h("div", { class: "ideas" }, ideas.map(idea)),
+    );
   }
 
   drawTail() {
     const drafts = [...this.model.drafts.values()];
     const unsent = this.outbound.items.filter((item) => !item.isShown);
     const isShown = this.standing && !drafts.length;
-    const nothing = !this.model.items.length && !unsent.length;
+    const nothing = this.hasBegun && !this.model.items.length && !unsent.length;
+    if (nothing && this.tail.firstChild?.className === "empty") return;
     replace(
       this.tail,
-      nothing ? h("p", { class: "lonely" }, "Say something. Nothing you send here is lost, whatever happens to the gateway.") : null,
-      unsent.map((item) => unsentElement(item, () => this.outbound.discard(item.key))),
+      nothing ? this.emptyElement() : null,
+      unsent.map((item) => unsentElement(item, () => this.outbound.discard(item.key), () => this.outbound.again(item.key))),
       drafts.map(draftElement),
       isShown ? this.standingElement() : null,
     );

@@ -37,11 +37,35 @@ export function button(words, act, attributes = {}) {
 
 // Which <details> are open, by their data-key: what is drawn anew stays as it was left.
 export function openKeys(root) {
-  return new Set([...root.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
+  return new Set([...root.querySelectorAll("details[open][data-key]:not(.auto)")].map((each) => each.dataset.key));
 }
 
 export function openAgain(root, keys) {
   for (const each of root.querySelectorAll("details[data-key]")) {
     if (keys.has(each.dataset.key)) each.open = true;
   }
+}
+
+// A button that is an icon; `words` are what it is called.
+export function iconButton(drawing, words, act, attributes = {}) {
+  return h("button", { type: "button", onclick: act, class: "round", "aria-label": words, title: words, ...attributes }, drawing);
+}
+
+// Asks in a dialog. Gives what `read` says when it was agreed to, and null when not.
+export function ask({ title, body = [], yes, isDanger = false, read = () => true }) {
+  return new Promise((resolve) => {
+    let answer = null;
+    const submit = (event) => {
+      event.preventDefault();
+      answer = read();
+      box.close();
+    };
+    const box = h(
+      "dialog", { "aria-label": title, onclose: () => { box.remove(); resolve(answer); } },
+      h("form", { onsubmit: submit }, h("h2", {}, title), body,
+        h("div", { class: "acts" }, button("Cancel", () => box.close()), h("button", { type: "submit", class: isDanger ? "danger" : "primary" }, yes))),
+    );
+    document.body.append(box);
+    box.showModal();
+  });
 }

@@ -8,6 +8,18 @@ export function clock(ms) {
   return new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 }
 
+export function time(ms) {
+  return new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+}
+
+export function day(ms) {
+  const at = new Date(ms);
+  const away = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(ms).setHours(0, 0, 0, 0)) / 86400000);
+  if (away === 0) return "Today";
+  if (away === 1) return "Yesterday";
+  return at.toLocaleDateString([], { weekday: "long", month: "long", day: "numeric", year: at.getFullYear() === new Date().getFullYear() ? undefined : "numeric" });
+}
+
 export function moment(ms) {
   const at = new Date(ms);
   const isToday = at.toDateString() === new Date().toDateString();

@@ -1,65 +1,86 @@
-// Boots and how each ended; whether all is well now.
+// Is it well? One sentence, then what is not; then the last day in small charts, and the boots.
 
-import { listed, pager } from "./board-page.js";
-import { h } from "./dom.js";
+import { charts } from "./charts.js";
+import { ask, button, h } from "./dom.js";
 import { ago, moment, span } from "./format.js";
-import { get } from "./session.js";
+import { get, post } from "./session.js";
 import { timelineItem } from "./try-me.js";
+import { sentence, withCode } from "./why.js";
 
-export const boots = {
-  title: "Boots",
-  load: async (context) => {
-    const [workers, { lines }] = await Promise.all([listed("workers", context), get("journal", { open: 1, limit: 50 })]);
-    return { ...workers, lines: lines.filter((line) => line.subject === "turn") };
+const BOOTS = 10;
+
+export const health = {
+  title: "Health",
+  load: async () => {
+    const [status, ready, { troubles }, { workers }, { lines }, day] = await Promise.all([
+      get("status"), get("ready"), get("troubles"), get("workers", { limit: BOOTS }), get("journal", { open: 1, limit: 50 }), get("minutes"),
+    ]);
+    return { status, ready, troubles, workers, lines: lines.filter((line) => line.subject === "turn"), day };
   },
   view: (values, context) => [
-    h("ul", { class: "rows" }, values.workers.map((each) => row(each, context.page.ends))),
-    pager(values, context),
-    h("h2", {}, "What recovery decided lately"),
-    values.lines.length ? h("ol", { class: "timeline" }, values.lines.map(timelineItem)) : h("p", { class: "lonely" }, "Nothing was interrupted."),
+    verdict(values),
+    h("ul", { class: "checks" }, [...values.ready.checks, ...values.ready.neighbours].map(check)),
+    h("h2", {}, "The last day"),
+    charts(values.day),
+    h("h2", {}, "Now"),
+    numbers(values.status),
+    h("h2", {}, "Boots"),
+    h("ul", { class: "rows" }, values.workers.map((each) => boot(each, context.page.ends))),
+    h("h2", {}, "What recovery decided"),
+    values.lines.length ? h("ol", { class: "timeline" }, values.lines.map(timelineItem)) : h("p", { class: "aside" }, "Nothing was interrupted."),
+    context.page.can_kill ? killing() : null,
+    h("p", { class: "aside" }, `Version ${values.status.worker?.version ?? "?"} · ${/^\d/.test(values.status.sqlite) ? "SQLite " : ""}${values.status.sqlite}`),
   ],
 };
 
-function row(worker, ends) {
+function verdict({ ready, troubles }) {
+  const bad = [...ready.checks, ...ready.neighbours].filter((each) => !each.ok);
+  const isWell = !bad.length && !troubles.length;
+  const count = bad.length + troubles.length;
+  const words = isWell ? "Everything is well." : `${count === 1 ? "One thing needs" : `${count} things need`} attention.`;
+  return h(
+    "div", { class: `verdict-box ${isWell ? "ok" : "bad"}`, role: "status" },
+    h("p", {}, h("b", {}, words)),
+    isWell ? null : h("ul", {},
+      troubles.map((each) => h("li", {}, withCode(sentence(each.words)), each.remedy ? [" ", withCode(sentence(each.remedy))] : null)),
+      bad.map((each) => h("li", {}, h("b", {}, each.name), ": ", sentence(each.reason)))),
+  );
+}
+
+function check({ name, ok, reason }) {
+  return h("li", { class: ok ? "ok" : "bad" }, h("b", {}, name), " ", reason || (ok ? "ok" : "not ok"));
+}
+
+function numbers(status) {
+  const all = [
+    ["Turns running", status.stands.running], ["In the queue", status.stands.queued], ["Paused", status.stands["held-back"]],
+    ["Waiting for people", status.stands.waiting], ["Set aside", status.stands.suspended],
+    ["Messages waiting", status.inbox_waiting], ["Deliveries to send", status.outbox_unsettled], ["Chats", status.sessions],
+  ];
+  return h("dl", { class: "numbers" }, all.map(([words, value]) => h("div", {}, h("dt", {}, words), h("dd", {}, value ?? 0))));
+}
+
+function boot(worker, ends) {
   const isAlive = worker.ended_ms === null;
   const lived = span((worker.ended_ms ?? Date.now()) - worker.started_ms);
   // Only its last sign of life is known, not when it died.
   const wasSeen = worker.ended_how === "killed" || worker.ended_how === "rebooted";
   const when = wasSeen ? `, last seen ${lived} after its start` : ` after ${lived}`;
-  const end = isAlive ? `alive for ${lived}` : `${ends[worker.ended_how] ?? worker.ended_how}${when}`;
+  const end = isAlive ? `running for ${lived}` : `${ends[worker.ended_how] ?? worker.ended_how}${when}`;
   const state = isAlive ? "running" : worker.ended_how;
   return h(
     "li", {},
-    h("div", { class: "row-head" }, h("b", {}, `boot ${worker.worker_id}`), h("span", { class: `chip state-${state}` }, isAlive ? "alive" : worker.ended_how), end),
-    worker.report ? h("div", { class: "row-text" }, worker.report) : null,
-    h("div", { class: "row-foot" }, `${moment(worker.started_ms)} · ${worker.host} · pid ${worker.pid} · ${worker.version}${worker.is_draining ? " · draining" : ""}${worker.found_dead ? ` · found ${worker.found_dead} dead` : ""}`),
+    h("div", { class: "row-head" }, h("b", {}, `Boot ${worker.worker_id}`), h("span", { class: `chip state-${state}` }, isAlive ? "running" : worker.ended_how), end),
+    worker.report ? h("div", { class: "row-text" }, sentence(worker.report)) : null,
+    h("div", { class: "row-foot" }, `${moment(worker.started_ms)} (${ago(worker.started_ms)}) · ${worker.host} · pid ${worker.pid} · ${worker.version}${worker.is_draining ? " · draining" : ""}`),
   );
 }
 
-export const health = {
-  title: "Health",
-  load: async () => {
-    const [status, ready] = await Promise.all([get("status"), get("ready")]);
-    return { status, ready };
-  },
-  view: ({ status, ready }) => [
-    h("ul", { class: "checks" }, ready.checks.map(check)),
-    h("h2", {}, "Model and servers"),
-    h("ul", { class: "checks" }, ready.neighbours.map(check)),
-    h("dl", { class: "numbers" },
-      number("turns worked on", status.stands.running), number("in the queue", status.stands.queued),
-      number("held back", status.stands["held-back"]), number("interrupted", status.stands.interrupted),
-      number("waiting for people", status.stands.waiting), number("set aside", status.stands.suspended),
-      number("waiting in the inbox", status.inbox_waiting), number("owed", status.outbox_unsettled),
-      number("sessions", status.sessions)),
-    h("p", { class: "aside" }, `version ${status.worker?.version ?? "?"} · SQLite ${status.sqlite} · boot breaker ${status.breaker} · last sign of life ${ago(status.worker?.heartbeat_ms ?? 0)}`),
-  ],
-};
-
-function check({ name, ok, reason }) {
-  return h("li", { class: ok ? "ok" : "bad" }, h("span", { class: "mark", "aria-hidden": "true" }, ok ? "✓" : "✕"), h("b", {}, name), reason ? ` ${reason}` : ok ? " well" : "");
-}
-
-function number(words, value) {
-  return h("div", {}, h("dt", {}, words), h("dd", {}, value ?? 0));
+// Outside the demo it asks first.
+function killing() {
+  const kill = async () => {
+    const words = "Running turns are interrupted and continue after the restart. Commands keep running.";
+    if (await ask({ title: "Kill the gateway with SIGKILL?", body: h("p", {}, words), yes: "Kill it", isDanger: true })) await post("try/kill").catch(() => {});
+  };
+  return [h("h2", {}, "Try a crash"), h("p", {}, button("Kill the gateway…", kill, { class: "danger" }))];
 }

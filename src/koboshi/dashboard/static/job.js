@@ -21,7 +21,7 @@ export function jobCard(process, chars = CHARS) {
 function made(process, chars) {
   const state = h("span", { class: "job-state" }, "…");
   const output = h("pre", { class: chars > CHARS ? "log tall" : "log", tabindex: "0", "aria-label": `Output of ${process}` });
-  const end = button("end it", () => post(`processes/${process}/kill`).then(look).catch(() => {}), { class: "quiet" });
+  const end = button("End it", () => post(`processes/${process}/kill`).then(look).catch(() => {}), { class: "quiet" });
   const head = h("div", { class: "job-head" }, h("a", { href: `#/processes/${process}` }, process), " ", state, end);
   const card = h("section", { class: "job", "aria-label": `Job ${process}` }, head, output);
   let isLooking = false;
@@ -36,7 +36,7 @@ function made(process, chars) {
       show(told.process, told.output, { state, output, end, isAlive });
     } catch (error) {
       isAlive = error.status !== 404 && error.status !== 401;
-      if (!isAlive) replace(state, "no longer kept");
+      if (!isAlive) replace(state, "No longer kept.");
     }
     isLooking = false;
     if (isAlive) setTimeout(() => (card.isConnected ? look() : wait()), LOOK_MS);
@@ -57,9 +57,9 @@ function made(process, chars) {
 
 function show(process, text, { state, output, end, isAlive }) {
   replace(state, words(process));
-  state.className = `job-state state-${process.state}`;
+  state.className = `job-state state-${process.exit_code ? "failed" : process.state}`;
   end.hidden = !isAlive;
-  const shown = visible(text.trimEnd()) || (isAlive ? "no output yet" : "no output");
+  const shown = visible(text.trimEnd()) || (isAlive ? "No output yet." : "No output.");
   if (output.textContent === shown) return;
   const isAtEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 8;
   output.textContent = shown;

@@ -1,7 +1,8 @@
 // Markdown as models write it, as elements. Whatever the words are, they end up as text nodes: there
 // is no markup in them that could be let through, and no address but http, https and mailto.
 
-import { h } from "./dom.js";
+import { h, replace } from "./dom.js";
+import { icon } from "./icons.js";
 import { inline } from "./markdown-inline.js";
 
 const DEPTH_MAX = 8;
@@ -10,9 +11,19 @@ const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( +|$)/;
+const TASK = /^\[([ xX])\] +/;
 const TABLE_LINE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
+// Headings go down step by step, whatever the words skip: those who listen to a page find their way by them.
+let last = 1;
+
+function headingLevel(level) {
+  last = Math.min(6, Math.max(2, Math.min(level + 1, last + 1)));
+  return last;
+}
+
 export function markdown(text) {
+  last = 1;
   return h("div", { class: "words" }, blocks(text.replace(/\r\n?/g, "\n").split("\n"), 0));
 }
 
@@ -32,7 +43,7 @@ function block(lines, at, depth) {
   if (!line.trim()) return [null, at + 1];
   if (FENCE.test(line)) return fence(lines, at);
   const heading = HEADING.exec(line);
-  if (heading) return [h(`h${Math.min(6, heading[1].length + 2)}`, {}, inline(heading[2])), at + 1];
+  if (heading) return [h(`h${headingLevel(heading[1].length)}`, {}, inline(heading[2])), at + 1];
   if (RULE.test(line)) return [h("hr"), at + 1];
   if (depth < DEPTH_MAX && QUOTE.test(line)) return quote(lines, at, depth);
   if (depth < DEPTH_MAX && ITEM.test(line)) return list(lines, at, depth);
@@ -49,14 +60,24 @@ function fence(lines, at) {
 }
 
 export function codeBlock(text, language = "") {
-  const copy = h("button", { type: "button", class: "copy", "aria-label": "Copy the code" }, "copy");
+  const copy = h("button", { type: "button", class: "quiet copy", "aria-label": "Copy the code" }, icon("copy"), h("span", {}, "Copy"));
+  const say = (words) => { copy.lastChild.textContent = words; };
   copy.addEventListener("click", async () => {
     await navigator.clipboard.writeText(text);
-    copy.textContent = "copied";
-    setTimeout(() => { copy.textContent = "copy"; }, 1500);
+    say("Copied");
+    setTimeout(() => say("Copy"), 1500);
   });
-  const bar = h("div", { class: "code-bar" }, h("span", {}, language), copy);
-  return h("div", { class: "code" }, bar, h("pre", { tabindex: "0" }, h("code", {}, text)));
+  const code = h("code", {}, text);
+  if (language) colour(code, text, language);
+  const bar = h("div", { class: "code-bar" }, h("span", {}, language || "text"), copy);
+  return h("div", { class: "code" }, bar, h("pre", { tabindex: "0" }, code));
+}
+
+// The colours come when they are there; the words do not wait for them.
+async function colour(code, text, language) {
+  const { coloured } = await import("./highlight.js");
+  const parts = coloured(text, language);
+  if (parts) replace(code, parts);
 }
 
 function quote(lines, at, depth) {
@@ -74,11 +95,20 @@ function list(lines, at, depth) {
     const mark = ITEM.exec(lines[end]);
     if (!mark || /\d/.test(mark[2]) !== isNumbered || RULE.test(lines[end])) break;
     const [inner, next] = itemLines(lines, end, mark[0].length);
-    items.push(h("li", {}, tight(blocks(inner, depth + 1))));
+    items.push(listItem(inner, depth));
     end = next;
   }
   const start = isNumbered ? Number.parseInt(ITEM.exec(lines[at])[2], 10) : null;
   return [isNumbered ? h("ol", { start: start === 1 ? null : start }, items) : h("ul", {}, items), end];
+}
+
+// One that begins with a box is a task, done or not.
+function listItem(lines, depth) {
+  const task = TASK.exec(lines[0]);
+  if (!task) return h("li", {}, tight(blocks(lines, depth + 1)));
+  const isDone = task[1] !== " ";
+  const box = h("input", { type: "checkbox", checked: isDone, disabled: true, "aria-label": isDone ? "done" : "not done" });
+  return h("li", { class: "task" }, box, h("div", {}, tight(blocks([lines[0].slice(task[0].length), ...lines.slice(1)], depth + 1))));
 }
 
 // The lines of one item: what follows its mark, and whatever is indented below it.
@@ -105,7 +135,7 @@ function tight(children) {
 
 function table(lines, at) {
   const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
-  const head = h("tr", {}, cells(lines[at]).map((cell) => h("th", {}, inline(cell))));
+  const head = h("tr", {}, cells(lines[at]).map((cell) => h("th", { scope: "col" }, inline(cell))));
   const rows = [];
   let end = at + 2;
   while (end < lines.length && lines[end].includes("|") && lines[end].trim()) {

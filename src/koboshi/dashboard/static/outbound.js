@@ -32,6 +32,15 @@ export class Outbound {
     this.save();
   }
 
+  // What was refused is tried once more, as a message of its own.
+  again(key) {
+    const item = this.items.find((each) => each.key === key);
+    if (!item) return;
+    Object.assign(item, { key: crypto.randomUUID(), failure: null });
+    this.save();
+    this.keepSending();
+  }
+
   discard(key) {
     this.items = this.items.filter((item) => item.key !== key);
     this.save();

@@ -12,8 +12,8 @@ export const questions = {
   view: ({ questions, rules }, context) => [
     questions.length
       ? h("ul", { class: "rows" }, questions.map((each) => row(each, context)))
-      : h("p", { class: "lonely" }, "No question is open."),
-    rules.length ? h("h2", {}, "Allowed for good") : null,
+      : h("p", { class: "lonely" }, "No open questions."),
+    rules.length ? h("h2", {}, "Always allowed") : null,
     rules.length ? h("ul", { class: "rows" }, rules.map((each) => rule(each, context))) : null,
   ],
 };
@@ -28,7 +28,7 @@ function row(question, context) {
     h("div", { class: "row-head" }, h("a", { href: `#/turns/${id}` }, id), h("span", { class: "chip state-waiting" }, kind), h("span", { class: "quiet" }, `${turn.route.channel} · ${turn.route.chat}`)),
     literally(question.text, question.literal),
     answers(question, context),
-    h("div", { class: "row-foot" }, `asked ${ago(question.asked_ms)}${asker} · for: ${shorten(turn.request, 100)} · waits ${span(question.expires_ms - Date.now())} more`),
+    h("div", { class: "row-foot" }, `Asked ${ago(question.asked_ms)}${asker} · for: ${shorten(turn.request, 100)} · expires in ${span(question.expires_ms - Date.now())}`),
   );
 }
 
@@ -37,7 +37,7 @@ const RULINGS = { yes: "approve", no: "deny", always: "always" };
 function answers(question, context) {
   const { route } = question.turn;
   const isOurs = route.channel === context.page.channel;
-  if (!isOurs && !question.is_approval) return h("p", { class: "aside" }, `Only the person in ${route.channel} can answer.`);
+  if (!isOurs && !question.is_approval) return h("p", { class: "aside" }, `This question can only be answered in ${route.channel}.`);
   const send = (choice) => {
     if (question.is_approval) return post(`questions/${question.question}/${RULINGS[choice.choice_id]}`);
     const key = `page-${question.question}-${choice.choice_id}`;
@@ -55,7 +55,7 @@ function answers(question, context) {
   };
   const choices = question.choices.map((choice) =>
     button(choice.label, (event) => answer(choice, event), { class: "choice", "data-focus": `${question.question}-${choice.choice_id}` }));
-  const chat = isOurs ? h("a", { href: `#/chat/${encodeURIComponent(route.chat)}` }, "open the chat") : null;
+  const chat = isOurs ? h("a", { href: `#/chat/${encodeURIComponent(route.chat)}` }, "Open the chat") : null;
   return h("div", { class: "choices" }, choices, chat);
 }
 
@@ -74,6 +74,6 @@ function rule(each, context) {
     h("div", { class: "row-head" }, h("b", {}, `r${each.rule_id}`), h("span", { class: "quiet" }, `${each.channel} · ${each.chat}`)),
     h("pre", { class: "literal", tabindex: "0" }, each.shown),
     h("div", { class: "choices" }, button("Revoke", revoke, { class: "quiet" })),
-    h("div", { class: "row-foot" }, `allowed by ${each.made_by} ${ago(each.made_ms)}`),
+    h("div", { class: "row-foot" }, `Allowed by ${each.made_by} ${ago(each.made_ms)}`),
   );
 }

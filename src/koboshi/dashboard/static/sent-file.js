@@ -1,10 +1,21 @@
-// A file that the agent sent. The page fetches it and hands it to the browser to be saved, so that it can
-// tell what went wrong. In a tab of its own the address works, too, by the cookie. It is never shown:
-// its author could have written a page.
+// A file in the chat, of the agent or of a person. The page fetches it and hands it to the browser to be saved, so
+// that it can tell what went wrong; in a tab of its own the address works, too, by the cookie. Pictures are shown:
+// the gateway serves as one only what has the content of one, and everything else to be saved.
 
 import { h } from "./dom.js";
 import { size } from "./format.js";
+import { icon } from "./icons.js";
 import { headers, proven } from "./session.js";
+
+const PICTURE = /\.(?:png|jpe?g|gif|webp)$/i;
+
+export function fileCard(file) {
+  const card = h("div", { class: "file-card" }, fileLink(file));
+  if (!PICTURE.test(file.name)) return card;
+  const picture = h("img", { class: "picture", src: file.address, alt: file.name, loading: "lazy", onerror: () => picture.remove() });
+  card.prepend(picture);
+  return card;
+}
 
 export function fileLink(file) {
   const trouble = h("span", { class: "bad", role: "status" });
@@ -15,11 +26,11 @@ export function fileLink(file) {
     try {
       save(await bytesOf(file), file.name);
     } catch (error) {
-      trouble.textContent = ` not fetched: ${error.message}`;
+      trouble.textContent = ` Not downloaded: ${error.message}`;
     }
   };
   const link = h("a", { href: file.address, download: file.name, onclick: fetchIt }, file.name);
-  return h("p", { class: "file" }, "📎 ", link, ` (${size(file.size)})`, trouble);
+  return h("p", { class: "file" }, icon("file"), link, h("small", {}, size(file.size)), trouble);
 }
 
 async function bytesOf(file) {

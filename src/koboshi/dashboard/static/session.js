@@ -31,6 +31,15 @@ export async function get(path, query = {}) {
 
 export const post = (path, body = null, more = {}) => request("POST", path, body, more);
 
+// A file as it is; the answer says that it is on disk.
+export async function upload(path, name, file) {
+  await proven();
+  const answer = await fetch(address(`${path}?${new URLSearchParams({ name })}`), { method: "POST", headers: headers({ "Content-Type": "application/octet-stream" }), body: file });
+  const told = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Refused(answer.status, told?.error?.type ?? "http", told?.error?.message ?? answer.statusText);
+  return told;
+}
+
 export async function enter(code) {
   const { proof, browser, key } = await request("POST", "login", { code });
   localStorage.setItem(PROOF, proof);

@@ -12,7 +12,6 @@ const LEFT = new Set(["queued", "held-back", "interrupted", "waiting", "suspende
 
 export const turn = {
   title: "Turn",
-  heading: (what) => `Turn ${what}`,
   load: (context) => get(`turns/${context.what}`),
   view: (values, context) => [summary(values, context), h("h2", {}, "Timeline"), h("ol", { class: "timeline wide-timeline" }, timeline(values))],
 };
@@ -25,13 +24,13 @@ function summary(values, context) {
   const isLeft = LEFT.has(turn.stand) && !values.is_worked_on && why?.rule !== "question-open";
   const isOurs = turn.route.channel === context.page.channel;
   const acts = isLeft
-    ? [button("Resume", () => context.act(`turns/${id}/resume`, `${id} goes on.`), { "data-focus": "resume" }),
+    ? [button("Resume", () => context.act(`turns/${id}/resume`, `${id} continues.`), { "data-focus": "resume" }),
        button("Drop", () => context.act(`turns/${id}/drop`, `${id} was dropped.`), { class: "danger", "data-focus": "drop" })]
     : null;
   return h(
     "div", { class: "summary" },
-    h("p", { class: "request" }, turn.request),
-    h("p", {}, h("span", { class: `chip state-${turn.stand}` }, turn.stands), " ", lasted, turn.recoveries ? `, recovered ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "open the chat")] : null),
+    h("p", { class: "request", tabindex: "0" }, turn.request),
+    h("p", {}, h("span", { class: `chip state-${turn.stand}` }, turn.stands), " ", lasted, turn.recoveries ? `, recovered ${turn.recoveries}×` : "", " · ", h("a", { href: `#/sessions/${session}` }, `${turn.route.channel} · ${turn.route.chat}`), isOurs ? [" · ", h("a", { href: `#/chat/${encodeURIComponent(turn.route.chat)}` }, "Open the chat")] : null),
     turn.state === "done" && !values.reason.remedy ? null : reasonBox(values.reason, why?.rule),
     turn.state === "waiting" ? h("p", {}, h("a", { href: "#/questions" }, "Answer it under Questions")) : null,
     h("div", { class: "acts" }, acts),

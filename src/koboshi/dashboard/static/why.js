@@ -11,6 +11,13 @@ export function knowRules(told) {
   rules = told ?? {};
 }
 
+// Words of the gateway as a sentence of its own.
+export function sentence(text) {
+  if (!text) return "";
+  const whole = /[.!?…]$/.test(text) ? text : `${text}.`;
+  return whole[0].toUpperCase() + whole.slice(1);
+}
+
 // What the gateway marks with backticks is to be typed as it is.
 export function withCode(text) {
   return text.split("`").map((part, place) => (place % 2 ? h("code", {}, part) : part));
@@ -20,8 +27,8 @@ export function reasonBox(reason, rule = null) {
   if (!reason) return null;
   return h(
     "div", { class: "why" },
-    h("p", {}, h("b", {}, "Why: "), withCode(reason.words), rule ? [" ", ruleMark(rule)] : null),
-    reason.remedy ? h("p", {}, h("b", {}, "What helps: "), withCode(reason.remedy)) : null,
+    h("p", {}, h("b", {}, "Why: "), withCode(sentence(reason.words)), rule ? [" ", ruleMark(rule)] : null),
+    reason.remedy ? h("p", {}, h("b", {}, "What helps: "), withCode(sentence(reason.remedy))) : null,
   );
 }
 
@@ -39,7 +46,6 @@ const link = (target, words) => h("a", { href: target }, words);
 
 export const message = {
   title: "Message",
-  heading: (what) => `Message ${what}`,
   load: (context) => get(`explain/${encodeURIComponent(context.what)}`),
   view: (told, context) => (told.kind === "turn" ? inTurn(told, context) : alone(told, context)),
 };
@@ -64,7 +70,7 @@ function inTurn({ turn, reason, why, entries }, context) {
   const id = idOf("turn", turn.turn_id);
   return h(
     "div", { class: "summary" },
-    h("p", { class: "request" }, turn.request),
+    h("p", { class: "request", tabindex: "0" }, turn.request),
     h("p", {}, "It is part of turn ", link(`#/turns/${id}`, id), ", which is ", h("span", { class: `chip state-${turn.stand}` }, turn.stands)),
     reasonBox(reason, why?.rule),
     h("div", { class: "acts" }, entry ? messageActs(entry, turn, context) : null),
@@ -75,7 +81,7 @@ function alone({ message, reason, behind }, context) {
   const turn = behind ? idOf("turn", behind.turn_id) : null;
   return h(
     "div", { class: "summary" },
-    h("p", { class: "request" }, message.text || "(nothing was said)"),
+    h("p", { class: "request", tabindex: "0" }, message.text || "(nothing was said)"),
     h("p", {}, h("span", { class: `chip state-${message.state}` }, message.stands), ` from ${message.sender} on ${message.source}, ${moment(message.received_ms)} (${ago(message.received_ms)})`),
     turn ? h("p", {}, "It waits behind ", link(`#/turns/${turn}`, turn), `: ${shorten(behind.request, 120)}`) : null,
     reasonBox(reason),
@@ -85,13 +91,12 @@ function alone({ message, reason, behind }, context) {
 
 export const delivery = {
   title: "Delivery",
-  heading: (what) => `Delivery ${what}`,
   load: (context) => get(`explain/${encodeURIComponent(context.what)}`),
   view: ({ delivery, turn, reason }) => {
     const id = turn ? idOf("turn", turn.turn_id) : null;
     return h(
       "div", { class: "summary" },
-      h("p", { class: "request" }, delivery.text),
+      h("p", { class: "request", tabindex: "0" }, delivery.text),
       h("p", {}, h("span", { class: `chip state-${delivery.state}` }, delivery.state), ` owed since ${moment(delivery.created_ms)}`, id ? [" · ", link(`#/turns/${id}`, id)] : null),
       reasonBox(reason),
     );

@@ -20,6 +20,7 @@ database is not the one that we wrote to: it went back in time, and this process
 
 from collections.abc import Callable, Sequence
 from threading import Event
+from typing import Any
 
 from koboshi.domain.errors import Buried, Fenced, StoreFailed
 from koboshi.domain.ids import SessionId, WorkerId
@@ -49,7 +50,8 @@ ROUND_SECONDS_MAX = 10.0
 PAUSES_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0)
 """Before each attempt to reach the server again; the last one from then on."""
 BURIED = "KB001"
-_AGAIN = ("40001", "40P01", "55P03", "57014", "53")
+TIMEOUT = "57014"
+_AGAIN = ("40001", "40P01", "55P03", TIMEOUT, "53")
 """Errors that pass: a deadlock, a time limit, want of something on the server."""
 _REPEATABLE = frozenset({"workers.start"})
 """Verbs that may be committed twice: the second ends what the first began."""
@@ -118,12 +120,12 @@ class Batches:
                 self._roll_back()
                 if error.state == BURIED:
                     raise Buried(f"another node has ended this worker: {error}") from error
+                # A statement that always takes too long is found, and is its caller's alone.
+                is_alone |= error.state == TIMEOUT or not error.state.startswith(_AGAIN)
                 if error.state.startswith(_AGAIN):
                     self.refusals["busy"] += 1
                     self._pause(tries, str(error))
                     tries += 1
-                else:
-                    is_alone = True
             except Lost as lost:
                 if self._lose(lost, batch):
                     return
@@ -213,7 +215,9 @@ class Batches:
         except OperationFailed as failed:
             self._undo(submitted, failed.error)
         except ServerError as error:
-            if error.state == BURIED or error.state.startswith(_AGAIN):
+            if error.state == BURIED:
+                raise
+            if error.state.startswith(_AGAIN) and error.state != TIMEOUT:
                 raise
             self._undo(submitted, error)
         self._first.append(RELEASE)
@@ -228,16 +232,20 @@ class Batches:
     def _rounds(self, held: set[int], now_ms: int) -> Rounds:
         known = statements()
 
-        def new_transaction(ask: Ask, try_lock: Callable[[int], bool]) -> PostgresTransaction:
-            return PostgresTransaction(ask, now_ms, known, try_lock)
+        def new_transaction(
+            ask: Ask, try_lock: Callable[[int], bool], each: Callable[..., list[Any]]
+        ) -> PostgresTransaction:
+            return PostgresTransaction(ask, now_ms, known, try_lock, each)
 
         return Rounds(self._round, new_transaction, held)
 
-    def _round(self, requests: Sequence[WireRequest]) -> list[WireAnswer]:
+    def _round(
+        self, requests: Sequence[WireRequest], on_sent: Callable[[], None] = lambda: None
+    ) -> list[WireAnswer]:
         assert self._wire is not None
         first, self._first = self._first, []
         begun = self._time.monotonic()
-        answers = self._wire.round([*first, *requests], within_s=ROUND_SECONDS_MAX)
+        answers = self._wire.round([*first, *requests], within_s=ROUND_SECONDS_MAX, on_sent=on_sent)
         self.rounds += 1
         for request, answer in zip(first, answers, strict=False):
             if request.query == "batch_begin":
@@ -246,8 +254,10 @@ class Batches:
 
     def _commit_now(self) -> None:
         assert self._wire is not None
+        if self._crash_point.is_armed:
+            self._crash_point.reach("batch", "open")
         self._is_commit_sent = True
-        (answer,) = self._round([COMMIT])
+        (answer,) = self._round([COMMIT], on_sent=self._commit_is_sent)
         if answer.tag != b"COMMIT":
             self._is_commit_sent = False
             raise StoreFailed(f"the database ended a batch with {answer.tag.decode()}")
@@ -339,6 +349,10 @@ class Batches:
             raise StoreFailed(f"the database failed: {why}")
 
     # ── points where the tests kill ─────────────────────────────────────────────────────────────
+
+    def _commit_is_sent(self) -> None:
+        if self._crash_point.is_armed:
+            self._crash_point.reach("commit", "sent")
 
     def _before(self, verb: str) -> None:
         if self._crash_point.is_armed:

@@ -70,3 +70,19 @@ INSERT INTO koboshi_schema (version, oldest_code, shape) VALUES (:version, :olde
 -- name: schema_read
 -- Which version the tables have.
 SELECT version, oldest_code, shape FROM koboshi_schema;
+
+-- name: search_bound
+-- Up to which step all are there that ever will be.
+SELECT search_bound();
+
+-- name: search_add
+-- Index the words of a step.
+INSERT INTO search_words (seq, words) VALUES (:seq, to_tsvector('simple', :words)) ON CONFLICT DO NOTHING;
+
+-- name: search_clear
+-- Forget all words. They are indexed anew.
+DELETE FROM search_words;
+
+-- name: search_find
+-- The newest steps with these words.
+SELECT seq FROM search_words WHERE words @@ to_tsquery('simple', :words) ORDER BY seq DESC LIMIT :limit;

@@ -61,3 +61,39 @@ BEGIN
     END IF;
     RETURN at_ms;
 END $$;
+
+-- name: search_words
+-- The words of messages and answers, by the number of their step.
+CREATE TABLE search_words (
+    seq   bigint PRIMARY KEY,
+    words tsvector NOT NULL
+);
+
+-- name: search_words_index
+-- Finding words costs nothing per step without them.
+CREATE INDEX search_words_index ON search_words USING gin (words);
+
+-- name: search_bounds
+-- A number of a step, and the first transaction that has begun after that number was given: when all before it
+-- have ended, no step up to the number is missing any more.
+CREATE TABLE search_bounds (
+    only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    seq       bigint NOT NULL,
+    before_id bigint NOT NULL
+);
+
+-- name: search_bound
+-- Up to which step all are there that ever will be.
+CREATE FUNCTION search_bound() RETURNS bigint LANGUAGE plpgsql
+AS $$
+DECLARE known search_bounds%ROWTYPE;
+BEGIN
+    INSERT INTO search_bounds (seq, before_id) VALUES (0, 0) ON CONFLICT DO NOTHING;
+    SELECT * INTO known FROM search_bounds FOR UPDATE;
+    IF pg_snapshot_xmin(pg_current_snapshot())::text::bigint < known.before_id THEN
+        RETURN 0;
+    END IF;
+    UPDATE search_bounds SET seq = (SELECT last_value FROM steps_seq_seq),
+        before_id = pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+    RETURN known.seq;
+END $$;

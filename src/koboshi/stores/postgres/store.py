@@ -14,16 +14,19 @@ from koboshi.domain.timing import Timing
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.approval_verbs import ApprovalVerbs
 from koboshi.kernel.browsers import BrowserVerbs
+from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.decode import number, text
 from koboshi.kernel.deliveries import DeliveryVerbs, hold_outbox
 from koboshi.kernel.erasure_verbs import ErasureVerbs
 from koboshi.kernel.goals import GoalVerbs
 from koboshi.kernel.keys import lock_found
+from koboshi.kernel.minutes import MinuteVerbs
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
 from koboshi.kernel.schedules import ScheduleVerbs
+from koboshi.kernel.search import SearchVerbs
 from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.transaction import Transaction
 from koboshi.kernel.turns import TurnVerbs
@@ -82,6 +85,9 @@ class PostgresStore:
         self.retention = RetentionVerbs(writer, readers)
         self.schedules = ScheduleVerbs(writer, readers, context)
         self.goals = GoalVerbs(writer, readers, context)
+        self.chats = ChatVerbs(writer, context)
+        self.minutes = MinuteVerbs(writer, readers)
+        self.search = SearchVerbs(writer, readers, _match)
 
     @property
     def trouble(self) -> str | None:
@@ -204,7 +210,7 @@ async def _held(writer: PostgresWriter, options: StoreOptions) -> tuple[str, ...
 
 
 def hold_as_asked(options: StoreOptions, tx: Transaction) -> int:
-    """Hold what is owed, once for each who asked. Returns how many deliveries are held now."""
+    """Hold all owed deliveries, once for each who asked. Returns how many are held now."""
     if tx.change("hold_insert", cause=f"asked:{options.hold_asked_by}", gap=None, now=tx.now_ms):
         lock_found(tx, "keys_of_ages")
         hold_outbox(tx, "held: asked for at the start")
@@ -258,3 +264,8 @@ def _refuse_others(wire: Wire, home: str) -> None:
 async def _forget_log() -> bool:
     """The log of the server is the server's: nothing of it lies in the home."""
     return True
+
+
+def _match(words: tuple[str, ...]) -> str:
+    """In quotes nothing is an operator. The last word may be half typed."""
+    return " & ".join(f"'{word}'" for word in words) + ":*"

@@ -1,10 +1,13 @@
 """The kernel's transaction on a connection to PostgreSQL. What it asks is answered by a function
 that sends it: at once for a reader, with the statements of other operations for the writer."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from koboshi.kernel.transaction import Row, Value
+from greenlet import getcurrent
+
+from koboshi.kernel.transaction import Item, Outcome, Row, Value
 from koboshi.stores.postgres.translate import Statement
 from koboshi.stores.postgres.wire import WireAnswer, WireRequest
 
@@ -34,10 +37,19 @@ class PostgresReading:
         return found[0]
 
 
+@dataclass(slots=True)
+class _Strand:
+    """What belongs to one of several parts of an operation that run side by side."""
+
+    last_id: int = 0
+    step: int | None = None
+    """The number of a step that was given and not used yet."""
+
+
 class PostgresTransaction(PostgresReading):
     """One operation inside the running transaction. `hints` are given after the commit."""
 
-    __slots__ = ("_last_id", "_statements", "_step", "_try_lock", "hints")
+    __slots__ = ("_each", "_statements", "_strands", "_try_lock", "hints")
 
     def __init__(
         self,
@@ -45,36 +57,44 @@ class PostgresTransaction(PostgresReading):
         now_ms: int,
         statements: Mapping[str, Statement],
         try_lock: Callable[[int], bool],
+        each: Callable[..., list[Any]],
     ) -> None:
         super().__init__(ask, now_ms)
         self._statements = statements
         self._try_lock = try_lock
-        self._last_id = 0
-        self._step: int | None = None
-        """The number of a step that was given and not used yet."""
+        self._each = each
+        self._strands: dict[object, _Strand] = {}
         self.hints: set[str] = set()
 
     def change(self, query: str, **values: Value) -> int:
         answer = self._ask(WireRequest(query, values))
+        strand = self._strand()
         if query == "step_insert":
-            self._step = None
+            strand.step = None
         if self._statements[query].gives_id and answer.rows:
             found = answer.rows[-1][0]
             assert isinstance(found, int)
-            self._last_id = found
+            strand.last_id = found
         return answer.touched
 
     def last_id(self) -> int:
-        return self._last_id
+        return self._strand().last_id
 
     def insert(self, query: str, **values: Value) -> int:
         self.change(query, **values)
-        return self._last_id
+        return self._strand().last_id
+
+    def each(self, act: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
+        return self._each(act, items)
 
     def next_step(self) -> int:
-        if self._step is None:
-            self._step = self.number("step_next")
-        return self._step
+        strand = self._strand()
+        if strand.step is None:
+            strand.step = self.number("step_next")
+        return strand.step
 
     def try_lock(self, key: int) -> bool:
         return self._try_lock(key)
+
+    def _strand(self) -> _Strand:
+        return self._strands.setdefault(getcurrent(), _Strand())

@@ -9,7 +9,7 @@ round may have been carried out or not.
 """
 
 import select
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Self, TypeAlias
@@ -129,13 +129,23 @@ class Wire:
     def close(self) -> None:
         self._connection.finish()
 
-    def round(self, requests: Iterable[WireRequest], *, within_s: float) -> list[WireAnswer]:
-        """The answers to all requests. Raises ServerError for the first that failed, and Lost."""
+    def round(
+        self,
+        requests: Iterable[WireRequest],
+        *,
+        within_s: float,
+        on_sent: Callable[[], None] = lambda: None,
+    ) -> list[WireAnswer]:
+        """The answers to all requests. Raises ServerError for the first that failed, and Lost.
+        `on_sent` is called when all of them are on their way."""
         try:
             sent = [part for each in requests for part in self._send(each)]
             self._connection.pipeline_sync()
             self.rounds += 1
-            return self._receive(sent, self._clock.monotonic() + within_s)
+            limit = self._clock.monotonic() + within_s
+            self._flush(limit)
+            on_sent()
+            return self._receive(sent, limit)
         except OperationalError as error:
             raise Lost(str(error)) from error
 
@@ -194,11 +204,14 @@ class Wire:
             raise failure
         return answers
 
+    def _flush(self, limit: float) -> None:
+        """Send all of it. What comes back meanwhile is read, or both sides would wait."""
+        while self._connection.flush():
+            self._wait(select.POLLIN | select.POLLOUT, limit)
+            self._connection.consume_input()
+
     def _next_result(self, limit: float) -> "pq.abc.PGresult | None":
         connection = self._connection
-        while connection.flush():
-            self._wait(select.POLLIN | select.POLLOUT, limit)
-            connection.consume_input()
         while connection.is_busy():
             self._wait(select.POLLIN, limit)
             connection.consume_input()

@@ -1,4 +1,4 @@
-"""Holding what is owed at a start, before anything can be sent: the database went back in time, or
+"""Holding deliveries at a start, before anything can be sent: the database went back in time, or
 the operator asked for it."""
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from koboshi.stores.sqlite.witness import read_witness
 def notice_gap(
     home: Path, connection: apsw.Connection, now_ms: int, stamp: str, crash_point: CrashPoint
 ) -> str | None:
-    """Hold what is owed if the database does not hold what its witness saw, and keep the words for
+    """Hold deliveries if the database does not hold what its witness saw, and keep the words for
     the operator with it, in one transaction. Returns the words of a gap that the operator has not
     settled yet, noticed now or by an earlier start; None if there is none.
 
@@ -55,7 +55,7 @@ def _hold_for(witness: Witness, tx: Transaction) -> bool:
 
 
 def hold_as_asked(connection: apsw.Connection, now_ms: int, asked_by: str) -> int:
-    """Hold what is owed, once for each who asked. Returns how many deliveries are held now."""
+    """Hold owed deliveries, once for each who asked. Returns how many deliveries are held now."""
     with _transaction(connection, now_ms) as tx:
         if tx.change("hold_insert", cause=f"asked:{asked_by}", gap=None, now=now_ms):
             hold_outbox(tx, "held: asked for at the start")
@@ -94,7 +94,7 @@ def _transaction(connection: apsw.Connection, now_ms: int) -> Iterator[Transacti
         yield tx
         connection.execute("COMMIT")
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError) as error:
-        raise StoreFailed(f"what is owed cannot be held now: {error}") from error
+        raise StoreFailed(f"owed deliveries cannot be held now: {error}") from error
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

@@ -101,7 +101,9 @@ def _change(connection: apsw.Connection, path: Path, version: int, newest: int) 
 
 def _scripts_from(version: int) -> list[str]:
     if not version:
-        return [files("koboshi.kernel").joinpath("schema.sql").read_text(encoding="utf-8")]
+        own = files("koboshi.stores.sqlite").joinpath("own_schema.sql")
+        kernel = files("koboshi.kernel").joinpath("schema.sql")
+        return [kernel.read_text(encoding="utf-8"), own.read_text(encoding="utf-8")]
     scripts = migration_scripts()
     return [scripts[number] for number in sorted(scripts) if number > version]
 

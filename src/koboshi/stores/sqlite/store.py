@@ -14,15 +14,18 @@ from koboshi.domain.timing import Timing
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.approval_verbs import ApprovalVerbs
 from koboshi.kernel.browsers import BrowserVerbs
+from koboshi.kernel.chats import ChatVerbs
 from koboshi.kernel.context import VerbContext
 from koboshi.kernel.deliveries import DeliveryVerbs
 from koboshi.kernel.erasure_verbs import ErasureVerbs
 from koboshi.kernel.goals import GoalVerbs
+from koboshi.kernel.minutes import MinuteVerbs
 from koboshi.kernel.notices import tell_of_full_disk
 from koboshi.kernel.people import PeopleVerbs
 from koboshi.kernel.processes import ProcessVerbs
 from koboshi.kernel.retention import RetentionVerbs
 from koboshi.kernel.schedules import ScheduleVerbs
+from koboshi.kernel.search import SearchVerbs
 from koboshi.kernel.sessions import SessionVerbs
 from koboshi.kernel.turns import TurnVerbs
 from koboshi.kernel.views import ViewVerbs
@@ -94,6 +97,9 @@ class SqliteStore:
             writer, readers, context, lambda: to_thread.run_sync(forget_log, path)
         )
         self.browsers = BrowserVerbs(writer, readers)
+        self.minutes = MinuteVerbs(writer, readers)
+        self.search = SearchVerbs(writer, readers, _match)
+        self.chats = ChatVerbs(writer, context)
         self.approvals = ApprovalVerbs(writer, readers)
         self.views = ViewVerbs(readers, context, apsw.sqlite_lib_version())
         self.backups = backups
@@ -254,3 +260,8 @@ def _open_or_replace(
         replaced = restore(home, backup, stamp)
         words = f"it is kept in {replaced}, and {backup.name} is used with its outbox held"
         return open_writer(path), (f"{damage}; {words}",)
+
+
+def _match(words: tuple[str, ...]) -> str:
+    """In quotes nothing is an operator. The last word may be half typed."""
+    return " ".join(f'"{word}"' for word in words) + " *"

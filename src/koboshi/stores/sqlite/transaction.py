@@ -1,11 +1,15 @@
 """The kernel's transaction on one SQLite connection."""
 
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import apsw
 
-from koboshi.kernel.queries import QUERIES
-from koboshi.kernel.transaction import Row, Value
+from koboshi.kernel.queries import QUERIES as KERNEL_QUERIES
+from koboshi.kernel.sql import load_queries
+from koboshi.kernel.transaction import Item, Outcome, Row, Value
+
+QUERIES = {**KERNEL_QUERIES, **load_queries("koboshi.stores.sqlite", "search.sql")}
 
 
 class SqliteReading:
@@ -55,6 +59,9 @@ class SqliteTransaction(SqliteReading):
 
     def next_step(self) -> int:
         return self.number("step_next")
+
+    def each(self, act: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
+        return [act(item) for item in items]
 
     def try_lock(self, key: int) -> bool:  # noqa: ARG002  (there is one writer)
         return True

@@ -1,7 +1,7 @@
 """`send_file`: a file of the agent's, for the person.
 
 A copy is taken, which does not change: what was meant is what is sent, however long that takes. The
-result and what is owed are one transaction, so a crash sends it once or has it copied again.
+result and delivery are one transaction, so a crash sends it once or has it copied again.
 """
 
 import os

@@ -54,7 +54,7 @@ def launch(parent: int, settings: "LaunchSettings", command: list[str]) -> None:
             sys.exit("the gateway is gone")
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
         confine(settings)
-        become([*settings["launcher"], *command])
+        become([*opened(settings), *command])
     leave_pipes()
     oversee(server, heard, settings)
 
@@ -77,6 +77,14 @@ def confine(settings: "LaunchSettings") -> None:
             landlock.restrict(grants, has_network=settings["has_network"])
     except OSError as error:
         sys.exit(f"its sandbox did not start: {error.strerror}")
+
+
+def opened(settings: "LaunchSettings") -> "list[str]":
+    """What stands before the server, with its open files."""
+    if not settings["launcher"]:
+        return []
+    launcher = [os.fsencode(each) for each in settings["launcher"]]
+    return [os.fsdecode(each) for each in __import__("sandbox").opened(launcher)]
 
 
 def leave(groups: "list[str]") -> None:

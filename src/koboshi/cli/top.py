@@ -1,0 +1,132 @@
+"""`koboshi top`: what the gateway is doing, as it goes on."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from koboshi.cli.ask_owner import look, read_answer
+from koboshi.cli.options import failures_told, home_options
+from koboshi.clock import SystemClock
+from koboshi.config.problems import escaped
+from koboshi.control.page_replies import MinuteList
+from koboshi.control.replies import StatusReply, TurnList
+from koboshi.control.requests import GetMinutes, GetStatus, ListRows
+from koboshi.domain.durations import duration
+from koboshi.domain.phrases import excerpt
+from koboshi.domain.standing import STANDS, stand_words
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+TURNS = 15
+REQUEST_CHARS_MAX = 60
+HOUR = 60
+
+
+@click.command()
+@home_options
+@click.option(
+    "--every",
+    type=click.FloatRange(0.2, 60),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to look.",
+)
+@click.option("--once", is_flag=True, help="Show it once and leave.")
+def top(home: Path | None, config_file: Path | None, every: float, once: bool) -> None:
+    """Turns, channels and rates, looked at again and again. Ctrl-C leaves."""
+    from rich.console import Console
+    from rich.live import Live
+
+    with failures_told(as_json=False):
+        console = Console()
+        if once:
+            console.print(_frame(home, config_file))
+            return
+        with Live(
+            _frame(home, config_file), console=console, screen=True, auto_refresh=False
+        ) as live:
+            try:
+                while True:
+                    time.sleep(every)  # noqa: TID251  (a command in the foreground, with no event loop)
+                    live.update(_frame(home, config_file), refresh=True)
+            except KeyboardInterrupt:
+                return
+
+
+def _frame(home: Path | None, config_file: Path | None) -> "Group":
+    from rich.console import Group
+    from rich.text import Text
+
+    status = read_answer(look(home, config_file, GetStatus()).answer, StatusReply)
+    asked = ListRows(kind="turn", open=True, limit=TURNS)
+    turns = read_answer(look(home, config_file, asked).answer, TurnList)
+    minutes = read_answer(look(home, config_file, GetMinutes()).answer, MinuteList)
+    now_ms = SystemClock().now_ms()
+    head = Text(_headline(status, now_ms), style="bold" if status.is_running else "bold red")
+    return Group(
+        head, Text(_counts(status)), _channels(status), Text(_rates(minutes)), _turns(turns, now_ms)
+    )
+
+
+def _headline(status: StatusReply, now_ms: int) -> str:
+    worker = status.worker
+    if not status.is_running or worker is None:
+        return "koboshi is not running"
+    return f"koboshi {worker.version}, pid {worker.pid}, up {duration(now_ms - worker.started_ms)}"
+
+
+def _counts(status: StatusReply) -> str:
+    stands = [f"{status.stands.get(each, 0)} {stand_words(each)}" for each in STANDS]
+    rest = f"{status.inbox_waiting} messages waiting, {status.outbox_unsettled} deliveries to send"
+    return f"{', '.join(stands)}\n{rest}"
+
+
+def _channels(status: StatusReply) -> "Group":
+    from rich.console import Group
+    from rich.text import Text
+
+    bad = [
+        Text(f"✗ {escaped(name)}: {escaped(why)}", style="red")
+        for name, why in status.unreached.items()
+    ]
+    near = [
+        Text(
+            f"{'✓' if each.ok else '✗'} {escaped(each.name)}: {escaped(each.reason)}",
+            style="" if each.ok else "red",
+        )
+        for each in status.neighbours
+    ]
+    return Group(*bad, *near)
+
+
+def _rates(told: MinuteList) -> str:
+    hour = told.minutes[-HOUR:]
+    slow = [each.latency_p95_ms for each in hour if each.latency_p95_ms is not None]
+    slowest = f", slowest answers {max(slow) / 1000:.1f} s" if slow else ""
+    messages, errors = sum(each.messages for each in hour), sum(each.errors for each in hour)
+    return f"last hour: {messages} messages, {errors} errors{slowest}"
+
+
+def _turns(told: TurnList, now_ms: int) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("turn", "state", "for", "chat", "request"):
+        table.add_column(title)
+    for turn in told.turns:
+        cells = (
+            f"t{turn.turn_id}",
+            turn.stands,
+            duration(now_ms - turn.opened_ms),
+            f"{turn.route.channel} {turn.route.chat}",
+            excerpt(turn.request, REQUEST_CHARS_MAX),
+        )
+        table.add_row(*(Text(escaped(cell)) for cell in cells))
+    return table
