@@ -167,6 +167,5 @@ def test_keyboard_help_and_reduced_motion(scene: Scene) -> None:
         expect(visit.page.locator(".empty")).to_be_visible()
         visit.say(ENDLESS)
         dots = visit.page.locator(".dots i").first
-        expect(dots).to_be_visible()
-        assert dots.evaluate("each => getComputedStyle(each).animationName") == "none"
+        expect(dots).to_have_css("animation-name", "none")
         visit.press("Stop the turn")

@@ -125,7 +125,7 @@ def look_at_the_dashboard(visit: Visit) -> None:
         "#/sessions/s1": "run echo out of the tool",
         "#/turns": "Turn t1",
         "#/inbox": "coffee",
-        "#/outbox": "delivered",
+        "#/outbox": "Delivered",
         "#/boots": "The first boot in this home",
         "#/health": "Everything is well.",
         "#/processes": "Nothing matches.",
@@ -175,7 +175,7 @@ def test_it_survives_a_kill_in_the_middle_of_an_answer_and_of_a_job(
         expect(visit.answers.filter(has_text="typed while no gateway ran")).to_have_count(1)
         expect(visit.page.locator(".job .log")).to_contain_text("line 12")
         expect(visit.page.locator(".job-state")).to_contain_text("exited with 0")
-        expect(visit.page.locator(".timeline")).to_contain_text("boot 1 was killed")
+        expect(visit.page.locator(".timeline")).to_contain_text("Boot 1 was killed")
         expect(visit.page.locator(".timeline")).to_contain_text("fresh")
         expect(visit.page.get_by_text("Reconnecting…")).not_to_be_visible()
         visit.picture("back")

@@ -68,7 +68,7 @@ def test_refused_starts_do_not_hide_how_the_last_one_ended_that_served(home: Pat
         until(lambda: three.events("boot_report"), "it has looked around")
         status = koboshi("status", "--json", home=home).document
     assert status["previous"]["worker_id"] == 1
-    assert "boot 1 was stopped as asked" in status["worker"]["report"]
+    assert "Boot 1 was stopped as asked" in status["worker"]["report"]
 
 
 def test_refused_starts_do_not_move_the_breaker(home: Path) -> None:
