@@ -218,15 +218,15 @@ async def test_only_what_came_with_an_invitation_or_behind_it_is_read(
         await until(lambda: rig.channel.place, "there is a place")
         tasks.cancel_scope.cancel()
     await rig.ann.invite(room, rig.bot.user)
-    for number in range(80):
+    for number in range(60):
         await rig.ann.say(room, f"word{number}")
     async with create_task_group() as tasks:
         tasks.start_soon(rig.channel.receive, rig.channel.place, gateway.accept)
-        await until(lambda: len(gateway.stored) >= 80, "all are taken in")
+        await until(lambda: len(gateway.stored) >= 60, "all are taken in")
         tasks.cancel_scope.cancel()
 
     texts = [inbound.words.text for _, inbound in gateway.stored.values()]
-    assert texts == [f"word{number}" for number in range(80)]
+    assert texts == [f"word{number}" for number in range(60)]
 
 
 async def test_doctor_and_init_find_out_whose_token_it_is(rig: MatrixRig) -> None:
