@@ -139,6 +139,23 @@ async def test_what_slack_gave_up_on_is_read_from_the_history_in_order() -> None
         assert of_bob == ["four, in other words", "five"]
 
 
+async def test_one_message_that_cannot_be_read_does_not_hide_the_others() -> None:
+    async with serving() as fake:
+        inbox, world = Inbox(), fake.world
+        ann = world.user()
+        await down_while(fake, inbox)
+        world.say(world.im(ann), ann, "before")
+        world.say(world.im(ann), ann, "broken").body["files"] = "nonsense"
+        world.say(world.im(ann), ann, "behind")
+        world.happenings.give_up_all()
+        async with (
+            a_slack_channel(fake, inbox.watermarks) as channel,
+            receiving(channel, inbox.accept, inbox.cursor),
+        ):
+            await until(lambda: not channel.hearing.chats_behind)
+        assert inbox.texts == ["before", "behind"]
+
+
 async def test_live_words_wait_for_older_ones_and_are_acknowledged_then() -> None:
     async with serving() as fake:
         inbox, world = Inbox(), fake.world

@@ -1,12 +1,18 @@
 """Pages of the history of conversations and threads, in turn and as often as Slack allows."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+import msgspec
+import structlog
 from anyio import Lock, current_time
 
 from koboshi.channels.slack.api import SlackApi
 from koboshi.channels.slack.outcomes import RATE_LIMITED
-from koboshi.channels.slack.types import SlackHistoryPage, SlackReply
+from koboshi.channels.slack.types import SlackHistoryPage, SlackMessage, SlackRawPage, SlackReply
+
+log = structlog.get_logger()
+_message = msgspec.json.Decoder(SlackMessage)
 
 PAGE_MAX = 200
 """Messages that we ask for at once. Slack gives 15 to apps that are distributed."""
@@ -61,13 +67,25 @@ class SlackHistoryReader:
             if left > 0:
                 raise TooManyPages(int(left * 1000) + 1)
             answered = await self.api.read(method, asked)
-            page = answered.read(SlackHistoryPage)
+            page = answered.read(SlackRawPage)
             if page.error == RATE_LIMITED:
                 self._not_before = current_time() + answered.wait_ms / 1000
                 raise TooManyPages(answered.wait_ms)
         if not page.ok:
             raise PageRefused(page)
-        return page
+        return SlackHistoryPage(
+            messages=tuple(_readable(page.messages)),
+            has_more=page.has_more,
+            next_cursor=page.next_cursor,
+        )
+
+
+def _readable(messages: Iterable[msgspec.Raw]) -> Iterator[SlackMessage]:
+    for raw in messages:
+        try:
+            yield _message.decode(raw)
+        except (msgspec.DecodeError, RecursionError) as error:
+            log.warning("message_broken", why=str(error))
 
 
 def micros_of(ts: str) -> int:

@@ -169,8 +169,18 @@ class SlackReply(Struct, frozen=True):
         return self.response_metadata.next_cursor if self.response_metadata is not None else ""
 
 
-class SlackHistoryPage(SlackReply, frozen=True):
+class SlackRawPage(SlackReply, frozen=True):
+    """A page of the history. One message that cannot be read must not hide the others."""
+
+    messages: tuple[Raw, ...] = ()
+
+
+class SlackHistoryPage(Struct, frozen=True):
+    """The messages of a page that can be read."""
+
     messages: tuple[SlackMessage, ...] = ()
+    has_more: bool = False
+    next_cursor: str = ""
 
 
 class SlackConversation(Struct, frozen=True):
