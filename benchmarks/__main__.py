@@ -11,6 +11,7 @@ from benchmarks.place import ROOT, BenchmarkFailed, warn_if_busy, working_folder
 from benchmarks.report import Measure, carry_out, table, write_json
 from benchmarks.stages.adoption import measure_adoption
 from benchmarks.stages.boot import measure_boot
+from benchmarks.stages.discord import measure_discord
 from benchmarks.stages.leaving import measure_leaving
 from benchmarks.stages.peers import measure_peers
 from benchmarks.stages.runners import measure_runners
@@ -49,7 +50,17 @@ QUICK = Plan(
 )
 
 
-STAGES = ("store", "peers", "scale", "boot", "leaving", "runners", "adoption", "telegram")
+STAGES = (
+    "store",
+    "peers",
+    "scale",
+    "boot",
+    "leaving",
+    "runners",
+    "adoption",
+    "telegram",
+    "discord",
+)
 
 
 def main() -> int:
@@ -59,7 +70,7 @@ def main() -> int:
     warn_if_busy()
     try:
         with working_folder(chosen.dir) as folder:
-            for name, stage in _stages(plan, folder).items():
+            for name, stage in _stages(plan, folder, measures).items():
                 if chosen.only in (None, name):
                     measures += carry_out(name, stage)
     except BenchmarkFailed as failed:
@@ -85,7 +96,10 @@ def _options() -> argparse.ArgumentParser:
     return options
 
 
-def _stages(plan: Plan, folder: Path) -> dict[str, Callable[[], list[Measure]]]:
+def _stages(
+    plan: Plan, folder: Path, before: Sequence[Measure]
+) -> dict[str, Callable[[], list[Measure]]]:
+    """What is measured; `before` holds what was measured by then."""
     return {
         "store": lambda: measure_store(folder, plan.store),
         "peers": lambda: measure_peers(folder, plan.peers),
@@ -95,7 +109,14 @@ def _stages(plan: Plan, folder: Path) -> dict[str, Callable[[], list[Measure]]]:
         "runners": lambda: measure_runners(folder, plan.starts),
         "adoption": lambda: measure_adoption(folder, plan.starts),
         "telegram": lambda: measure_telegram(folder),
+        "discord": lambda: measure_discord(folder, _telegram_ms(before)),
     }
+
+
+def _telegram_ms(measures: Sequence[Measure]) -> float | None:
+    """What a message by Telegram costs; None if it was not measured."""
+    found = [each for each in measures if each.name.startswith("telegram") and "CPU" in each.name]
+    return found[0].value if found and not found[0].missing else None
 
 
 def _is_good(measures: Sequence[Measure]) -> bool:
