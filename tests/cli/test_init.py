@@ -15,7 +15,7 @@ import pytest
 from anyio import to_thread
 
 from koboshi.cli.init.text import Answers, Telegram, render
-from koboshi.config import MatrixConfig, TelegramConfig, load
+from koboshi.config import DiscordConfig, MatrixConfig, TelegramConfig, load
 from tests.cli.process import KOBOSHI, Ended, environment, koboshi
 from tests.fakes.model_servers import openai_form as form
 from tests.fakes.model_servers.server import serving as serving_model
@@ -302,6 +302,17 @@ async def test_the_model_is_asked_for_a_word(home: Path, is_good: bool) -> None:
 
 
 # ── other platforms ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_discord_bot_is_added_by_options(home: Path) -> None:
+    added = ("--add", "discord", "--key", "discord.allow=80351110224678912")
+    made = koboshi("init", "--yes", "--no-check", *added, home=home)
+
+    assert made.code == 0, made.err
+    assert "set DISCORD_BOT_TOKEN before the start" in made.out
+    config = load(home, None, {"DISCORD_BOT_TOKEN": "t"})
+    (bot,) = [each for each in config.enabled_channels if isinstance(each, DiscordConfig)]
+    assert bot.allow == ("80351110224678912",)
 
 
 def test_an_account_on_another_platform_is_added_by_options(home: Path) -> None:

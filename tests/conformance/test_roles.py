@@ -1,5 +1,6 @@
 """Issue 15, item 6: owners and members in one gateway, on the channel where only ann is named."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -140,11 +141,26 @@ async def test_what_was_not_shown_in_a_chat_is_not_approved_there(home: Home) ->
 
 
 async def test_one_word_of_a_member_makes_it_a_members_turn(home: Home) -> None:
-    """The planted bug for it: a turn with the greatest role would ask in the group."""
     claim, _, _ = await gated(home, "ann", "bob")
 
     assert (await home.store.turns.standing(claim)).role is Role.MEMBER
     assert "May I run it?" not in await texts_to(home, GROUP)
+
+
+async def test_a_turn_with_the_greatest_role_would_be_seen(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted bug: an owner who joins a conversation lends it their rights. The test above sees
+    both things that go wrong."""
+
+    def greatest_role(roles: Iterable[Role | None]) -> Role:
+        return Role.OWNER if Role.OWNER in set(roles) else Role.MEMBER
+
+    monkeypatch.setattr("koboshi.kernel.facts.least_role", greatest_role)
+    claim, _, _ = await gated(home, "ann", "bob")
+
+    assert (await home.store.turns.standing(claim)).role is Role.OWNER
+    assert "May I run it?" in await texts_to(home, GROUP)
 
 
 async def test_an_owners_own_turn_in_a_group_is_asked_there(home: Home) -> None:

@@ -280,6 +280,11 @@ def test_there_is_room_for_so_many_reports(said: ReportsSoFar, expected: bool) -
     [
         (EXITED, WatcherKind.EXIT, "exited with code 0 after 1 min:"),
         (FAILED, WatcherKind.EXIT, "exited with code 3 after 1 min:"),
+        (
+            replace(FAILED, exit_code=None, reason="it could not be started: no room"),
+            WatcherKind.EXIT,
+            "did not start (it could not be started: no room) after 1 min:",
+        ),
         (LOST, WatcherKind.EXIT, "lost (the machine was restarted) after 1 min:"),
         (KILLED, WatcherKind.EXIT, "killed (it ran longer than its time limit) after 1 min:"),
         (RUNNING, WatcherKind.EVERY, "is running for 1 min:"),

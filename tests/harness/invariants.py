@@ -1,6 +1,7 @@
 """What must be true of every idle gateway, however often it was killed before."""
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -18,6 +19,9 @@ DEATHS_MAX = 3
 SETTLED = {"delivered", "rejected", "abandoned"}
 NO_ENDS = ("step:", "progress:", "outage:")
 """Causes of deliveries that do not tell how a turn ended."""
+
+LASTED = re.compile(r"\bafter \d+ (d|h|min|s)( \d+ (h|min|s))?:")
+"""How long a process took, in a report of its end."""
 
 Line: TypeAlias = tuple[str, ...]
 
@@ -254,7 +258,7 @@ def _line(step: Row, body: Mapping[str, Any], order: Mapping[tuple[int, str], in
     kind = step["kind"]
     match kind:
         case "message" | "answer" | "question":
-            return kind, body["text"]
+            return kind, LASTED.sub("after a while:", body["text"])
         case "reply":
             calls = [f"{call['tool']} {call['arguments']}" for call in body["calls"]]
             return kind, body["text"], *calls

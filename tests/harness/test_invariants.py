@@ -10,7 +10,7 @@ import pytest
 
 from tests.crash.stories import CHAT, STORIES
 from tests.harness.client import Client, Event
-from tests.harness.invariants import check_growth, check_person, check_rows
+from tests.harness.invariants import check_growth, check_person, check_rows, transcript
 from tests.harness.lives import lives
 from tests.harness.rows import Rows, read_rows
 
@@ -168,3 +168,18 @@ def test_a_person_who_was_told_something_else_is_noticed(
 
     with pytest.raises(AssertionError):
         check_person(person, rows, told)
+
+
+def test_a_transcript_does_not_say_how_long_a_process_took(
+    kept: tuple[Rows, Client, list[Event]],
+) -> None:
+    """A slow machine is no other story; what was said beside it is."""
+    told = []
+    for words in ("after 0 s:\n3", "after 1 min 2 s:\n3", "after 0 s:\n4"):
+        rows = copy.deepcopy(kept[0])
+        answer = rows.one("steps", kind="answer")
+        answer["body"] = json.dumps(json.loads(answer["body"]) | {"text": f"p1 exited {words}"})
+        told.append(transcript(rows, CHAT))
+
+    assert told[0] == told[1]
+    assert told[0] != told[2]

@@ -6,6 +6,7 @@ modes and times of files (docs/sandbox.md).
 
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -252,6 +253,32 @@ async def test_a_sandbox_that_does_not_start_has_run_nothing(scene: Scene) -> No
     assert seen.ending is not None
     assert (seen.ending.by, seen.ending.exit_code) == (EndedBy.START, None)
     assert seen.ending.error.startswith("its sandbox did not start: bwrap: Can't chdir")
+    assert not (scene.yard.workdir / "ran").exists()
+
+
+@pytest.mark.parametrize("scene", [Boundary.BUBBLEWRAP], indirect=True)
+async def test_a_sandbox_that_was_stopped_before_it_stood_says_so(scene: Scene) -> None:
+    """As a service manager does, which tells every process to stop. Red before: its sandbox did not
+    start, for no reason."""
+    view = scene.enclosure.view_of("s1")
+    started = scene.enclosure.start(view, str(scene.yard.workdir), {"PATH": "/bin"})
+    assert started.confinement is not None
+    slow = ("/bin/sh", "-c", "echo slow; exec sleep 1000")
+    scene.yard.confine = lambda _: replace(started.confinement, launcher=slow)
+    process_id = await scene.yard.start("echo ran > ran")
+    await scene.yard.until_said(process_id, b"slow")
+
+    runner = scene.yard.runner_pid(process_id)
+    os.kill(runner, signal.SIGSTOP)
+    for pid in scene.yard.tree(process_id):
+        os.kill(pid, signal.SIGTERM)
+    os.kill(runner, signal.SIGTERM)
+    os.kill(runner, signal.SIGCONT)
+    seen = await scene.yard.until_free(process_id)
+
+    assert seen.ending is not None
+    assert (seen.ending.by, seen.ending.exit_code) == (EndedBy.START, None)
+    assert seen.ending.error == "it was told to stop before its sandbox stood"
     assert not (scene.yard.workdir / "ran").exists()
 
 

@@ -39,7 +39,7 @@ def cost_of(connection: apsw.Connection, query: str, **values: object) -> int:
     text, best = QUERIES[query], 10**12
     for _ in range(LOOKS):
         begun = perf_counter_ns()
-        connection.execute(text, values).fetchall()  # type: ignore[arg-type]
+        connection.execute(text, values).fetchall()
         best = min(best, perf_counter_ns() - begun)
     return best
 

@@ -18,9 +18,10 @@ from tests.systemd.machine import (
 pytestmark = [pytest.mark.systemd, pytest.mark.timeout(120), only_by_itself]
 
 SHORT = "Environment=KOBOSHI__GATEWAY__DRAIN_SECONDS=45\nTimeoutStopSec=5\n"
-SILENT = "Type=exec\nNotifyAccess=none\nWatchdogSec=0\n"
-"""As a person would write a unit who does not know of sd_notify."""
-LONG_STEP = f"script: {json.dumps([{'sleep_ms': 8_000, 'text': 'slept'}])}"
+SILENT = "Type=exec\nNotifyAccess=none\nWatchdogSec=0\nFileDescriptorStoreMax=0\n"
+"""As a person would write a unit who does not know of sd_notify. With a store of descriptors or a
+watchdog, systemd would listen all the same."""
+STEP_S = 8
 """A step that ends within the drain, and not within the limit."""
 
 
@@ -36,8 +37,9 @@ def one(machine: Machine, request: pytest.FixtureRequest) -> Iterator[UnitGatewa
         made.bury()
 
 
-def stopped_in_the_middle(one: UnitGateway) -> str:
-    message = one.say("a", LONG_STEP)
+def stopped_in_the_middle(one: UnitGateway, step_s: int = STEP_S) -> str:
+    step = {"sleep_ms": step_s * 1_000, "text": "slept"}
+    message = one.say("a", f"script: {json.dumps([step])}")
     one.wait_state(message, "running")
     one.systemctl("stop", UNIT)
     return message
@@ -67,8 +69,15 @@ def test_a_drain_that_cannot_ask_shrinks_to_the_limit(one: UnitGateway) -> None:
 def test_a_drain_that_does_not_know_the_limit_is_killed_and_recovered(one: UnitGateway) -> None:
     """Seed 003. A system service without rights cannot ask where there is no bus."""
     message = stopped_in_the_middle(one)
+    for longer in (2, 3):
+        if one.shown("Result") == "timeout":
+            break
+        # The machine is so slow that the stop came when the step was nearly over.
+        one.start()
+        one.wait_serving(times=longer)
+        message = stopped_in_the_middle(one, STEP_S * longer)
 
-    assert (one.shown("ActiveState"), one.shown("Result")) == ("failed", "timeout")
+    assert (one.shown("ActiveState"), one.shown("Result")) == ("failed", "timeout"), one.why()
     assert one.shown("ExecMainStatus") == str(int(signal.SIGKILL))
     one.start()
     told = one.wait_state(message, "done")

@@ -219,13 +219,20 @@ def test_a_command_that_systemd_stopped_did_not_end_by_itself(install: Install) 
     """S171: with a unit that stops every process, and a command that then says goodbye with 0."""
     one = install("KillMode=control-group\n")
     one.start()
-    wait = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
+    wait = "trap 'exit 0' TERM; echo listening; while :; do sleep 0.05; done"
     one.wait_state(one.say("a", f"in background {wait}"), "done")
+    until(lambda: "listening" in printed(one), "it listens for signals", otherwise=one.why)
 
     assert one.systemctl("restart", UNIT).code == 0
 
     (report,) = until(lambda: reports(one), "its end is told", otherwise=one.why)
     assert "killed (it was told to stop, and not by the gateway" in report["text"]
+
+
+def printed(one: UnitGateway) -> str:
+    """What the first process has written so far."""
+    told = one.ask(ask="process-log", what="p1")
+    return str(told)
 
 
 def reports(one: UnitGateway) -> Any:

@@ -28,7 +28,7 @@ from koboshi.control.requests import EndProcess, Explain, ListProcesses, ReadPro
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import parse_shown, shown
 from koboshi.domain.phrases import excerpt
-from koboshi.domain.process import Process, ProcessState
+from koboshi.domain.process import Process, ProcessState, how_ended
 from koboshi.domain.sandbox import Boundary
 from koboshi.domain.watch import Watcher, WatcherKind, WatcherState
 from koboshi.ports.views import ProcessView
@@ -177,9 +177,7 @@ def _standing(process: Process, now_ms: int) -> str:
     if process.ended_ms is None:
         ending = ", asked to end" if process.is_end_asked else ""
         return f"running for {duration(now_ms - process.started_ms)}{ending}"
-    how = f"exited with code {process.exit_code}"
-    if process.state is not ProcessState.EXITED:
-        how = str(process.state)
+    how = how_ended(process.state, process.exit_code)
     return f"{how} {ago(process.ended_ms, now_ms)}"
 
 

@@ -4,7 +4,7 @@ from koboshi.domain.command import Command, JobGlance, Response, SessionFacts
 from koboshi.domain.durations import ago, duration
 from koboshi.domain.ids import ProcessId, parse_shown, shown
 from koboshi.domain.phrases import excerpt
-from koboshi.domain.process import ProcessState
+from koboshi.domain.process import ProcessState, how_ended
 from koboshi.domain.watch import last_lines
 
 LISTED_MAX = 20
@@ -65,8 +65,6 @@ def _name(job: JobGlance) -> str:
 def _line(job: JobGlance, now_ms: int) -> str:
     if job.ended_ms is None:
         return f"{_name(job)}: running for {duration(now_ms - job.started_ms)}."
-    how = f"exited with code {job.exit_code}"
-    if job.state is not ProcessState.EXITED:
-        how = str(job.state)
+    how = how_ended(job.state, job.exit_code)
     took = duration(job.ended_ms - job.started_ms)
     return f"{_name(job)}: {how} {ago(job.ended_ms, now_ms)}, after {took}."

@@ -92,3 +92,10 @@ class Process:
     def has_failed(self) -> bool:
         """Whether it ended in another way than by itself and well."""
         return self.ended_ms is not None and self.exit_code != 0
+
+
+def how_ended(state: ProcessState, exit_code: int | None) -> str:
+    """In a few words, how a process ended. Without an exit code, none was ever made for it."""
+    if state is not ProcessState.EXITED:
+        return str(state)
+    return "did not start" if exit_code is None else f"exited with code {exit_code}"

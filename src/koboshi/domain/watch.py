@@ -8,7 +8,7 @@ from koboshi.domain.durations import duration
 from koboshi.domain.ids import ProcessId, WatcherId, shown
 from koboshi.domain.machine import Machine, transitions_of
 from koboshi.domain.phrases import excerpt
-from koboshi.domain.process import Process, ProcessState
+from koboshi.domain.process import Process, ProcessState, how_ended
 from koboshi.domain.text import plain
 
 
@@ -223,9 +223,9 @@ def headline(process: Process, kind: WatcherKind, now_ms: int) -> str:
 
 
 def _ended(process: Process) -> str:
-    if process.state is ProcessState.EXITED:
-        return f"exited with code {process.exit_code}"
-    return f"{process.state} ({process.reason})" if process.reason else str(process.state)
+    words = how_ended(process.state, process.exit_code)
+    is_plain = process.state is ProcessState.EXITED and process.exit_code is not None
+    return words if is_plain or not process.reason else f"{words} ({process.reason})"
 
 
 def notice(process: Process, output: str, notify: Notify) -> str | None:

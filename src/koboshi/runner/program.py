@@ -257,7 +257,9 @@ class Runner:
             self.status = around.true_status(told)
             return
         self.status = None
-        if self.by == "itself":
+        if self.by == "itself" and self.was_told_to_stop():
+            self.by, self.error = "start", "it was told to stop before its sandbox stood"
+        elif self.by == "itself":
             said = tree.read("log")[:ERROR_CHARS_MAX].decode("utf-8", "replace").strip()
             self.by, self.error = "start", "its sandbox did not start: " + said
 

@@ -29,8 +29,8 @@ class Introduction:
     options: DiscordOptions
 
     async def me(self) -> tuple[DiscordPerson, int]:
-        """Who we are, and the moment by the platform's own clock, as an id. Raises ChannelUnusable
-        for a token that is refused, NotReached or NoAnswer."""
+        """Who we are, and the moment by the platform's own clock, as an id; 0 if it does not tell
+        it. Raises ChannelUnusable for a token that is refused, NotReached or NoAnswer."""
         answer = self._checked(await self.api.call("GET", "/users/@me", kind="getMe"))
         me = answer.read(DiscordPerson)
         log.info("discord_connected", channel=self.options.name, bot=me.username)

@@ -45,6 +45,7 @@ from koboshi.channels.discord.gateway import (
 )
 from koboshi.channels.discord.introduction import Introduction
 from koboshi.channels.discord.options import DiscordOptions
+from koboshi.channels.discord.places import id_at
 from koboshi.channels.discord.types import GatewayFrame
 from koboshi.channels.discord.watermarks import FLOOR, read_marks
 from koboshi.domain.errors import ChannelUnusable
@@ -138,7 +139,7 @@ class DiscordReceiving:
         await accept([])
         marks = read_marks(await self.watermarks(self.options.account))
         if marks.floor is None:
-            first = {FLOOR: str(now)}
+            first = {FLOOR: str(now or id_at(self.clock.now_ms()))}
             await accept([], None, first)
             marks.keep(first)
         tasks.start_soon(introduction.register)
