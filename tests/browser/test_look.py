@@ -20,6 +20,7 @@ PLACES = {
     "chat": "#/chat/seen",
     "activity": "#/activity",
     "questions": "#/questions",
+    "schedules": "#/schedules",
     "health": "#/health",
     "settings": "#/settings",
     "turn": "#/turns/t1",

@@ -16,12 +16,15 @@ SMALL = frozenset(
         "pairings",
         "people",
         "quiet",
+        "search_place",
         "send_ids",
         "workers",
     }
 )
 """Tables that hold a handful of rows."""
-WHOLE = frozenset({"rows_by_table", "view_processes", "goals_counted", "schedules_counted"})
+WHOLE = frozenset(
+    {"rows_by_table", "view_processes", "goals_counted", "schedules_counted", "minutes_place"}
+)
 """What looks through tables on purpose: they are counted, or hold a bounded number."""
 RARE = (
     "erase",
