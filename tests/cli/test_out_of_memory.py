@@ -97,7 +97,7 @@ def test_a_gateway_that_lacked_memory_says_so_at_its_next_start(
             (report,) = until(lambda: following.events("boot_report"), "it reports")
 
     how = "was killed, it seems for want of memory;" if is_greedy else "was killed;"
-    assert report["words"].startswith(f"boot 1 {how}")
+    assert report["words"].startswith(f"Boot 1 {how}")
 
 
 def wait_done(one: Gateway, message: str) -> Any:

@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from koboshi.domain.sandbox import Boundary
 from tests.cli.process import is_there
+from tests.crash import telling
 from tests.crash.telling import checked
 from tests.fakes.model_servers.server import Answer, Received
 from tests.harness.client import Client
 from tests.harness.modelled import Modelled, gate, modelled, results_in, run, words_in
 from tests.harness.polling import until
+from tests.harness.rows import Rows
 from tests.models.forms import OPENAI
 
 UNASKED = {
@@ -19,6 +22,18 @@ UNASKED = {
 }
 OTHER = "a word from another person"
 RECOVERIES_MAX = 10
+
+
+@pytest.fixture(autouse=True)
+def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner chose the host here, so no life may confine a command, where others all must."""
+    monkeypatch.setattr(telling, "check_inside", check_on_host)
+
+
+def check_on_host(rows: Rows) -> None:
+    """Every command ran as the owner chose, in any life."""
+    for process in rows.of("processes"):
+        assert process["boundary"] == Boundary.NONE, process
 
 
 def kill_gateway(home: Path) -> str:

@@ -10,7 +10,7 @@ from anyio import fail_after
 from starlette.routing import Route
 
 import koboshi
-from koboshi.channels.web.guard import SAFE_HEADERS
+from koboshi.channels.web.guard import FILE_PATH, SAFE_HEADERS
 from koboshi.channels.web.openapi import document
 from tests.channels.fakes import TOKEN
 from tests.harness.backends import Limits, SqliteBackend
@@ -31,7 +31,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 async def whole(tmp_path: Path) -> AsyncIterator[WholeApi]:
     home = Home(backend=SqliteBackend(tmp_path), world=a_world(), limits=Limits())
     await home.boot()
-    yield WholeApi(home)
+    yield WholeApi(home, folder=tmp_path)
     await home.store.close()
 
 
@@ -135,7 +135,7 @@ async def test_a_browser_that_comes_from_elsewhere_sees_only_open_pages(whole: W
 
 
 async def test_half_of_what_a_page_must_show_is_worth_nothing(whole: WholeApi) -> None:
-    """Issue 13, B15: but for a file that was sent, where a good cookie is enough."""
+    """Issue 13, B15: but for a file that was sent or uploaded, where a good cookie is enough."""
     both = await whole.let_in()
     other = await whole.let_in()
     halves: list[dict[str, str]] = [
@@ -147,7 +147,9 @@ async def test_half_of_what_a_page_must_show_is_worth_nothing(whole: WholeApi) -
     for headers in halves:
         told = await statuses(whole, headers | {"Origin": ADDRESS})
         closed = {request: status for request, status in told.items() if not is_open(*request)}
-        files = [request for request in closed if "/files/" in request[1] and request[0] in SAFE]
+        files = [
+            request for request in closed if request[0] in SAFE and FILE_PATH.fullmatch(request[1])
+        ]
         by_cookie = {closed.pop(request) for request in files}
         assert files
         assert by_cookie == ({404} if headers.get("Cookie") == both["Cookie"] else {401})

@@ -18,6 +18,8 @@ from koboshi.channels.web.limits import WebLimits
 from koboshi.channels.web.login import Logins
 from koboshi.channels.web.names import Names
 from koboshi.channels.web.pages import Pages
+from koboshi.channels.web.uploading import Uploading
+from koboshi.channels.web.uploads import Uploads
 from koboshi.control.replies import Done
 from koboshi.control.requests import ControlRequest
 from koboshi.dashboard.app import Ask, Dashboard
@@ -28,7 +30,14 @@ from tests.channels.fakes import TOKEN, FakeBrowsers, FakeClock, FakeHealth
 from tests.harness.homes import WEB, Home
 
 ADDRESS = "http://localhost:8642"
-EXAMPLES = {"chat": "ann", "message": "m1", "what": "t1", "name": "app.js", "delivery": "d1"}
+EXAMPLES = {
+    "chat": "ann",
+    "message": "m1",
+    "what": "t1",
+    "name": "app.js",
+    "delivery": "d1",
+    "file": "f1",
+}
 """What stands in the place of a parameter."""
 
 
@@ -62,6 +71,9 @@ class WholeApi:
             store=self._store,
             metrics=no_metrics,
             home=self.folder,
+            uploading=Uploading(
+                uploads=Uploads(home=self.folder, bytes_max=1_000), channel=WEB, limits=WebLimits()
+            ),
         )
 
     def client(self) -> httpx2.AsyncClient:

@@ -30,6 +30,9 @@ SAYS_SOMETHING: Json = {
 
 TEXT: Json = {"type": "string"}
 BYTES: Json = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+FILE: Json = dict.fromkeys((*BYTES, *PICTURES), BYTES["application/octet-stream"])
+"""A file as it is served: a picture by what it holds is told to be one."""
 EVENT_STREAM: Json = {"text/event-stream": {"schema": TEXT}}
 ASKED = ("Post", "PostedFile", "Code")
 """What others send. Everything else is an answer of ours."""
@@ -62,6 +65,7 @@ def document(pages: Pages, cookie: str) -> Json:
                 each for each in schema["properties"] if each not in _absent(name, shapes)
             ]
     components["Post"].update(SAYS_SOMETHING)
+    _end_pairs(components)
     paths = {**_own_paths(), **pages.paths}
     for operation in (each for methods in paths.values() for each in methods.values()):
         # The guard stands in front of all of them.
@@ -80,6 +84,19 @@ def document(pages: Pages, cookie: str) -> Json:
             "schemas": components,
         },
     }
+
+
+def _end_pairs(schema: object) -> None:
+    """Pairs have their length as `maxItems`. That no more items follow need not be said again as
+    `items: false`, which generators of clients do not read."""
+    if isinstance(schema, dict):
+        if schema.get("items") is False:
+            del schema["items"]
+        for each in schema.values():
+            _end_pairs(each)
+    elif isinstance(schema, list):
+        for each in schema:
+            _end_pairs(each)
 
 
 def _absent(name: str, shapes: Sequence[type]) -> frozenset[str]:
@@ -190,7 +207,7 @@ def _uploaded() -> Json:
         "security": [{"token": []}, {"cookie": [], "proof": []}, {"cookie": []}],
         "parameters": [_in("path", "chat"), _in("path", "file")],
         "responses": {
-            "200": {"description": "the file", "content": BYTES},
+            "200": {"description": "the file", "content": FILE},
             **_failures("400", "401", "404"),
         },
     }
@@ -205,7 +222,7 @@ def _sent_file() -> Json:
         "security": [{"token": []}, {"cookie": [], "proof": []}, {"cookie": []}],
         "parameters": [_in("path", "chat"), _in("path", "delivery")],
         "responses": {
-            "200": {"description": "the file", "content": BYTES},
+            "200": {"description": "the file", "content": FILE},
             **_failures("400", "401", "404", "410"),
         },
     }
