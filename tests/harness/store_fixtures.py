@@ -11,8 +11,8 @@ import pytest
 
 from koboshi.domain.people import PairingLimits
 from koboshi.domain.recovery import BootConfig
-from koboshi.kernel.queries import QUERIES
 from koboshi.kernel.sql import without_hints
+from koboshi.stores.sqlite.transaction import QUERIES
 from tests.harness.backends import Limits, NewBackend
 from tests.harness.homes import Home, OpenHome, a_world
 from tests.harness.named_keys import refuse_unnamed

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from types import ModuleType
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 from anyio import CapacityLimiter
@@ -27,7 +28,7 @@ from koboshi.domain.role import Role
 from koboshi.domain.telling import Teller
 from koboshi.domain.transcript import Note, Result, ResultStatus, Step
 from koboshi.domain.turn import Claim
-from koboshi.kernel import joining, next_turn, record, telling, turns
+from koboshi.kernel import claims, joining, next_turn, record, telling, turns
 from koboshi.kernel import recovery as kernel_recovery
 from koboshi.kernel.accept import InboxVerbs
 from koboshi.kernel.context import VerbContext
@@ -42,6 +43,7 @@ from koboshi.runtime import deliver
 from koboshi.runtime import model_caller as asking
 from koboshi.runtime.deliver import Deliver
 from koboshi.runtime.slots import Slot
+from koboshi.stores.sqlite.transaction import QUERIES as PERFORMED
 from tests.sim.crowd import FIRST_BOT
 from tests.sim.model import SimModel
 from tests.sim.store import SimWriter
@@ -61,7 +63,7 @@ def no_epoch_in_claimed_writes() -> Iterator[None]:
 @contextmanager
 def answer_and_outbox_apart() -> Iterator[None]:
     """The answer is stored; that it is owed, a moment later."""
-    with _done_later("enqueue_delivery"):
+    with _done_later(claims, "enqueue_delivery"):
         yield
 
 
@@ -69,7 +71,7 @@ def answer_and_outbox_apart() -> Iterator[None]:
 def disarmed_apart() -> Iterator[None]:
     """The result that shows how a process ended is stored; that no one needs to be told any more,
     a moment later."""
-    with _done_later("mark_exit_read"):
+    with _done_later(turns, "mark_exit_read"):
         yield
 
 
@@ -120,16 +122,18 @@ def tries_counted_afterwards() -> Iterator[None]:
 
 @contextmanager
 def _queries(changed: Mapping[str, str]) -> Iterator[None]:
-    assert all(QUERIES[name] != query for name, query in changed.items()), "nothing is planted"
-    with patch.dict(cast("dict[str, str]", QUERIES), changed):
+    """Changed where the store performs them: it has the queries of the kernel and its own."""
+    assert changed, "nothing is planted"
+    assert all(PERFORMED[name] != query for name, query in changed.items()), "nothing is planted"
+    with patch.dict(PERFORMED, changed):
         yield
 
 
 @contextmanager
-def _done_later(name: str) -> Iterator[None]:
-    """What a function does to the database for the verbs of turns gets a transaction of its own,
-    behind that of the verb."""
-    real, write = getattr(turns, name), SimWriter.write
+def _done_later(module: ModuleType, name: str) -> Iterator[None]:
+    """What a function does to the database for a module gets a transaction of its own, behind that
+    of the verb."""
+    real, write = getattr(module, name), SimWriter.write
     later: dict[Transaction, list[Callable[[Transaction], None]]] = defaultdict(list)
     """By the life that put it off: what is only remembered dies with it."""
 
@@ -147,7 +151,7 @@ def _done_later(name: str) -> Iterator[None]:
             await write(self, f"{verb} (the rest)", later[self.transaction].pop(0), keys)
         return outcome
 
-    with patch.object(turns, name, put_off), patch.object(SimWriter, "write", write_twice):
+    with patch.object(module, name, put_off), patch.object(SimWriter, "write", write_twice):
         yield
 
 

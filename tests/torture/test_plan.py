@@ -16,10 +16,14 @@ NOT_MET = {
     "turns.summarise",
     "inbox.drop",
     "inbox.retry",
+    "schedules.fire",
+    "schedules.wish",
+    "goals.claim",
+    "goals.judged",
 }
-"""Verbs that no errand reaches: no errand ends or watches a job, no chat is long enough, and there
-is no operator. They are killed at in tests/crash/test_every_point.py; verbs that a web chat never
-reaches are killed at elsewhere.
+"""Verbs that no errand reaches: no errand ends or watches a job, orders something for later or
+pursues a goal, no chat is long enough, and there is no operator. They are killed at in
+tests/crash/test_every_point.py; verbs that a web chat never reaches are killed at elsewhere.
 """
 
 
