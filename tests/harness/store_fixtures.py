@@ -4,7 +4,7 @@
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -32,7 +32,7 @@ def hints_are_dropped() -> Iterator[None]:
         yield
         return
     plain = {name: without_hints(query) for name, query in QUERIES.items()}
-    with patch.dict(cast("dict[str, str]", QUERIES), plain):
+    with patch.dict(QUERIES, plain):
         yield
 
 
