@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from koboshi.boundary.probe import probe
+from koboshi.domain.sandbox import Boundary
 from tests.crash.stories import CHAT, STORIES
 from tests.harness.invariants import Line, check_growth, check_person, check_rows, transcript
 from tests.harness.lives import STOPPED, Lives, lives
@@ -16,8 +17,9 @@ _references: dict[str, list[list[Line]]] = {}
 _verbs: dict[str, set[str]] = {}
 
 
-async def checked(life: Lives) -> Rows:
-    """Let it come to rest, end it, and check every invariant. Returns what is left on the disk."""
+async def checked(life: Lives, *, boundary: Boundary | None = None) -> Rows:
+    """Let it come to rest, end it, and check every invariant. Returns what is left on the disk.
+    `boundary` is the one that the owner chose; None for the best of this machine."""
     told = await life.finish()
     rows = read_rows(life.gateway.home)
     check_rows(rows)
@@ -25,15 +27,15 @@ async def checked(life: Lives) -> Rows:
     seen = life.seen
     if seen is not None:
         check_seen(seen, rows, deaths=len(life.remains))
-    check_inside(rows)
+    check_inside(rows, probe().best if boundary is None else boundary)
     for chat, person in life.people.items():
         check_person(person, rows, told[chat])
     return rows
 
 
-def check_inside(rows: Rows) -> None:
-    """Issue 15: every command of a story ran inside the boundary that holds on this machine, in any
-    life, but those that a person let out."""
+def check_inside(rows: Rows, boundary: Boundary) -> None:
+    """Issue 15: every command of a story ran inside its boundary, in any life, but those that a
+    person let out."""
     asked_out = {
         (call["turn_id"], call["call_id"])
         for call in rows.of("calls")
@@ -41,7 +43,7 @@ def check_inside(rows: Rows) -> None:
     }
     for process in rows.of("processes"):
         if (process["turn_id"], process["call_id"]) not in asked_out:
-            assert process["boundary"] == probe().best, process
+            assert process["boundary"] == boundary, process
 
 
 async def tell(

@@ -6,13 +6,11 @@ import pytest
 
 from koboshi.domain.sandbox import Boundary
 from tests.cli.process import is_there
-from tests.crash import telling
 from tests.crash.telling import checked
 from tests.fakes.model_servers.server import Answer, Received
 from tests.harness.client import Client
 from tests.harness.modelled import Modelled, gate, modelled, results_in, run, words_in
 from tests.harness.polling import until
-from tests.harness.rows import Rows
 from tests.models.forms import OPENAI
 
 UNASKED = {
@@ -22,18 +20,6 @@ UNASKED = {
 }
 OTHER = "a word from another person"
 RECOVERIES_MAX = 10
-
-
-@pytest.fixture(autouse=True)
-def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The owner chose the host here, so no life may confine a command, where others all must."""
-    monkeypatch.setattr(telling, "check_inside", check_on_host)
-
-
-def check_on_host(rows: Rows) -> None:
-    """Every command ran as the owner chose, in any life."""
-    for process in rows.of("processes"):
-        assert process["boundary"] == Boundary.NONE, process
 
 
 def kill_gateway(home: Path) -> str:
@@ -72,7 +58,7 @@ async def test_a_call_that_kills_the_gateway_is_not_started_a_second_time(home: 
         async with it.kept_up():
             await it.person.say("restart yourself", "1")
             await it.person.hears("What shall I do?")
-        rows = await checked(it.life)
+        rows = await checked(it.life, boundary=Boundary.NONE)
 
     assert it.lines("deaths") == ["deadly"]
     assert len(it.life.remains) == 1
@@ -108,7 +94,7 @@ async def test_a_command_that_kills_every_gateway_is_given_up_and_ended(home: Pa
             await until(lambda: not is_there(shell), "the deadly command is ended")
             await it.person.say("are you there?", "2")
             await it.person.hears("here I am")
-        rows = await checked(it.life)
+        rows = await checked(it.life, boundary=Boundary.NONE)
 
     assert it.lines("deaths") == ["deadly"]
     assert "«guard yourself»" in apology.fields["text"]
@@ -138,7 +124,7 @@ async def test_a_command_in_the_background_that_kills_gateways_can_be_stopped(ho
             # Its last deed may have been to kill the gateway that ended it: the next one serves.
             await it.person.say("/whoami", "3")
             await it.person.hears("You are")
-        await checked(it.life)
+        await checked(it.life, boundary=Boundary.NONE)
 
     assert len(it.server.requests) == 2
     assert it.person.heard()[0] == "it watches"
@@ -171,7 +157,7 @@ async def test_an_agent_that_kills_its_gateway_in_ever_new_ways_is_stopped(home:
                 "", "2", question=asked.fields["question"], choice=asked.fields["choices"][1]["id"]
             )
             await it.person.hears("I have let it go")
-        rows = await checked(it.life)
+        rows = await checked(it.life, boundary=Boundary.NONE)
 
     assert it.lines("deaths") == [str(number) for number in range(1, RECOVERIES_MAX + 1)]
     assert len(it.life.remains) == RECOVERIES_MAX
