@@ -102,7 +102,8 @@ async def test_a_port_that_is_in_use_leaves_the_bot_alone_and_is_tried_again(hom
             bot.start()
             bot.say("echo hello")
             await bot.hears("hello")
-            assert f"port {port} is in use" in unreached(bot)["web:main"]
+            in_use = f"port {port} is in use"
+            await until(lambda: in_use in unreached(bot).get("web:main", ""), "its reason is told")
             taken.close()
             await bot.gateway.wait_listening()
             await until(lambda: not unreached(bot), "nothing is wrong any more")

@@ -177,14 +177,22 @@ def _rock(listener: socket.socket, deaths: int, writer: int) -> None:
         if listener in readable:
             asker, _ = listener.accept()
             request = json.loads(asker.makefile("rb").readline())
+            is_apart, apart = os.pipe()
             child = os.fork()
             if not child:
                 signal.set_wakeup_fd(-1)
                 for each in (listener, asker, *lives.values()):
                     each.close()
-                os.close(deaths)
-                os.close(writer)
+                for descriptor in (deaths, writer, is_apart):
+                    os.close(descriptor)
+                os.setsid()
+                os.close(apart)
                 _live(request)
+            # Its number is told when it leads a group of its own: a signal to the group before that
+            # would reach no process, and the life would outlive its kill.
+            os.close(apart)
+            os.read(is_apart, 1)
+            os.close(is_apart)
             lives[child] = asker
             asker.sendall(b"%d\n" % child)
 
@@ -203,7 +211,6 @@ def _tell_deaths(lives: dict[int, socket.socket]) -> None:
 def _live(request: dict[str, Any]) -> NoReturn:
     """In the new process: be that program."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.setsid()
     _die_with_parent()
     os.environ.clear()
     os.environ.update(request["environment"])
